@@ -1,0 +1,90 @@
+/** Why a run or a command did not do all that was asked: the values of `sync_runs.error_code`, and `BUSY` in a command's output. */
+export type ErrorCode =
+  | 'UNAUTHORIZED'
+  | 'FORBIDDEN'
+  | 'ORGANIZATION_NOT_FOUND'
+  | 'BAD_REQUEST'
+  | 'RATE_LIMITED'
+  | 'SERVER_ERROR'
+  | 'NETWORK'
+  | 'TIMEOUT'
+  | 'BAD_RESPONSE'
+  | 'LINK_REFUSED'
+  | 'INCOMPLETE'
+  | 'CONFIGURATION'
+  | 'REMOVALS_HELD'
+  | 'UNEXPECTED_STATUS'
+  | 'DATABASE'
+  | 'INTERRUPTED'
+  | 'INTERNAL'
+  | 'BUSY'
+
+/** An error that this program knows the meaning of. The message says what happened, where, and what to do next; it never holds a token. */
+export abstract class KnownError extends Error {
+  abstract readonly code: ErrorCode
+}
+
+/** A fault that may pass by itself: the same request is worth another try. */
+export class PassingError extends KnownError {
+  override readonly name = 'PassingError'
+  readonly code: ErrorCode
+  /** The server's own word on when to come back, in milliseconds from now; null when it gave none. */
+  readonly retryAfterMs: number | null
+
+  constructor(code: ErrorCode, message: string, retryAfterMs: number | null = null) {
+    super(message)
+    this.code = code
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** The server told us to slow down (429). The gate is closed by now: ask again through it, and count no try. */
+export class ThrottledError extends KnownError {
+  override readonly name = 'ThrottledError'
+  readonly code = 'RATE_LIMITED'
+}
+
+/** This job cannot go on; the others can. */
+export class JobError extends KnownError {
+  override readonly name = 'JobError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The token was refused (401): nobody may use it again until somebody acts. */
+export class TokenRefusedError extends KnownError {
+  override readonly name = 'TokenRefusedError'
+  readonly code = 'UNAUTHORIZED'
+}
+
+/** The mirror cannot be used: every job stops. */
+export class MirrorError extends KnownError {
+  override readonly name = 'MirrorError'
+  readonly code = 'DATABASE'
+}
+
+/** The process was told to stop: what is written stays, and the next run goes on from there. */
+export class InterruptedError extends KnownError {
+  override readonly name = 'InterruptedError'
+  readonly code = 'INTERRUPTED'
+}
+
+/** The command was typed or configured wrongly; nothing was sent or written. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** Anything thrown as an Error of ours; what nobody foresaw becomes `INTERNAL`, with its stack kept for the log. */
+export function toKnownError(error: unknown): KnownError {
+  if (error instanceof KnownError) return error
+  const unforeseen = new JobError(
+    'INTERNAL',
+    `unexpected: ${error instanceof Error ? error.message : String(error)}`,
+  )
+  if (error instanceof Error && error.stack) unforeseen.stack = error.stack
+  return unforeseen
+}

@@ -1,0 +1,34 @@
+/**
+ * Text from outside, safe for a terminal and short enough for a message: control and format characters are written
+ * as escapes, so that data can neither move the cursor nor reorder a line.
+ */
+export function printable(text: string, maxLength = 200): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}...` : text
+  return cut.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeCharacter)
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
+}
+
+/** `4000` as `4,000`. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US')
+}
+
+/** `1 page`, `2 pages`. */
+export function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** A length of time in the words a person would use: `45 seconds`, `67 minutes`, `11 hours`, `3 days`. */
+export function inWords(ms: number): string {
+  const units: [number, string, number][] = [
+    [1000, 'second', 90],
+    [60_000, 'minute', 90],
+    [3_600_000, 'hour', 36],
+    [86_400_000, 'day', Number.POSITIVE_INFINITY],
+  ]
+  const [size, noun] = units.find(([unit, , most]) => Math.round(ms / unit) <= most) ?? [1000, 'second']
+  return counted(Math.max(Math.round(ms / size), ms > 0 ? 1 : 0), noun)
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Real processes and real files: a loaded machine must not fail a test that is merely slow.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    reporters: ['default'],
+  },
+})
