@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { parseBaseUrl, parseHost } from './addresses.ts'
+import { DURATION_PATTERN, LONGEST_MS, LONGEST_TIMER_MS, parseDuration } from './duration.ts'
+
+/** Every text of these begins with "must": a missing value is reported as "is missing. It must ...". */
+function must(text: string): { error: string } {
+  return { error: `must be ${text}.` }
+}
+
+const DURATION = must('a duration, a whole number with its unit. Write it like 500ms, 30s, 5m, 24h or 90d')
+
+/** In the file a text such as `30s`, afterwards milliseconds. */
+export function duration(longest = LONGEST_MS) {
+  return z
+    .string({ error: ({ input }) => DURATION.error + unitHint(input) })
+    .regex(DURATION_PATTERN, { ...DURATION, abort: true })
+    .transform((text, context) => {
+      const value = parseDuration(text)
+      if (value !== null && value <= longest) return value
+      context.addIssue({ code: 'custom', message: `must be at most ${Math.floor(longest / 86_400_000)}d.` })
+      return z.NEVER
+    })
+}
+
+/** For what is waited on a timer. */
+export function timerDuration() {
+  return duration(LONGEST_TIMER_MS)
+}
+
+/** Only a number of the file itself comes here; what variables hold is text, and never shown. */
+function unitHint(input: unknown): string {
+  if (typeof input !== 'number' || !Number.isInteger(input) || input <= 0) return ''
+  return ` For ${input} seconds write ${input}s, for minutes ${input}m.`
+}
+
+export function wholeNumber(least: number, most?: number) {
+  const text = must(
+    most === undefined ? `a whole number of ${least} or more` : `a whole number from ${least} to ${most}`,
+  )
+  const number = z.number(text).int(text).min(least, text)
+  return most === undefined ? number : number.max(most, text)
+}
+
+export function percent(least: number) {
+  const text = must(`a number from ${least} to 100, without a % sign`)
+  return z.number(text).min(least, text).max(100, text)
+}
+
+export function positiveNumber() {
+  const text = must('a number greater than 0')
+  return z.number(text).positive(text)
+}
+
+export function choice<const Choices extends readonly string[]>(choices: Choices) {
+  return z.enum(choices, must(`one of ${choices.join(', ')}`))
+}
+
+export function baseUrl() {
+  return z
+    .string(must('the http or https address of the API. Write it like https://admin.example.com'))
+    .transform((text, context) => {
+      const address = parseBaseUrl(text)
+      if ('value' in address) return address.value
+      context.addIssue({ code: 'custom', message: address.problem })
+      return z.NEVER
+    })
+}
+
+export function linkHost() {
+  return z.string(must('a host name. Write it like api.example.com')).transform((text, context) => {
+    const address = parseHost(text)
+    if ('value' in address) return address.value
+    context.addIssue({ code: 'custom', message: address.problem })
+    return z.NEVER
+  })
+}
+
+export function list<Item extends z.ZodType>(item: Item, of: string) {
+  return z.array(item, must(`a list of ${of}. Write each on a line of its own that begins with "- "`))
+}
+
+export function filePath() {
+  const text = must(
+    'the path of a file. Write it like ../data/mirror.db; it counts from the folder of this configuration file',
+  )
+  return z
+    .string(text)
+    .regex(/^[^\p{Cc}]+$/u, { ...text, abort: true })
+    .refine((path) => !/[/\\]$/.test(path), {
+      error: 'must be a file, and this names a folder. Add the name of the file.',
+    })
+    .refine((path) => !path.startsWith('~'), {
+      error: `must not begin with ~, which only a shell replaces. Write \${HOME} instead.`,
+    })
+    .refine((path) => !/^(?:file:|:memory:)/i.test(path), {
+      error: 'must be a plain path of a file, no address and not :memory:.',
+    })
+}
+
+export function timezone() {
+  const text = must('a time zone. Write it like UTC or Europe/Paris')
+  return z.string(text).refine(isTimezone, text)
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+export function cronExpression() {
+  return z.string(must('a cron expression of 5 or 6 fields in quotes. Write it like "*/15 * * * *"'))
+}
+
+export function listenHost() {
+  const text = must(
+    'a host name or IP address to listen on. Write it like 127.0.0.1, without http:// and port',
+  )
+  return z.string(text).regex(/^[^\s/@\p{Cc}]+$/u, text)
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { FileSchema } from './schema.ts'
+
+/** A JSON Schema, or a part of one, as far as this room looks into it. */
+export type JsonSchema = Record<string, unknown>
+
+/** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
+export function configJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7' })
+  return isSchema(schema) ? allowVariables(schema) : {}
+}
+
+/** Inside the schema, without the additions for editors. */
+export function fileJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(FileSchema, { io: 'input' })
+  return isSchema(schema) ? schema : {}
+}
+
+const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
+
+/** A number, truth value or text of a certain shape may come from the environment, which an editor cannot know. */
+function allowVariables(schema: JsonSchema): JsonSchema {
+  const { description, default: standard, ...rest } = mapParts(schema, allowVariables)
+  if (!isRestrictedScalar(rest)) return { ...rest, ...given({ description, default: standard }) }
+  return { ...given({ description, default: standard }), anyOf: [rest, VARIABLE] }
+}
+
+function isRestrictedScalar({ type, pattern, enum: choices }: JsonSchema): boolean {
+  const isText = type === 'string' || (Array.isArray(type) && type.includes('string'))
+  return isText
+    ? pattern !== undefined || choices !== undefined
+    : isOneOf(type, ['number', 'integer', 'boolean'])
+}
+
+function isOneOf(type: unknown, types: readonly string[]): boolean {
+  return types.some((name) => name === type)
+}
+
+function mapParts(schema: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
+  const mapped: JsonSchema = { ...schema }
+  for (const name of ['items', 'additionalProperties']) {
+    const part = schema[name]
+    if (isSchema(part)) mapped[name] = change(part)
+  }
+  if (Array.isArray(schema.anyOf))
+    mapped.anyOf = schema.anyOf.map((part) => (isSchema(part) ? change(part) : part))
+  if (isSchema(schema.properties)) mapped.properties = mapValues(schema.properties, change)
+  return mapped
+}
+
+function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, part]) => [name, isSchema(part) ? change(part) : part]),
+  )
+}
+
+function given(keywords: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined))
+}
+
+export function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { findPathProblem, parseBaseUrl, parseHost } from '../../src/config/addresses.ts'
+
+describe('parseBaseUrl', () => {
+  it.each([
+    ['https://admin.example.com', 'https://admin.example.com'],
+    ['https://admin.example.com/', 'https://admin.example.com'],
+    ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
+    ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
+    ['http://[::1]:80/x', 'http://[::1]/x'],
+  ])('makes %j to %j', (text, value) => {
+    expect(parseBaseUrl(text)).toEqual({ value })
+  })
+
+  it.each([
+    ['admin.example.com', 'must be an http or https address'],
+    ['ftp://admin.example.com', 'must be an http or https address'],
+    ['https:admin.example.com', 'must be an http or https address'],
+    ['https://', 'must be an http or https address'],
+    ['https://x:99999', 'must be an http or https address'],
+    ['https://a b', 'must be an http or https address'],
+    ['https://a\\b', 'must be an http or https address'],
+    [' https://a', 'must be an http or https address'],
+    ['https://user:pass@x', 'user name or password'],
+    ['https://user@x', 'user name or password'],
+    ['https://x?a=1', 'query or fragment'],
+    ['https://x?', 'query or fragment'],
+    ['https://x/#a', 'query or fragment'],
+  ])('refuses %j', (text, problem) => {
+    expect(parseBaseUrl(text)).toEqual({ problem: expect.stringContaining(problem) })
+  })
+})
+
+describe('parseHost', () => {
+  it.each([
+    ['api.example.com', 'api.example.com'],
+    ['API.Example.com', 'api.example.com'],
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['[::1]', '[::1]'],
+  ])('makes %j to %j', (text, value) => {
+    expect(parseHost(text)).toEqual({ value })
+  })
+
+  it.each(['', 'https://x', 'x:80', 'x/y', '*.x', 'a b', 'u@x', 'x?y', '[zz]', '::1'])(
+    'refuses %j',
+    (text) => {
+      expect(parseHost(text)).toEqual({ problem: expect.stringContaining('host name alone') })
+    },
+  )
+})
+
+describe('findPathProblem', () => {
+  it.each(['/', '/a', '/a/b/', '/a..b', '/é', '/...'])('accepts %j', (text) => {
+    expect(findPathProblem(text)).toBeNull()
+  })
+
+  it.each([
+    ['', 'begin with one /'],
+    ['a', 'begin with one /'],
+    ['//host/a', 'begin with one /'],
+    ['/a b', 'begin with one /'],
+    ['/a\\b', 'begin with one /'],
+    ['/a\u0000', 'begin with one /'],
+    ['/a?x', 'query or fragment'],
+    ['/a#x', 'query or fragment'],
+    ['/..', '. or ..'],
+    ['/a/%2E%2e/b', '. or ..'],
+    ['/a/./b', '. or ..'],
+  ])('refuses %j', (text, problem) => {
+    expect(findPathProblem(text)).toContain(problem)
+  })
+})

@@ -1,0 +1,172 @@
+import { dirname, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
+
+describe('loadConfig', () => {
+  it('fills in every default of the page', () => {
+    const { file, database, organizations, setKeys, ...rest } = load(SMALLEST)
+
+    const standard = { key: ['id'], filters: {}, history: true, ignore: [], total: 'check' }
+    const collections = [
+      { ...standard, name: 'orders', path: '/api/v1/admin/orders' },
+      { ...standard, name: 'establishments', path: '/api/v1/admin/establishments' },
+    ]
+    expect(rest).toEqual({
+      api: {
+        baseUrl: 'https://admin.example.com',
+        timeout: 30_000,
+        maxResponseBytes: 33_554_432,
+        linkHosts: [],
+      },
+      rateLimit: {
+        requestsPerMinute: null,
+        sharePercent: 100,
+        scope: 'token',
+        fallbackWait: 60_000,
+        maxWait: 900_000,
+      },
+      retry: { attempts: 10, minDelay: 1000, maxDelay: 60_000 },
+      publish: null,
+      publishEvery: 300_000,
+      schedule: '*/15 * * * *',
+      timezone: 'UTC',
+      concurrency: 4,
+      maxPasses: 3,
+      resumeWithin: 86_400_000,
+      removals: { brakePercent: 20, brakeRows: 10 },
+      keepRuns: 7_776_000_000,
+      http: null,
+      collections,
+    })
+    expect(database).toBe(resolve(dirname(file), '../data/mirror.db'))
+    expect(organizations).toEqual([
+      {
+        id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
+        name: 'acme',
+        schedule: '*/15 * * * *',
+        collections,
+        readToken: expect.any(Function),
+      },
+    ])
+    expect(setKeys).toEqual([
+      'api',
+      'api.baseUrl',
+      'organizations',
+      'organizations[0].id',
+      'organizations[0].name',
+      'organizations[0].token',
+    ])
+  })
+
+  it.each(['rateLimit', 'retry', 'removals', 'collections', 'http', 'publish'])(
+    'takes %s without a value as left out',
+    (key) => {
+      const { setKeys, ...loaded } = load(`${SMALLEST}${key}:\n`)
+
+      const { setKeys: fewer, ...expected } = load(SMALLEST)
+      const anyFolder = { file: expect.any(String), database: expect.any(String) }
+      expect(JSON.parse(JSON.stringify(loaded))).toEqual({
+        ...JSON.parse(JSON.stringify(expected)),
+        ...anyFolder,
+      })
+      expect(setKeys).toEqual([...fewer, key])
+    },
+  )
+
+  it('counts relative paths from the folder of the file and leaves absolute ones', () => {
+    const loaded = load(`${SMALLEST}database: ./a.db\npublish: /srv/b.db\n`)
+
+    expect(loaded.database).toBe(resolve(dirname(loaded.file), 'a.db'))
+    expect(loaded.publish).toBe('/srv/b.db')
+  })
+
+  it('gives the listener a host and a port where only one is named', () => {
+    expect(load(`${SMALLEST}http: { port: 0 }\n`).http).toEqual({ host: '127.0.0.1', port: 0 })
+    expect(load(`${SMALLEST}http: { host: 0.0.0.0 }\n`).http).toEqual({ host: '0.0.0.0', port: 9464 })
+  })
+
+  it('names the keys that the file sets', () => {
+    const { setKeys } = load(`${SMALLEST}publish: x.db\nrateLimit: { sharePercent: 50 }\n`)
+
+    expect(setKeys).toEqual(expect.arrayContaining(['publish', 'rateLimit', 'rateLimit.sharePercent']))
+    expect(setKeys).not.toContain('rateLimit.scope')
+  })
+
+  it('makes ids lower case, and keeps the order of the organizations', () => {
+    const second =
+      '  - { id: 1B9D6BCD-BBFD-4B2D-9B5D-AB8DFBBD4BED, name: "007", token: x, schedule: 0 * * * * }\n'
+
+    const { organizations } = load(SMALLEST + second)
+
+    expect(organizations.map(({ id, name, schedule }) => [id, name, schedule])).toEqual([
+      ['7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d', 'acme', '*/15 * * * *'],
+      ['1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed', '007', '0 * * * *'],
+    ])
+  })
+
+  it('follows aliases and merge keys', () => {
+    const text = `api: { baseUrl: https://a.example.com, timeout: &short 5s }
+organizations:
+  - &first { id: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, name: a, token: one, schedule: 1 * * * * }
+  - <<: *first
+    id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
+    name: b
+retry: { minDelay: *short }
+`
+
+    const { organizations, retry } = load(text)
+
+    expect(retry.minDelay).toBe(5000)
+    expect(organizations[1]).toMatchObject({ name: 'b', schedule: '1 * * * *' })
+    expect(organizations[1]?.readToken()).toBe('one')
+  })
+
+  it('does not let a token into what a log line would print', () => {
+    const loaded = load(SMALLEST)
+
+    expect(JSON.stringify(loaded)).not.toContain('secret-of-acme')
+    expect(loaded.organizations[0]?.readToken()).toBe('secret-of-acme')
+  })
+})
+
+describe('the problems of a file', () => {
+  it('are all reported at once, in the order of the lines, whatever kind they are of', () => {
+    const text = `api: { baseUrl: ftp://x, timeout: 30 }
+retry: { minDelay: 5m, attempts: 0 }
+organizations:
+  - id: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d
+    name: a
+    token: \${UNSET}
+  - id: 7F3C0F1E-52C7-4A86-9D0B-3C4A5F6B7C8D
+    name: A
+    tokn: x
+collections:
+  b_raw: {}
+`
+
+    expect(placesOf(text)).toEqual([
+      'api.baseUrl 1:17',
+      'api.timeout 1:35',
+      'retry.minDelay 2:20',
+      'retry.attempts 2:34',
+      'organizations[0].token 6:12',
+      'organizations[1].token 7:5',
+      'organizations[1].id 7:9',
+      'organizations[1].name 8:11',
+      'organizations[1].tokn 9:5',
+      'collections.b_raw 11:3',
+    ])
+  })
+
+  it('are lines of file, place, key, what is wrong and what to do', () => {
+    const { message } = errorOf(`${SMALLEST}concurrency: 0\nkeepRuns: 90\n`)
+
+    expect(message.replaceAll(/^.*\//gm, '')).toBe(
+      [
+        'admin-mirror.yaml:7:14  concurrency: must be a whole number from 1 to 100.',
+        'admin-mirror.yaml:8:11  keepRuns: must be a duration, a whole number with its unit. ' +
+          'Write it like 500ms, 30s, 5m, 24h or 90d. For 90 seconds write 90s, for minutes 90m.',
+      ].join('\n'),
+    )
+  })
+})

@@ -1,0 +1,186 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { findMalformedReference, interpolate } from '../../src/config/interpolation.ts'
+import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
+
+const ENV = { NAME: 'value', _1: 'one', EMPTY: '', TRICKY: `$$ \${NAME} $&` }
+
+describe('interpolate', () => {
+  it.each([
+    ['plain', 'plain', []],
+    ['', '', []],
+    [`\${NAME}`, 'value', ['NAME']],
+    [`a-\${NAME}-\${_1}`, 'a-value-one', ['NAME', '_1']],
+    [`\${NAME}\${NAME}`, 'valuevalue', ['NAME', 'NAME']],
+    ['$$', '$', []],
+    [`$\${NAME}`, `\${NAME}`, []],
+    [`$$\${NAME}`, '$value', ['NAME']],
+    ['5 $ and $NAME', '5 $ and $NAME', []],
+    ['$', '$', []],
+    [`\${TRICKY}`, `$$ \${NAME} $&`, ['TRICKY']],
+  ])('makes %j to %j', (text, value, variables) => {
+    expect(interpolate(text, ENV)).toEqual({ value, variables })
+  })
+
+  it.each([
+    [`\${UNSET}`, 'the environment variable UNSET is not set. Set UNSET'],
+    [`a \${EMPTY} b`, 'the environment variable EMPTY is empty'],
+    [`\${toString}`, 'the environment variable toString is not set'],
+    [`\${UNSET} \${EMPTY}`, 'UNSET is not set'],
+    [`\${}`, 'no variable follows'],
+    [`\${NAME`, 'no variable follows'],
+    [`\${1A}`, 'no variable follows'],
+    [`\${NAME:-x}`, 'no variable follows'],
+    [`\${ NAME }`, 'no variable follows'],
+  ])('refuses %j', (text, problem) => {
+    expect(interpolate(text, ENV)).toMatchObject({ problem: expect.stringContaining(problem) })
+  })
+})
+
+describe('findMalformedReference', () => {
+  it.each([
+    [`\${UNSET}`, false],
+    [`$\${ x`, false],
+    [`\${x`, true],
+  ])('in %j finds one: %s', (text, found) => {
+    expect(findMalformedReference(text) !== null).toBe(found)
+  })
+})
+
+describe('variables in a file', () => {
+  it('stand for numbers and truth values where these are expected, quoted or not', () => {
+    const text = `${SMALLEST}concurrency: \${COUNT}
+http: { port: "\${PORT}" }
+rateLimit: { requestsPerMinute: "\${RATE}" }
+removals: { brakePercent: "\${RATE}" }
+collections:
+  orders: { history: "\${HISTORY}" }
+  establishments: \${WANTED}
+`
+
+    const env = { COUNT: '7', PORT: '8080', RATE: '12.5', HISTORY: 'false', WANTED: 'false' }
+    const loaded = load(text, { env })
+
+    expect(loaded).toMatchObject({
+      concurrency: 7,
+      http: { port: 8080 },
+      rateLimit: { requestsPerMinute: 12.5 },
+    })
+    expect(loaded.removals.brakePercent).toBe(12.5)
+    expect(loaded.collections).toMatchObject([{ name: 'orders', history: false }])
+  })
+
+  it('stand for truth values and numbers in an organization too, and stay text in its filters', () => {
+    const text = `${SMALLEST}    collections:
+      orders: { history: "\${NO}", filters: { closed: "\${NO}", "constructor": 010 } }
+`
+
+    const { organizations } = load(text, { env: { NO: 'false' } })
+
+    expect(organizations[0]?.collections[0]).toMatchObject({
+      history: false,
+      filters: { closed: 'false', constructor: '010' },
+    })
+  })
+
+  it.each([
+    [`concurrency: \${X}`, 'four', 'concurrency 7:14', 'whole number from 1 to 100'],
+    [`concurrency: \${X}`, '0x10', 'concurrency 7:14', 'whole number from 1 to 100'],
+    [`concurrency: \${X}`, ' 4', 'concurrency 7:14', 'whole number from 1 to 100'],
+    [`concurrency: \${X}`, '4711', 'concurrency 7:14', 'whole number from 1 to 100'],
+    [`schedule: \${X}`, 'hourly!', 'schedule 7:11', 'must be a cron expression.'],
+    [`timezone: \${X}`, 'Mars/Olympus', 'timezone 7:11', 'must be a time zone'],
+    [`keepRuns: \${X}`, '4711', 'keepRuns 7:11', 'must be a duration'],
+  ])(
+    'are refused in %s as %s, by the name of the variable and not by its value',
+    (added, value, place, message) => {
+      const { problems, message: text } = errorOf(`${SMALLEST}${added}\n`, { env: { X: value } })
+
+      expect(problems.map(({ key, line, column }) => `${key} ${line}:${column}`)).toEqual([place])
+      expect(text).toContain(message)
+      expect(text).toContain('The value comes from the environment (X).')
+      expect(text).not.toContain(value)
+    },
+  )
+
+  it('are told once each when they are not set, with no further problem of the same value', () => {
+    const text = SMALLEST.replace('https://admin.example.com', `\${URL}`).replace('acme', `\${NAME}`)
+
+    expect(placesOf(text)).toEqual(['api.baseUrl 2:12', 'organizations[0].name 5:11'])
+  })
+
+  it('are not looked for in keys and comments', () => {
+    expect(placesOf(`# \${UNSET}\n${SMALLEST}\${UNSET}: 1\n`)).toEqual([`["\${UNSET}"] 8:1`])
+  })
+
+  it('keep a token of digits a text, and what else a token may look like', () => {
+    for (const token of ['0123', '1e5', 'true', 'null', `\${X}`, '$$']) {
+      const { organizations } = load(SMALLEST.replace('secret-of-acme', `\${T}`), { env: { T: token } })
+
+      expect(organizations[0]?.readToken()).toBe(token)
+    }
+    expect(load(SMALLEST.replace('secret-of-acme', '0123')).organizations[0]?.readToken()).toBe('0123')
+  })
+
+  it('stay unread in tokens and token files for commands that need no token', () => {
+    const second = `  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: b, tokenFile: "\${DIR}/b" }\n`
+    const text = SMALLEST.replace('secret-of-acme', `\${T}`) + second
+
+    const { organizations } = load(text, { tokens: 'leave' })
+
+    expect(organizations.map(({ name }) => name)).toEqual(['acme', 'b'])
+    expect(() => organizations[0]?.readToken()).toThrow('loaded without the token of organization acme')
+    expect(() => organizations[1]?.readToken()).toThrow('loaded without the token of organization b')
+    expect(placesOf(text)).toEqual(['organizations[0].token 6:12', 'organizations[1].tokenFile 7:69'])
+  })
+
+  it('must be well formed in a token that is not read, and set everywhere else', () => {
+    const text = SMALLEST.replace('secret-of-acme', `\${T`).replace('acme', `\${NAME}`)
+
+    expect(placesOf(text, { tokens: 'leave' })).toEqual([
+      'organizations[0].name 5:11',
+      'organizations[0].token 6:12',
+    ])
+  })
+
+  it('hand a token on unchanged, whatever visible letters it has', () => {
+    const visible = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)),
+      minLength: 1,
+    })
+    fc.assert(
+      fc.property(visible, (token) => {
+        const { organizations } = load(SMALLEST.replace('secret-of-acme', `\${T}`), { env: { T: token } })
+
+        expect(organizations[0]?.readToken()).toBe(token)
+      }),
+    )
+  })
+
+  it('never show what they hold in an error, wherever they stand', () => {
+    const everywhere = `api: { baseUrl: "\${V}", timeout: "\${V}", linkHosts: ["\${V}"] }
+schedule: "\${V}"
+timezone: "\${V}"
+concurrency: "\${V}"
+rateLimit: { scope: "\${V}" }
+retry: { minDelay: "\${V}" }
+http: { host: "\${V}", port: "\${V}" }
+collections: { orders: { path: "\${V}", key: "\${V}", history: "\${V}", ignore: ["\${V}"], total: "\${V}" } }
+organizations:
+  - { id: "\${V}", name: "\${V}", token: "\${V}", schedule: "\${V}" }
+  - { id: "\${V}", name: "\${V}", tokenFile: "\${V}" }
+`
+    const shown = errorOf(everywhere, { env: { V: '\u0001' } }).message
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 6 }), (value) => {
+        // Not a word of the messages themselves.
+        fc.pre(!shown.includes(value))
+
+        const error = errorOf(everywhere, { env: { V: value } })
+
+        expect(error.message).not.toContain(value)
+        expect(JSON.stringify(error.problems)).not.toContain(JSON.stringify(value).slice(1, -1))
+      }),
+    )
+  })
+})

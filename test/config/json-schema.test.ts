@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
+import { configJsonSchema, isSchema } from '../../src/config/json-schema.ts'
+
+/** Every key that the schema allows, as `collections.*.path` or `organizations[].id`. */
+function listKeys(schema: unknown, path: string): string[] {
+  if (!isSchema(schema) || schema.not !== undefined) return []
+  const own = path === '' ? [] : [path]
+  const forms = Array.isArray(schema.anyOf) ? schema.anyOf.flatMap((form) => listKeys(form, path)) : []
+  const properties = isSchema(schema.properties) ? Object.entries(schema.properties) : []
+  const named = properties.flatMap(([name, part]) => listKeys(part, path === '' ? name : `${path}.${name}`))
+  const others = isSchema(schema.additionalProperties)
+    ? listKeys(schema.additionalProperties, `${path}.*`)
+    : []
+  return [...new Set([...own, ...forms, ...named, ...others, ...listKeys(schema.items, `${path}[]`)])]
+}
+
+function partAt(path: string): Record<string, unknown> {
+  const part = path.split('.').reduce<unknown>((schema, name) => {
+    return isSchema(schema) && isSchema(schema.properties) ? schema.properties[name] : undefined
+  }, configJsonSchema())
+  if (!isSchema(part)) throw new Error(`no schema at ${path}`)
+  return part
+}
+
+describe('the JSON Schema', () => {
+  it('requires what the file must have, and refuses unknown keys', () => {
+    expect(configJsonSchema()).toMatchObject({
+      type: 'object',
+      required: ['api', 'organizations'],
+      additionalProperties: false,
+    })
+    expect(partAt('api')).toMatchObject({ required: ['baseUrl'], additionalProperties: false })
+  })
+
+  it('describes every key of the file', () => {
+    const properties = configJsonSchema().properties
+
+    const without = Object.entries(isSchema(properties) ? properties : {}).filter(
+      ([, part]) => !isSchema(part) || typeof part.description !== 'string',
+    )
+
+    expect(without).toEqual([])
+  })
+
+  it.each([
+    ['api.timeout', '30s'],
+    ['api.maxResponseBytes', 33_554_432],
+    ['database', '../data/mirror.db'],
+    ['publish', null],
+    ['concurrency', 4],
+  ])('tells the default of %s', (path, standard) => {
+    expect(partAt(path).default).toEqual(standard)
+  })
+
+  it('knows the form of a duration, or a variable in its place', () => {
+    const { anyOf } = partAt('keepRuns')
+    const patterns = (Array.isArray(anyOf) ? anyOf : []).map(
+      (form) => new RegExp(isSchema(form) ? String(form.pattern) : ''),
+    )
+
+    const isAllowed = (text: string) => patterns.some((pattern) => pattern.test(text))
+    expect(['30s', '500ms', `\${KEEP}`].map(isAllowed)).toEqual([true, true, true])
+    expect(['30', '0s', '$KEEP', '5 m'].map(isAllowed)).toEqual([false, false, false, false])
+  })
+})
+
+describe('config/admin-mirror.example.yaml', () => {
+  const file = fileURLToPath(new URL('../../config/admin-mirror.example.yaml', import.meta.url))
+
+  it('is a valid configuration once its variable is set', () => {
+    const config = loadConfig(file, { env: { ACME_TOKEN: 'x' }, tokens: 'resolve', isCron: () => null })
+
+    expect(config.organizations.map(({ name }) => name)).toEqual(['acme', 'globex'])
+    expect(config.organizations[1]?.collections).toMatchObject([
+      { name: 'orders', filters: { state: 'paid' } },
+    ])
+  })
+
+  it('sets every key that there is', () => {
+    const { setKeys } = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null })
+
+    const set = new Set(
+      setKeys.map((key) => key.replaceAll(/\[\d+\]/g, '[]').replace(/\bcollections\.\w+/, 'collections.*')),
+    )
+    const known = listKeys(configJsonSchema(), '')
+      .map((key) => key.replace(/\bcollections\.\w+/, 'collections.*'))
+      .filter((key) => !/\]$|filters\.\*/.test(key))
+    expect(known).toContain('organizations[].collections.*.ignore')
+    expect([...new Set(known)].filter((key) => !set.has(key))).toEqual([])
+  })
+
+  it('begins with the line by which an editor finds the schema, and says how to make that', () => {
+    const [first] = readFileSync(file, 'utf8').split('\n')
+
+    expect(first).toMatch(/^# yaml-language-server: \$schema=\.\/admin-mirror\.schema\.json /)
+    expect(first).toContain('admin-mirror schema > config/admin-mirror.schema.json')
+  })
+})

@@ -1,0 +1,97 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Config } from '../../src/config/config.ts'
+import { TokenFileError } from '../../src/config/token.ts'
+import { load, SMALLEST } from './config-files.ts'
+
+function loadWithTokenFile(
+  tokenFile: string,
+  env: Record<string, string> = {},
+): { file: string; readToken: () => string } {
+  const config: Config = load(SMALLEST.replace('token: secret-of-acme', `tokenFile: ${tokenFile}`), { env })
+  const [organization] = config.organizations
+  if (!organization) throw new Error('no organization')
+  return { file: join(dirname(config.file), 'token'), readToken: organization.readToken }
+}
+
+function errorOf(readToken: () => string): Error {
+  try {
+    readToken()
+  } catch (error) {
+    if (error instanceof Error) return error
+  }
+  throw new Error('The token was read')
+}
+
+describe('a token file', () => {
+  it.each([
+    ['abc', 'abc'],
+    ['abc\n', 'abc'],
+    ['abc\r\n', 'abc'],
+    ['0123\n', '0123'],
+    [`$$\${NAME}`, `$$\${NAME}`],
+  ])('that holds %j gives %j', (content, token) => {
+    const { file, readToken } = loadWithTokenFile('./token')
+
+    writeFileSync(file, content)
+
+    expect(readToken()).toBe(token)
+  })
+
+  it('is read again at each call', () => {
+    const { file, readToken } = loadWithTokenFile('./token')
+
+    writeFileSync(file, 'old')
+    const before = readToken()
+    writeFileSync(file, 'new')
+    const after = readToken()
+
+    expect([before, after]).toEqual(['old', 'new'])
+  })
+
+  it('that is not there fails when it is read, not when the configuration is', () => {
+    const { file, readToken } = loadWithTokenFile('./token')
+
+    const error = errorOf(readToken)
+
+    expect(error).toBeInstanceOf(TokenFileError)
+    expect(error.message).toBe(
+      `The token file ${file} of organization acme cannot be read: there is no such file. Put the token there, or change tokenFile.`,
+    )
+  })
+
+  it.each([
+    ['', 'is empty'],
+    ['\n', 'is empty'],
+    ['hidden value', 'holds more than a token'],
+    ['hidden\n\n', 'holds more than a token'],
+    ['hiddené', 'holds more than a token'],
+    ['hidden\u0000', 'holds more than a token'],
+  ])('that holds %j is refused and not quoted', (content, message) => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    writeFileSync(file, content)
+
+    const error = errorOf(readToken)
+
+    expect(error).toBeInstanceOf(TokenFileError)
+    expect(error.message).toContain(`${file} of organization acme ${message}`)
+    expect(error.message).not.toContain('hidden')
+  })
+
+  it('that is a folder is refused', () => {
+    const { file, readToken } = loadWithTokenFile('..')
+    rmSync(file, { force: true })
+
+    expect(errorOf(readToken).message).toContain('cannot be read: it is a folder')
+  })
+
+  it('is named by its variable when its path comes from one, since that may be the token by mistake', () => {
+    const { readToken } = loadWithTokenFile(`\${ACME_TOKEN}`, { ACME_TOKEN: 'hidden' })
+
+    const { message } = errorOf(readToken)
+
+    expect(message).toContain(`The token file named by \${ACME_TOKEN} of organization acme cannot be read`)
+    expect(message).not.toContain('hidden')
+  })
+})
