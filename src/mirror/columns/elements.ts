@@ -1,0 +1,94 @@
+import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/exact.ts'
+import { type ColumnType, MOST_COLUMNS } from './column.ts'
+import { flatten, type Leaf } from './flatten.ts'
+import { columnName, foldName } from './name.ts'
+import { parseSqlitePath, sqlitePath } from './path.ts'
+import { createPathTree, everyLeaf, nodeAt, type PathNode } from './path-tree.ts'
+import { isWide, ownValue } from './sql-value.ts'
+
+/** What the values of a field of the elements have been so far. `wide`: integers, one of which a double would round. */
+type Holds = 'boolean' | 'integer' | 'wide' | 'real' | 'text'
+
+/** A column of the view of an array of objects. */
+export interface ElementColumn {
+  name: string
+  /** Within the element: `$.product.sku`. */
+  path: string
+  type: ColumnType
+  holds: Holds
+}
+
+const TYPES: Record<Holds, ColumnType> = {
+  boolean: 'INTEGER',
+  integer: 'INTEGER',
+  wide: 'INTEGER',
+  real: 'REAL',
+  text: 'TEXT',
+}
+
+/**
+ * The columns of the view after this array: its objects are flattened as items are. A column that meets another class is
+ * widened, INTEGER to REAL to TEXT; nothing is stored in a view, so no value has to stay behind. The order of the values
+ * makes no difference to the type. Returns `known` itself if nothing changed. Past 500 columns a field is left out.
+ */
+export function discoverElements(
+  known: readonly ElementColumn[],
+  array: readonly JsonValue[],
+): readonly ElementColumn[] {
+  const objects = array.filter(isJsonObject)
+  const tree = treeOf(known)
+  const isKnown = objects.every((object) =>
+    everyLeaf(tree, object, (column, value) => covers(known, column, value)),
+  )
+  return isKnown ? known : objects.reduce(withElement, known)
+}
+
+function covers(known: readonly ElementColumn[], column: ElementColumn | undefined, value: Leaf): boolean {
+  if (!column) return known.length >= MOST_COLUMNS
+  return column.holds === 'text' || together(column.holds, holdsOf(value)) === column.holds
+}
+
+function withElement(known: readonly ElementColumn[], object: JsonObject): readonly ElementColumn[] {
+  const columns = new Map(known.map((column) => [column.path, column]))
+  const names = new Set(known.map((column) => foldName(column.name)))
+  for (const [names_, value] of flatten(object)) {
+    if (value === null) continue
+    const path = sqlitePath(names_)
+    const column = columns.get(path)
+    if (!column && columns.size >= MOST_COLUMNS) continue
+    const name = column?.name ?? columnName(names_, (candidate) => names.has(foldName(candidate)))
+    const holds = column ? together(column.holds, holdsOf(value)) : holdsOf(value)
+    names.add(foldName(name))
+    columns.set(path, { name, path, type: TYPES[holds], holds })
+  }
+  return [...columns.values()]
+}
+
+function holdsOf(value: Leaf): Holds {
+  if (typeof value === 'boolean') return 'boolean'
+  if (typeof value === 'string' || Array.isArray(value)) return 'text'
+  const own = ownValue(value)
+  if (typeof own === 'string') return 'text'
+  if (typeof own === 'number') return 'real'
+  if (!isWide(own)) return 'integer'
+  // SQLite reads a number with a point or an exponent as a double: such a long one is only exact as text.
+  return /[.eE]/.test(numberText(value)) ? 'text' : 'wide'
+}
+
+function together(a: Holds, b: Holds): Holds {
+  if (a === b) return a
+  const pair = new Set([a, b])
+  if (pair.has('integer') && pair.has('wide')) return 'wide'
+  return pair.has('integer') && pair.has('real') ? 'real' : 'text'
+}
+
+// A list of columns is never changed, so its tree can be kept as long as the list itself is.
+const trees = new WeakMap<readonly ElementColumn[], PathNode<ElementColumn>>()
+
+function treeOf(columns: readonly ElementColumn[]): PathNode<ElementColumn> {
+  const tree = trees.get(columns) ?? createPathTree<ElementColumn>()
+  if (trees.has(columns)) return tree
+  for (const column of columns) nodeAt(tree, parseSqlitePath(column.path)).at = column
+  trees.set(columns, tree)
+  return tree
+}

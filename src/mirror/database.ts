@@ -1,0 +1,133 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { MirrorError } from '../errors.ts'
+import { inspectHeader } from './header.ts'
+import { LATEST_VERSION, migrate } from './migrate.ts'
+
+export type Connection = Database.Database
+export type Statement = Database.Statement
+
+/** Written into the file's header, so that a mirror is told from any other database: "admr". */
+const APPLICATION_ID = 0x61646d72
+
+/** How long opening waits for another process, which may be making or migrating the same file. */
+const OPENING_LOCK_MS = 30_000
+
+/** How long one statement waits inside SQLite, where nothing else of this process can run; longer waits are ours. */
+const LOCK_MS = 100
+
+/** Up to this size a file is looked through when it is opened for writing; beyond, damage is met where it is. */
+const CHECKED_BYTES = 64 * 1024 * 1024
+
+/** Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that is not ours untouched. */
+export function openForWriting(file: string): Connection {
+  return guarded(file, () => {
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    const isNew = assertOurs(file) === 'empty'
+    const connection = new Database(file, { timeout: OPENING_LOCK_MS })
+    try {
+      if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
+      connection.pragma('journal_mode = WAL')
+      connection.pragma('synchronous = NORMAL')
+      if (!isNew && fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
+      migrate(connection)
+      connection.pragma(`busy_timeout = ${LOCK_MS}`)
+      return connection
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  })
+}
+
+/** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
+export function openForReading(file: string): Connection | null {
+  return guarded(file, () => {
+    if (!fs.existsSync(file) || assertOurs(file) === 'empty') return null
+    const connection = new Database(file, { readonly: true, timeout: 5000 })
+    const version = connection.pragma('user_version', { simple: true }) as number
+    if (version >= LATEST_VERSION) return connection
+    connection.close()
+    // A process that was killed while it made the file leaves one without tables.
+    if (version === 0) return null
+    throw new MirrorError(
+      `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
+    )
+  })
+}
+
+function assertOurs(file: string): 'empty' | 'ours' {
+  const header = inspectHeader(file)
+  if (header.kind === 'absent' || header.kind === 'empty') return 'empty'
+  if (header.kind === 'other')
+    throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${CHOOSE}`)
+  if (header.applicationId !== APPLICATION_ID) {
+    throw new MirrorError(
+      `${file} is a database of something else, not a mirror; it is left as it is. ${CHOOSE}`,
+    )
+  }
+  if (header.userVersion > LATEST_VERSION) {
+    throw new MirrorError(
+      `${file} was made by a newer admin-mirror (schema ${header.userVersion}, this one knows ${LATEST_VERSION}); ` +
+        'it is left as it is. Use the newer version',
+    )
+  }
+  return 'ours'
+}
+
+const CHOOSE = 'Choose another file for "database" in the configuration'
+
+function assertSound(connection: Connection, file: string): void {
+  const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
+  if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
+}
+
+function damaged(file: string, what: string): MirrorError {
+  return new MirrorError(
+    `${file} is damaged (${what}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+  )
+}
+
+/** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */
+export function guarded<T>(file: string, task: () => T): T {
+  try {
+    return task()
+  } catch (error) {
+    throw translate(file, error)
+  }
+}
+
+/** Another process holds the lock; worth waiting for. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code)
+}
+
+/** What a failure of SQLite or of the file system means for the mirror; an error of ours, or a mistake in the program, is handed back. */
+export function translate(file: string, error: unknown): unknown {
+  if (error instanceof Database.SqliteError) return explain(file, error)
+  if (error instanceof Error && 'syscall' in error && 'code' in error) {
+    return new MirrorError(`${file} cannot be used: ${error.message}`)
+  }
+  return error
+}
+
+function explain(file: string, error: { code: string; message: string }): MirrorError {
+  const { code, message } = error
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return new MirrorError(
+      `${file} is locked by another process for too long (${message}); see who has it open`,
+    )
+  }
+  if (code.startsWith('SQLITE_FULL'))
+    return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+    return new MirrorError(
+      `${file} cannot be written (${message}); this user needs to write to the file and to its folder`,
+    )
+  }
+  if (code.startsWith('SQLITE_IOERR'))
+    return new MirrorError(`${file} cannot be read or written (${code}); look at the disk`)
+  return new MirrorError(`${file}: ${message} (${code})`)
+}

@@ -1,0 +1,143 @@
+import { isJsonObject, parseExact } from '../json/exact.ts'
+import { sameJson } from '../json/same.ts'
+import type { Job, Mirror, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
+import { type CollectionTables, openCollection } from './collection.ts'
+import { type Connection, guarded } from './database.ts'
+import { createRunStore } from './run-store.ts'
+import { sightItems } from './sighting.ts'
+import { createTransact } from './transaction.ts'
+import { createWalkStore } from './walk-store.ts'
+
+export interface MirrorOptions {
+  connection: Connection
+  file: string
+  now: () => number
+  sleep: (ms: number) => Promise<void>
+}
+
+/** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
+export function createMirror({ connection, file, now, sleep }: MirrorOptions): Mirror {
+  const walks = createWalkStore(connection)
+  const runs = createRunStore(connection)
+  const collections = createCollectionCache(connection)
+  const transact = createTransact({ connection, file, now, sleep, onRollback: collections.forget })
+  const time = () => new Date(now()).toISOString()
+
+  const addRows = connection.prepare(
+    'UPDATE sync_jobs SET rows = rows + ? WHERE organization_id = ? AND collection = ?',
+  )
+  const saveReject = connection.prepare(`
+    INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE SET seen_at = excluded.seen_at
+  `)
+
+  function saveItem(
+    job: Job,
+    tables: CollectionTables,
+    entry: SightedItem,
+    page: Page,
+    at: string,
+    saved: SavedPage,
+  ): void {
+    const { organization, collection } = job
+    const { text, value } = entry.item
+    if ('reject' in entry || !isJsonObject(value)) {
+      const reason = 'reject' in entry ? entry.reject : 'is no object'
+      saveReject.run(organization.id, collection.name, page.number, reason, text, at, entry.mark)
+      saved.rejected++
+      return
+    }
+    tables.admitKey(entry.key, at)
+    const row = tables.find(organization.id, entry.key)
+    if (!row) {
+      saved.notices.push(...tables.insert(organization.id, entry.key, text, value, at))
+      saved.added++
+    } else if (row._json !== text && !sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
+      const keep = collection.history !== false
+      saved.notices.push(...tables.update(organization.id, entry.key, row, text, value, at, keep))
+      saved.changed++
+    }
+  }
+
+  return {
+    openWalks: async (job) => guarded(file, () => walks.open(job)),
+    beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
+    resumeWalk: (walkId) => transact(() => walks.resume(walkId)),
+    beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
+
+    sight: async (job, walk, pass, page) =>
+      guarded(file, () => {
+        const entries = sightItems(page.items, keyPathsOf(job))
+        return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
+      }),
+
+    savePage: (job, walk, runId, page, sighting, next) =>
+      transact(() => {
+        const at = time()
+        const tables = collections.open(job.collection.name, keyPathsOf(job))
+        const saved: SavedPage = { added: 0, changed: 0, rejected: 0, notices: [] }
+        for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
+        const marks = sighting.entries.map((entry) => entry.mark)
+        const line = {
+          pass: sighting.pass,
+          page: page.number,
+          total: page.total,
+          marks,
+          newToWalk: sighting.newToWalk,
+        }
+        walks.addAnswer(walk.id, line, next, at)
+        runs.addPage(runId, page.items.length, saved)
+        if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
+        return saved
+      }),
+
+    saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
+    completeWalk: (_job, walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
+    abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
+    finishRun: (runId, traffic, outcome) => transact(() => runs.finish(runId, traffic, outcome, time())),
+  }
+}
+
+function keyPathsOf(job: Job): string[][] {
+  return job.collection.key.map((path) => path.split('.'))
+}
+
+function countSighting(
+  entries: SightedItem[],
+  whereSeen: (mark: string) => { pass: number; page: number } | undefined,
+  pass: number,
+  page: number,
+): Sighting {
+  const sighting = { pass, entries, newToWalk: 0, newToPass: 0, repeated: 0 }
+  for (const { mark } of entries) {
+    const before = whereSeen(mark)
+    if (!before) sighting.newToWalk++
+    if (before?.pass !== pass) sighting.newToPass++
+    else if (before.page !== page) sighting.repeated++
+  }
+  return sighting
+}
+
+/**
+ * The open tables of the collections, as long as nobody changed the schema: another process may have added a column,
+ * and a transaction that was undone took its columns with it.
+ */
+function createCollectionCache(connection: Connection) {
+  const known = new Map<string, CollectionTables>()
+  let version = -1
+  const versionNow = () => connection.pragma('schema_version', { simple: true }) as number
+  return {
+    open(name: string, keyPaths: string[][]): CollectionTables {
+      if (versionNow() !== version) known.clear()
+      const tables = known.get(name) ?? openCollection(connection, name, keyPaths)
+      known.set(name, tables)
+      version = versionNow()
+      return tables
+    },
+    forget(): void {
+      known.clear()
+      version = -1
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import type { Connection } from './database.ts'
+
+export interface RegisteredOrganization {
+  id: string
+  name: string
+  collections: readonly string[]
+}
+
+/** What the mirror knows of organizations, tokens and rate limits; every method is one short transaction. */
+export interface Registry {
+  /** Writes who is configured now; organizations and jobs that are no longer stay, marked so. */
+  register(organizations: readonly RegisteredOrganization[]): void
+  /** A name for a token that tells nothing of it: hashed with a salt that only this mirror has. */
+  fingerprint(token: string): string
+  /** Notes which token an organization uses now; a hold that another token left is lifted. */
+  useToken(organizationId: string, fingerprint: string): void
+  heldReason(fingerprint: string): string | null
+  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): void
+  liftHold(fingerprint: string): void
+  /**
+   * Lifts every hold of these organizations and forgets the waits of their rate limits, those of the tokens that they
+   * used last. Returns the names of those that were held.
+   */
+  resume(organizationIds: readonly string[]): string[]
+  /** Epoch milliseconds; 0 when the gate is open. */
+  gateClosedUntil(scope: string): number
+  closeGate(scope: string, until: number): void
+  lastRuns(organizationId: string, collection: string): LastRuns
+}
+
+/** When a job last did what its schedule asks for. Epoch milliseconds. */
+export interface LastRuns {
+  /** The start of its last complete full walk. */
+  completedAt: number | null
+  /** The start of its last run by schedule or by hand, however that ended. */
+  startedAt: number | null
+}
+
+/** `newSalt` is asked once in a mirror's life. */
+export function createRegistry(connection: Connection, newSalt: () => string): Registry {
+  const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
+  const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
+  const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
+  const unconfigureJobs = connection.prepare('UPDATE sync_jobs SET configured = 0')
+  const upsertOrganization = connection.prepare(`
+    INSERT INTO organizations (id, name, configured) VALUES (?, ?, 1)
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name, configured = 1
+  `)
+  const upsertJob = connection.prepare(`
+    INSERT INTO sync_jobs (organization_id, collection, configured) VALUES (?, ?, 1)
+    ON CONFLICT (organization_id, collection) DO UPDATE SET configured = 1
+  `)
+  const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
+  const liftReplaced = connection.prepare(
+    `UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_fingerprint IS NOT NULL AND held_fingerprint <> ?`,
+  )
+  const noteToken = connection.prepare(
+    'UPDATE organizations SET last_fingerprint = ? WHERE id = ? AND last_fingerprint IS NOT ?',
+  )
+  const heldReason = connection
+    .prepare(
+      'SELECT held_reason FROM organizations WHERE held_fingerprint = ? AND held_since IS NOT NULL LIMIT 1',
+    )
+    .pluck()
+  const hold = connection.prepare(
+    'UPDATE organizations SET held_since = ?, held_reason = ?, held_fingerprint = ? WHERE id = ?',
+  )
+  const liftHold = connection.prepare(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = ?`)
+  const liftOne = connection
+    .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
+    .pluck()
+  const closedUntil = connection.prepare('SELECT closed_until FROM sync_gates WHERE scope = ?').pluck()
+  const close = connection.prepare(`
+    INSERT INTO sync_gates (scope, closed_until) VALUES (?, ?)
+    ON CONFLICT (scope) DO UPDATE SET closed_until = max(closed_until, excluded.closed_until)
+  `)
+  const openGates = connection.prepare(`
+    DELETE FROM sync_gates
+    WHERE scope IN ('all', ?) OR scope = (SELECT last_fingerprint FROM organizations WHERE id = ?)
+  `)
+
+  const lastComplete = connection
+    .prepare(`
+      SELECT max(started_at)
+      FROM sync_walks
+      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+    `)
+    .pluck()
+  const lastRun = connection
+    .prepare(`
+      SELECT max(started_at)
+      FROM sync_runs
+      WHERE organization_id = ? AND collection = ? AND trigger IN ('schedule', 'manual')
+    `)
+    .pluck()
+
+  function salt(): string {
+    addSetting.run('salt', newSalt())
+    return setting.get('salt') as string
+  }
+
+  return {
+    register: (organizations) =>
+      immediately(connection, () => {
+        unconfigure.run()
+        unconfigureJobs.run()
+        for (const { id, name, collections } of organizations) {
+          upsertOrganization.run(id, name)
+          for (const collection of collections) upsertJob.run(id, collection)
+        }
+      }),
+    fingerprint: (token) => createHash('sha256').update(`${salt()}\0${token}`).digest('hex').slice(0, 32),
+    useToken: (organizationId, fingerprint) => {
+      liftReplaced.run(organizationId, fingerprint)
+      noteToken.run(fingerprint, organizationId, fingerprint)
+    },
+    heldReason: (fingerprint) => (heldReason.get(fingerprint) as string | undefined) ?? null,
+    hold: (organizationIds, fingerprint, reason, at) =>
+      immediately(connection, () => {
+        for (const id of organizationIds) hold.run(at, reason, fingerprint, id)
+      }),
+    liftHold: (fingerprint) => {
+      liftHold.run(fingerprint)
+    },
+    resume: (organizationIds) =>
+      immediately(connection, () => {
+        for (const id of organizationIds) openGates.run(id, id)
+        return organizationIds.flatMap((id) => liftOne.all(id) as string[])
+      }),
+    gateClosedUntil: (scope) => Date.parse((closedUntil.get(scope) as string | undefined) ?? '') || 0,
+    closeGate: (scope, until) => {
+      close.run(scope, new Date(until).toISOString())
+    },
+    lastRuns: (organizationId, collection) => ({
+      completedAt: instant(lastComplete.get(organizationId, collection)),
+      startedAt: instant(lastRun.get(organizationId, collection)),
+    }),
+  }
+}
+
+/** A lock that another process holds is waited for inside SQLite here: these writes are short and must not be lost. */
+function immediately<T>(connection: Connection, task: () => T): T {
+  return connection.transaction(task).immediate()
+}
+
+function instant(time: unknown): number | null {
+  return typeof time === 'string' ? Date.parse(time) : null
+}

@@ -1,0 +1,74 @@
+import type { Job, RunOutcome, RunRecord, RunTraffic, SavedPage, Trigger, Walk } from '../sync/types.ts'
+import type { Connection } from './database.ts'
+
+/** `sync_runs`: one line for each attempt at a job. */
+export interface RunStore {
+  begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
+  addPage(runId: number, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
+  finish(runId: number, traffic: RunTraffic, outcome: RunOutcome, at: string): RunRecord
+}
+
+export function createRunStore(connection: Connection): RunStore {
+  const closeDead = connection.prepare(`
+    UPDATE sync_runs
+    SET status = 'interrupted', finished_at = ?, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
+    WHERE organization_id = ? AND collection = ? AND status = 'running'
+  `)
+  const insertRun = connection.prepare(`
+    INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
+    VALUES (?, ?, ?, ?, 'running', ?, ?)
+  `)
+  const addPage = connection.prepare(`
+    UPDATE sync_runs
+    SET
+      pages = pages + 1,
+      rows_seen = rows_seen + ?,
+      rows_added = rows_added + ?,
+      rows_changed = rows_changed + ?
+    WHERE id = ?
+  `)
+  const finishRun = connection.prepare(`
+    UPDATE sync_runs
+    SET
+      status = ?,
+      finished_at = ?,
+      requests = ?,
+      retries = ?,
+      rate_limit_hits = ?,
+      rate_limit_wait_ms = ?,
+      error_code = ?,
+      error_message = ?
+    WHERE id = ?
+    RETURNING
+      pages,
+      rows_seen AS rowsSeen,
+      rows_added AS rowsAdded,
+      rows_changed AS rowsChanged,
+      rows_removed AS rowsRemoved
+  `)
+  return {
+    begin(job, walk, trigger, at) {
+      const { organization, collection } = job
+      closeDead.run(at, organization.id, collection.name)
+      const firstPage = walk.checkpoint.nextPage
+      return Number(
+        insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
+      )
+    },
+    addPage: (runId, items, { added, changed }) => {
+      addPage.run(items, added, changed, runId)
+    },
+    finish: (runId, traffic, outcome, at) =>
+      finishRun.get(
+        outcome.status,
+        at,
+        traffic.requests,
+        traffic.retries,
+        traffic.rateLimitHits,
+        Math.round(traffic.rateLimitWaitMs),
+        outcome.errorCode,
+        outcome.errorMessage,
+        runId,
+      ) as RunRecord,
+  }
+}

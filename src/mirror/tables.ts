@@ -1,0 +1,160 @@
+import type { Column } from './columns/column.ts'
+import type { ElementColumn } from './columns/elements.ts'
+import { viewSql } from './columns/view.ts'
+import type { Connection } from './database.ts'
+import { quoted } from './sql.ts'
+
+export type KeyType = 'INTEGER' | 'TEXT'
+
+/** What the tables of a collection are made from. */
+export interface TableShape {
+  name: string
+  keyColumns: readonly string[]
+  keyTypes: readonly KeyType[]
+  /** The discovered columns but the keys, in the order they came. */
+  columns: readonly Column[]
+}
+
+/** Our own columns of each of a collection's tables, around the key. */
+const OWN = {
+  typed: {
+    before: [
+      '"_organization_id" TEXT NOT NULL',
+      '"_first_seen_at" TEXT NOT NULL',
+      '"_changed_at" TEXT NOT NULL',
+    ],
+    after: [],
+  },
+  raw: {
+    before: ['"_organization_id" TEXT NOT NULL'],
+    after: ['"_json" TEXT NOT NULL', '"_first_seen_at" TEXT NOT NULL', '"_changed_at" TEXT NOT NULL'],
+  },
+  history: {
+    before: ['"_organization_id" TEXT NOT NULL'],
+    after: [
+      '"_json" TEXT NOT NULL',
+      '"_valid_from" TEXT NOT NULL',
+      '"_valid_to" TEXT NOT NULL',
+      '"_reason" TEXT NOT NULL',
+    ],
+  },
+}
+
+type TableKind = keyof typeof OWN
+
+const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
+
+export function tableName(collection: string, kind: TableKind): string {
+  return kind === 'typed' ? collection : `${collection}_${kind}`
+}
+
+/** Makes the three tables of a collection that has none yet. */
+export function createTables(connection: Connection, shape: TableShape): void {
+  for (const kind of KINDS) connection.exec(createSql(shape, kind, tableName(shape.name, kind)))
+  connection.exec(historyIndexSql(shape))
+}
+
+export function addColumn(connection: Connection, collection: string, column: Column): void {
+  connection.exec(`ALTER TABLE ${quoted(collection)} ADD COLUMN ${quoted(column.name)} ${column.type}`)
+}
+
+/**
+ * Gives columns of the typed table the types that `shape` says, where INTEGER becomes REAL, without touching a row.
+ * SQLite itself stores a whole number in a REAL column as an integer and reads it back as REAL, so the rows are right
+ * as they stand, and only the text of the declaration has to change (https://sqlite.org/datatype3.html, 2; the way to
+ * change it is the one of https://sqlite.org/lang_altertable.html, 7). Never for columns that hold integers which a
+ * double would round.
+ */
+export function redeclare(connection: Connection, shape: TableShape): void {
+  connection.unsafeMode(true)
+  try {
+    connection.pragma('writable_schema = ON')
+    connection
+      .prepare(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`)
+      .run(createSql(shape, 'typed', shape.name), shape.name)
+    const version = connection.pragma('schema_version', { simple: true }) as number
+    // The version tells every connection, this one too, to read the schema again.
+    connection.pragma(`schema_version = ${version + 1}`)
+  } finally {
+    connection.pragma('writable_schema = OFF')
+    connection.unsafeMode(false)
+  }
+}
+
+/** Gives the key columns of all three tables the types that `shape` says, by writing them anew. */
+export function retypeKeys(connection: Connection, shape: TableShape): void {
+  // Without it a rename would refuse views that name the table while it is away, our users' own among them.
+  connection.pragma('legacy_alter_table = ON')
+  try {
+    for (const kind of KINDS) rewrite(connection, shape, kind)
+    connection.exec(historyIndexSql(shape))
+  } finally {
+    connection.pragma('legacy_alter_table = OFF')
+  }
+}
+
+function rewrite(connection: Connection, shape: TableShape, kind: TableKind): void {
+  const name = tableName(shape.name, kind)
+  const temporary = `_new_${name}`
+  const columns = columnNames(shape, kind)
+  // STRICT would refuse an integer in a TEXT column without the cast.
+  const values = columns.map((column) => {
+    const key = shape.keyColumns.indexOf(column)
+    return key === -1 ? quoted(column) : `CAST(${quoted(column)} AS ${shape.keyTypes[key]})`
+  })
+  connection.exec(createSql(shape, kind, temporary))
+  connection.exec(
+    `INSERT INTO ${quoted(temporary)} (${columns.map(quoted).join(', ')}) SELECT ${values.join(', ')} FROM ${quoted(name)}`,
+  )
+  connection.exec(`DROP TABLE ${quoted(name)}`)
+  connection.exec(`ALTER TABLE ${quoted(temporary)} RENAME TO ${quoted(name)}`)
+}
+
+function columnNames(shape: TableShape, kind: TableKind): string[] {
+  const discovered = kind === 'typed' ? shape.columns.map((column) => column.name) : []
+  return [
+    ...OWN[kind].before.map(declaredName),
+    ...shape.keyColumns,
+    ...OWN[kind].after.map(declaredName),
+    ...discovered,
+  ]
+}
+
+function declaredName(declaration: string): string {
+  return declaration.split('"')[1] ?? ''
+}
+
+function createSql(shape: TableShape, kind: TableKind, name: string): string {
+  const keys = shape.keyColumns.map((column, index) => `${quoted(column)} ${shape.keyTypes[index]} NOT NULL`)
+  const discovered =
+    kind === 'typed' ? shape.columns.map((column) => `${quoted(column.name)} ${column.type}`) : []
+  const primary = ['_organization_id', ...shape.keyColumns].map(quoted).join(', ')
+  const constraint = kind === 'history' ? [] : [`PRIMARY KEY (${primary})`]
+  const lines = [...OWN[kind].before, ...keys, ...OWN[kind].after, ...discovered, ...constraint]
+  return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
+}
+
+function historyIndexSql(shape: TableShape): string {
+  const columns = ['_organization_id', ...shape.keyColumns, '_valid_to'].map(quoted).join(', ')
+  return `CREATE INDEX ${quoted(`${shape.name}_history_by_key`)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
+}
+
+/** A view of an array of objects. */
+export interface ArrayView {
+  name: string
+  arrayColumn: string
+  elements: readonly ElementColumn[]
+}
+
+export function replaceView(connection: Connection, shape: TableShape, view: ArrayView): void {
+  connection.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
+  connection.exec(
+    viewSql({
+      view: view.name,
+      table: shape.name,
+      keyColumns: shape.keyColumns,
+      arrayColumn: view.arrayColumn,
+      elements: view.elements,
+    }),
+  )
+}

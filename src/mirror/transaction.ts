@@ -1,0 +1,34 @@
+import { type Connection, isBusy, translate } from './database.ts'
+
+export interface TransactionOptions {
+  connection: Connection
+  file: string
+  now: () => number
+  sleep: (ms: number) => Promise<void>
+  /** Told when a transaction is undone: what was remembered of the tables may be wrong. */
+  onRollback: () => void
+}
+
+/** Runs a synchronous task in one immediate transaction: all of it is written, or nothing. */
+export type Transact = <T>(task: () => T) => Promise<T>
+
+/** How long another process may hold the lock before we give up, and how often we look. */
+const PATIENCE_MS = 30_000
+const LOOK_EVERY_MS = 50
+
+export function createTransact(options: TransactionOptions): Transact {
+  const { connection, file, now, sleep, onRollback } = options
+  return async (task) => {
+    const deadline = now() + PATIENCE_MS
+    for (;;) {
+      try {
+        return connection.transaction(task).immediate()
+      } catch (error) {
+        onRollback()
+        // Waiting inside SQLite would block everything else in this process, so the wait is ours.
+        if (!isBusy(error) || now() >= deadline) throw translate(file, error)
+        await sleep(LOOK_EVERY_MS)
+      }
+    }
+  }
+}

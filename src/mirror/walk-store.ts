@@ -1,0 +1,167 @@
+import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
+import type { Connection } from './database.ts'
+
+interface WalkRow {
+  id: number
+  kind: Walk['kind']
+  first_page: number
+  next_page: number | null
+  passes: number
+  rows_seen: number
+  account: string
+}
+
+/** `sync_walks`, the page ledger, and the items that open walks have seen. */
+export interface WalkStore {
+  open(job: Job): OpenWalk[]
+  begin(job: Job, beginning: WalkBeginning, at: string): Walk
+  resume(walkId: number): Walk
+  /** Where an item was seen in this walk last. */
+  whereSeen(walkId: number, mark: string): { pass: number; page: number } | undefined
+  /** A line of the ledger, and the checkpoint with it. */
+  addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
+  saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
+  complete(walkId: number, coverage: Coverage | null, at: string): void
+  abandon(walkId: number, at: string): void
+}
+
+export interface LedgerLine {
+  pass: number
+  page: number
+  total: number | null
+  marks: readonly string[]
+  newToWalk: number
+}
+
+export function createWalkStore(connection: Connection): WalkStore {
+  // What open walks have seen is asked for each item of each page. Kept in a temporary table it costs the mirror's own
+  // file nothing, and memory no more than SQLite's cache; the ledger can bring it back at any time.
+  connection.exec(`
+    CREATE TEMP TABLE IF NOT EXISTS seen_items (
+      walk_id INTEGER NOT NULL,
+      mark TEXT NOT NULL,
+      pass INTEGER NOT NULL,
+      page INTEGER NOT NULL,
+      PRIMARY KEY (walk_id, mark)
+    ) STRICT, WITHOUT ROWID
+  `)
+  const openWalks = connection.prepare(`
+    SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
+    FROM sync_walks
+    WHERE organization_id = ? AND collection = ? AND status = 'open'
+    ORDER BY id
+  `)
+  const insertWalk = connection.prepare(`
+    INSERT INTO sync_walks (
+      organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account
+    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
+  `)
+  const walkById = connection.prepare(
+    'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
+  )
+  const recallSeen = connection.prepare(`
+    INSERT OR REPLACE INTO temp.seen_items (walk_id, mark, pass, page)
+    SELECT sync_pages.walk_id, mark.value, sync_pages.pass, sync_pages.page
+    FROM sync_pages, json_each(sync_pages.keys) AS mark
+    WHERE sync_pages.walk_id = ?
+    ORDER BY sync_pages.ordinal
+  `)
+  const forgetSeen = connection.prepare('DELETE FROM temp.seen_items WHERE walk_id = ?')
+  const seen = connection.prepare('SELECT pass, page FROM temp.seen_items WHERE walk_id = ? AND mark = ?')
+  const markSeen = connection.prepare(
+    'INSERT OR REPLACE INTO temp.seen_items (walk_id, mark, pass, page) VALUES (?, ?, ?, ?)',
+  )
+  const insertAnswer = connection.prepare(`
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at)
+    VALUES (?, (SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ?), ?, ?, ?, ?, ?)
+  `)
+  const countAnswer = connection.prepare(`
+    UPDATE sync_walks
+    SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
+    WHERE id = ?
+  `)
+  const updateCheckpoint = connection.prepare(
+    'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
+  )
+  const completeWalk = connection.prepare(`
+    UPDATE sync_walks
+    SET status = 'complete', coverage = ?, next_page = NULL, updated_at = ?, finished_at = ?
+    WHERE id = ?
+  `)
+  const abandonWalk = connection.prepare(`
+    UPDATE sync_walks
+    SET status = 'abandoned', updated_at = ?, finished_at = ?
+    WHERE id = ? AND status = 'open'
+  `)
+
+  function saveCheckpoint(walkId: number, next: Checkpoint, at: string): void {
+    updateCheckpoint.run(next.nextPage, next.pass, JSON.stringify(next.account), at, walkId)
+  }
+
+  function abandon(walkId: number, at: string): void {
+    abandonWalk.run(at, at, walkId)
+    forgetSeen.run(walkId)
+  }
+
+  return {
+    open: (job) =>
+      (
+        openWalks.all(job.organization.id, job.collection.name) as (Omit<OpenWalk, 'updatedAt'> & {
+          updatedAt: string
+        })[]
+      ).map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) })),
+    begin(job, { plan, filters, first, abandon: abandoned }, at) {
+      for (const id of abandoned) abandon(id, at)
+      const account = JSON.stringify(first.account)
+      const { lastInsertRowid } = insertWalk.run(
+        job.organization.id,
+        job.collection.name,
+        plan.kind,
+        filters,
+        first.nextPage,
+        first.pass,
+        at,
+        at,
+        plan.origin,
+        job.collection.path,
+        plan.firstPage,
+        account,
+      )
+      return {
+        id: Number(lastInsertRowid),
+        kind: plan.kind,
+        firstPage: plan.firstPage,
+        checkpoint: first,
+        resumed: false,
+        rowsSeen: 0,
+      }
+    },
+    resume(walkId) {
+      const row = walkById.get(walkId) as WalkRow
+      forgetSeen.run(walkId)
+      recallSeen.run(walkId)
+      const checkpoint = { pass: row.passes, nextPage: row.next_page, account: JSON.parse(row.account) }
+      return {
+        id: row.id,
+        kind: row.kind,
+        firstPage: row.first_page,
+        checkpoint,
+        resumed: true,
+        rowsSeen: row.rows_seen,
+      }
+    },
+    whereSeen: (walkId, mark) => seen.get(walkId, mark) as { pass: number; page: number } | undefined,
+    addAnswer(walkId, { pass, page, total, marks, newToWalk }, next, at) {
+      insertAnswer.run(walkId, walkId, pass, page, total, JSON.stringify(marks), at)
+      for (const mark of marks) markSeen.run(walkId, mark, pass, page)
+      countAnswer.run(newToWalk, total, walkId)
+      saveCheckpoint(walkId, next, at)
+    },
+    saveCheckpoint,
+    complete(walkId, coverage, at) {
+      completeWalk.run(coverage, at, at, walkId)
+      forgetSeen.run(walkId)
+    },
+    abandon,
+  }
+}

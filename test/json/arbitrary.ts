@@ -1,0 +1,100 @@
+import * as fc from 'fast-check'
+import { isJsonObject, parseExact } from '../../src/json/exact.ts'
+
+const digits = fc.stringMatching(/^\d{1,22}$/)
+const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,21}$/))
+const exponent = fc.tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '-', '+'), fc.nat({ max: 420 }))
+
+/** Texts of JSON numbers, the awkward ones among them often. */
+export const numberTexts = fc.oneof(
+  fc.constantFrom(
+    '-0',
+    '0',
+    '0.0',
+    '1.10',
+    '20.0',
+    '2e1',
+    '1e400',
+    '-1e-400',
+    '1e21',
+    '1e+21',
+    '1E5',
+    '0.0000001',
+  ),
+  fc.constantFrom('9007199254740993', '9007199254740992', '9223372036854775807', '9223372036854775808'),
+  fc.constantFrom('-9223372036854775808', '1152921504606847000', '9007199254740993.0', '9007199254740993e0'),
+  fc.integer().map(String),
+  fc
+    .tuple(fc.constantFrom('', '-'), whole, fc.option(digits), fc.option(exponent))
+    .map(
+      ([sign, int, fraction, exp]) => sign + int + (fraction ? `.${fraction}` : '') + (exp?.join('') ?? ''),
+    ),
+)
+
+/** Names of fields as an API may send them, among them all that a path or a column name can trip over. */
+export const names = fc.oneof(
+  fc.constantFrom(
+    'a',
+    'A',
+    'b',
+    'id',
+    'a.b',
+    'a b',
+    '',
+    '_',
+    '_id',
+    'a__b',
+    'a__text',
+    'field',
+    '"',
+    'a"b',
+    '\\',
+    '\\"',
+  ),
+  fc.constantFrom(
+    '[0]',
+    'a[1]',
+    ']',
+    '$',
+    '#',
+    '0',
+    '-1',
+    "it's",
+    '`',
+    '\n',
+    '\0',
+    'é',
+    'É',
+    '日本',
+    '\ud800',
+    '😀',
+    '__proto__',
+  ),
+  fc.string({ unit: 'binary', maxLength: 6 }),
+)
+
+const spaces = fc.constantFrom('', '', '', ' ', '\n\t')
+const { value, object } = fc.letrec<{ value: string; object: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom('null', 'true', 'false'),
+    numberTexts,
+    fc.oneof(fc.string(), names).map((text) => JSON.stringify(text)),
+    fc
+      .tuple(spaces, fc.array(tie('value'), { maxLength: 3 }))
+      .map(([space, list]) => `[${list.join(`${space},${space}`)}]`),
+    tie('object'),
+  ),
+  object: fc
+    .tuple(spaces, fc.array(fc.tuple(names, tie('value')), { maxLength: 5 }))
+    .map(
+      ([space, fields]) =>
+        `{${fields.map(([name, text]) => `${JSON.stringify(name)}:${space}${text}${space}`).join(',')}}`,
+    ),
+}))
+
+/** JSON texts, some with a name given twice. */
+export const jsonTexts = value
+
+/** Items with every number exact. */
+export const items = object.map(parseExact).filter(isJsonObject)

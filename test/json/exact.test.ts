@@ -1,0 +1,136 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { readEscapedNames } from '../../src/json/escaped-names.ts'
+import {
+  isJsonObject,
+  isPlainParseExact,
+  isRawNumber,
+  mayHoldInexactNumber,
+  parseExact,
+  type RawNumber,
+} from '../../src/json/exact.ts'
+import { jsonTexts } from './arbitrary.ts'
+
+const INEXACT = [
+  '12345678901234567890',
+  '1.10',
+  '20.0',
+  '1e400',
+  '-0',
+  '0.0000001',
+  '1E5',
+  '1e-7000',
+  '9007199254740993',
+  '-0.0',
+]
+const EXACT = [
+  '0',
+  '-1',
+  '12.5',
+  '9007199254740991',
+  '1e+21',
+  '1e-7',
+  '0.000001',
+  '-0.5',
+  '1152921504606847000',
+]
+
+describe('parseExact', () => {
+  it.each(INEXACT)('keeps %s as a raw number', (text) => {
+    const parsed = [text, ` ${text} `, `[1,${text}]`, `{"a":${text}}`, `{"a": ${text}\n}`].map(parseExact)
+
+    expect(parsed.map((value) => JSON.stringify(value))).toEqual([
+      text,
+      text,
+      `[1,${text}]`,
+      `{"a":${text}}`,
+      `{"a":${text}}`,
+    ])
+    expect(isRawNumber(parseExact(text))).toBe(true)
+  })
+
+  it.each(EXACT)('gives a plain number for %s', (text) => {
+    expect([parseExact(text), parseExact(`[${text}]`)]).toEqual([Number(text), [Number(text)]])
+  })
+
+  it('keeps a field called __proto__ as a field', () => {
+    const plain = parseExact('{"__proto__":{"a":1}}')
+    const raw = parseExact('{"__proto__":{"a":1.0}}')
+
+    expect([plain, raw].map((value) => JSON.stringify(value))).toEqual([
+      '{"__proto__":{"a":1}}',
+      '{"__proto__":{"a":1.0}}',
+    ])
+    expect([plain, raw].map((value) => Object.getPrototypeOf(value))).toEqual([
+      Object.prototype,
+      Object.prototype,
+    ])
+  })
+
+  it('takes no object of the API for a raw number', () => {
+    const value = parseExact('{"rawJSON":"1"}')
+
+    expect([isRawNumber(value), isJsonObject(value)]).toEqual([false, true])
+  })
+
+  it('throws the SyntaxError of JSON.parse', () => {
+    expect(() => parseExact('{"a":1.10')).toThrow(SyntaxError)
+  })
+
+  it.each(['{"h":1,"\\n":2.0}', '{"h":1,"\\u0000":2}', '{"h":1,"\\"" :{"a\\tb":[]}}'])(
+    'reads an escaped name right after an object with a backslash for a name: %s',
+    (text) => {
+      parseExact('{"h":[],"\\\\":0}')
+
+      expect(JSON.stringify(parseExact(text))).toBe(text.replace(' ', ''))
+    },
+  )
+
+  it('keeps every number, name and value as it was written', () => {
+    fc.assert(
+      fc.property(jsonTexts, (text) => {
+        expect(JSON.stringify(parseExact(text))).toBe(JSON.stringify(readEscapedNames(text, exactly)))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
+
+describe('isPlainParseExact', () => {
+  it('is true only where a plain parse has lost nothing', () => {
+    fc.assert(
+      fc.property(jsonTexts, (text) => {
+        const plain: string = isPlainParseExact(text) ? JSON.stringify(JSON.parse(text)) : ''
+
+        expect(plain === '' || plain === JSON.stringify(parseExact(text))).toBe(true)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it.each([
+    ['{"a":"\\n","b":1}', true],
+    ['{"a":"x\\\\","b":["\\"","c"]}', true],
+    ['{"\\/":1}', false],
+    ['{"a":"\\n","b\\"c" :1}', false],
+    ['{"a\\\\":1}', false],
+    ['{"a":1.0}', false],
+  ])('of %s is %s', (text, expected) => {
+    expect(isPlainParseExact(text)).toBe(expected)
+  })
+})
+
+describe('mayHoldInexactNumber', () => {
+  it.each([
+    '{"created_at":"2024-05-06T07:08:09.000000Z","at":"2024-05-06 07:08:09.000"}',
+    '{"id":0,"n":[0,10,100,-5,0.5,10.05],"phone":"12345678901234567890","street":"12 rue, 3e"}',
+    '{"zone":"+00:00","offset":"UTC -05:00"}',
+  ])('spares texts without such numbers the slow way: %s', (text) => {
+    expect(mayHoldInexactNumber(text)).toBe(false)
+  })
+})
+
+/** Every number by its text. */
+function exactly(source: string): RawNumber {
+  return JSON.rawJSON(source)
+}

@@ -1,0 +1,91 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseExact } from '../../src/json/exact.ts'
+import { sameJson } from '../../src/json/same.ts'
+import { jsonTexts } from './arbitrary.ts'
+
+const NOTHING = new Set<string>()
+
+describe('sameJson', () => {
+  it.each([
+    ['{"a":1,"b":2}', '{ "b": 2, "a": 1 }'],
+    ['1.10', '1.1'],
+    ['20', '20.0'],
+    ['2e1', '20.0'],
+    ['-0', '0'],
+    ['1e400', '10e399'],
+    ['[{"a":[1.0]}]', '[{"a":[1]}]'],
+    ['"\\u00e9"', '"é"'],
+    ['{"__proto__":1}', '{"__proto__":1.0}'],
+  ])('finds no difference between %s and %s', (a, b) => {
+    expect(sameJson(parseExact(a), parseExact(b), NOTHING)).toBe(true)
+  })
+
+  it.each([
+    ['{"a":null}', '{}'],
+    ['{}', '{"a":null}'],
+    ['{"a":1}', '{"b":1}'],
+    ['1', '"1"'],
+    ['1.0', '"1.0"'],
+    ['1', 'true'],
+    ['1.0', '{"rawJSON":"1.0"}'],
+    ['9007199254740993', '9007199254740992'],
+    ['1e400', '1e401'],
+    ['[1,2]', '[2,1]'],
+    ['[1]', '[1,null]'],
+    ['[]', '{}'],
+    ['{}', '[]'],
+    ['null', '{}'],
+    ['{"0":1}', '[1]'],
+    ['{"constructor":null}', '{"b":null}'],
+    ['{"__proto__":{}}', '{"b":{}}'],
+  ])('tells %s from %s', (a, b) => {
+    expect(sameJson(parseExact(a), parseExact(b), NOTHING)).toBe(false)
+    expect(sameJson(parseExact(b), parseExact(a), NOTHING)).toBe(false)
+  })
+
+  it.each([
+    ['another value', '{"a":1,"t":1}', '{"a":1,"t":2}', ['t'], true],
+    ['a missing field', '{"a":1,"t":1}', '{"a":1}', ['t'], true],
+    ['an added field', '{"a":1}', '{"a":1,"t":null}', ['t'], true],
+    ['a whole object', '{"t":{"x":1}}', '{"t":[]}', ['t'], true],
+    ['a nested field', '{"c":{"t":1,"x":1}}', '{"c":{"x":1}}', ['c.t'], true],
+    ['a deeply nested field', '{"c":{"d":{"t":1}}}', '{"c":{"d":{"t":2}}}', ['c.d.t'], true],
+    ['a name with a dot', '{"c.t":1}', '{"c.t":2}', ['c.t'], true],
+    ['its sibling', '{"c":{"t":1,"x":1}}', '{"c":{"t":1,"x":2}}', ['c.t'], false],
+    ['a name of another level', '{"t":1}', '{"t":2}', ['c.t'], false],
+    ['a nested field of that name', '{"c":{"t":1}}', '{"c":{"t":2}}', ['t'], false],
+    ['a field in an array', '{"c":[{"t":1}]}', '{"c":[{"t":2}]}', ['c.t'], false],
+    ['the object around it', '{"c":{"t":1}}', '{}', ['c.t'], false],
+  ])('with an ignored path: %s', (_what, a, b, ignore, expected) => {
+    expect(sameJson(parseExact(a), parseExact(b), new Set(ignore))).toBe(expected)
+    expect(sameJson(parseExact(b), parseExact(a), new Set(ignore))).toBe(expected)
+  })
+
+  it.each([
+    ['objects', '{"a":', '}'],
+    ['arrays', '[', ']'],
+  ])('compares %s nested 500 deep', (_what, open, close) => {
+    const nested = (text: string) => parseExact(open.repeat(500) + text + close.repeat(500))
+
+    expect(sameJson(nested('1.0'), nested('1'), new Set(['b']))).toBe(true)
+    expect(sameJson(nested('1'), nested('2'), new Set(['b']))).toBe(false)
+  })
+
+  it('finds every value the same as itself, read again with its fields turned round', () => {
+    fc.assert(
+      fc.property(jsonTexts, (text) => sameJson(parseExact(text), reversed(parseExact(text)), NOTHING)),
+      { numRuns: 500 },
+    )
+  })
+})
+
+function reversed(value: ReturnType<typeof parseExact>): ReturnType<typeof parseExact> {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([name, field]) => [name, reversed(field)] as const)
+      .toReversed(),
+  )
+}
