@@ -1,0 +1,167 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import { isPlainParseExact, type JsonValue, parseExact } from '../json/exact.ts'
+import type { Item } from '../sync/types.ts'
+import { printable } from '../text.ts'
+import { breaksOff, cutItems, nestingDepth } from './items.ts'
+
+/** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
+const DEEPEST = 500
+
+/** An answer with status 200 that is not the list that was asked for. */
+export class EnvelopeError extends Error {
+  override readonly name = 'EnvelopeError'
+  /** True for a body that broke off on its way: the same request may well be answered whole. */
+  readonly passing: boolean
+
+  constructor(message: string, passing = false) {
+    super(message)
+    this.passing = passing
+  }
+}
+
+export interface Envelope {
+  items: Item[]
+  /** Null where the whole list came in one answer, without paging. */
+  paging: Paging | null
+}
+
+export interface Paging {
+  /** `links.next` as it was sent: null on the last page, undefined where `links` does not name it at all. */
+  next: string | null | undefined
+  currentPage: number | null
+  lastPage: number | null
+  total: number | null
+}
+
+// Numbers come as texts where they were taken from the request. Two sources that both set a field make a list of it
+// (Laravel merges them so): such a number cannot be trusted and is taken as not given.
+const count = z
+  .union([
+    z.int().min(0),
+    z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .transform(Number),
+    z.array(z.unknown()).transform(() => null),
+  ])
+  .nullish()
+  .transform((value) => value ?? null)
+
+const PagedEnvelope = z.looseObject({
+  links: z.looseObject({ next: z.string().nullish() }),
+  meta: z.looseObject({ current_page: count, last_page: count, total: count }).default({
+    current_page: null,
+    last_page: null,
+    total: null,
+  }),
+})
+
+// Fields that only paginators write: a list with any of them and without `links` would end after its first page unseen.
+const PAGING = [
+  'current_page',
+  'last_page',
+  'per_page',
+  'total',
+  'next',
+  'next_page_url',
+  'next_cursor',
+  'cursor',
+  'has_more',
+]
+
+/**
+ * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links` and
+ * `meta`), or a bare list. Throws EnvelopeError, each defect in words of its own.
+ */
+export function readEnvelope(body: Uint8Array): Envelope {
+  const text = decode(body)
+  const parsed = parse(text)
+  if (nestingDepth(text) > DEEPEST)
+    throw new EnvelopeError(`the answer is nested deeper than ${DEEPEST} levels`)
+  if (Array.isArray(parsed)) return { items: readItems(text, parsed), paging: null }
+  if (!isRecord(parsed)) throw new EnvelopeError(`the answer is ${describe(parsed)}, not a list`)
+  if (parsed.success === false)
+    throw new EnvelopeError(`the answer says "success": false${messageOf(parsed)}`)
+  if (!Object.hasOwn(parsed, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(parsed)}`)
+  return { items: readItems(text, parsed.data), paging: isPaged(parsed) ? readPaging(parsed) : null }
+}
+
+function decode(body: Uint8Array): string {
+  if (!isUtf8(body)) throw new EnvelopeError('the answer is not UTF-8 text')
+  const text = new TextDecoder().decode(body)
+  if (text.trim() === '') throw new EnvelopeError('the answer is empty')
+  return text
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    const start = text.trimStart()
+    if (start.startsWith('<'))
+      throw new EnvelopeError(`the answer is a page of HTML, not JSON${titleOf(start)}`)
+    if (/^[[{]/.test(start) && breaksOff(start)) {
+      throw new EnvelopeError(`the answer breaks off after ${text.length} characters`, true)
+    }
+    throw new EnvelopeError(`the answer is not JSON: ${printable(start, 80)}`)
+  }
+}
+
+function isPaged(envelope: Record<string, unknown>): boolean {
+  if (isRecord(envelope.links)) return true
+  const meta = isRecord(envelope.meta) ? envelope.meta : {}
+  const found = [...PAGING.filter((name) => name in envelope), ...PAGING.filter((name) => name in meta)]
+  if (found.length === 0) return false
+  throw new EnvelopeError(
+    `the answer is paged (it has ${[...new Set(found)].join(', ')}) but has no "links" to follow`,
+  )
+}
+
+function readPaging(envelope: Record<string, unknown>): Paging {
+  const checked = PagedEnvelope.safeParse(envelope)
+  if (!checked.success) {
+    const problems = checked.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+    throw new EnvelopeError(`the answer is not the list envelope: ${printable(problems.join('; '))}`)
+  }
+  const { links, meta } = checked.data
+  return { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total: meta.total }
+}
+
+function readItems(text: string, data: unknown): Item[] {
+  const slices = cutItems(text)
+  if (!slices) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
+  // PHP writes a list with holes as an object whose keys are numbers. Any other object is one thing and not a list.
+  const stranger = slices.find((slice) => slice.key !== null && !/^\d+$/.test(slice.key))
+  if (stranger)
+    throw new EnvelopeError(
+      `"data" is an object with the field ${printable(`${stranger.key}`, 40)}, not a list`,
+    )
+  return slices.map((slice, index) =>
+    readItem(text.slice(slice.start, slice.end), Array.isArray(data) ? data[index] : undefined),
+  )
+}
+
+/** `parsed` is what JSON.parse made of the same text, to be used again where that lost nothing. */
+function readItem(text: string, parsed: JsonValue | undefined): Item {
+  return { text, value: parsed !== undefined && isPlainParseExact(text) ? parsed : parseExact(text) }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+function messageOf(envelope: Record<string, unknown>): string {
+  const { message } = envelope
+  return typeof message === 'string' && message !== '' ? ` (message: ${printable(message)})` : ''
+}
+
+function titleOf(html: string): string {
+  const title = /<title[^>]*>([^<]*)/i.exec(html.slice(0, 10_000))?.[1]?.trim()
+  return title ? ` (its title: ${printable(title, 80)})` : ''
+}

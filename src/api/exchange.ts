@@ -1,0 +1,93 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import got, { type Got, RequestError } from 'got'
+import { JobError, type KnownError, PassingError } from '../errors.ts'
+import type { Headers } from './rate-headers.ts'
+
+export interface ExchangeOptions {
+  /** The whole exchange: connecting, sending, and the last byte of the body. */
+  timeoutMs: number
+  /** After decompression. */
+  maxResponseBytes: number
+  userAgent: string
+}
+
+export interface Response {
+  status: number
+  headers: Headers
+  body: Uint8Array
+}
+
+/**
+ * One GET and its whole answer, whatever its status. Throws PassingError or JobError whose message is a phrase without
+ * a place; got's own errors carry the request's headers and so the token, and are never handed on, not even as a cause.
+ */
+export type Exchange = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
+
+export function createExchange(options: ExchangeOptions): Exchange {
+  const client = createClient(options)
+  return async (url, headers, signal) => {
+    const stop = new AbortController()
+    const stopWithCaller = () => stop.abort()
+    signal.throwIfAborted()
+    signal.addEventListener('abort', stopWithCaller, { once: true })
+    let tooLarge = false
+    try {
+      const request = client(url, { headers, signal: stop.signal })
+      void request.on('downloadProgress', ({ transferred }) => {
+        if (transferred <= options.maxResponseBytes) return
+        tooLarge = true
+        stop.abort()
+      })
+      const response = await request
+      return { status: response.statusCode, headers: response.headers, body: response.rawBody }
+    } catch (error) {
+      signal.throwIfAborted()
+      throw tooLarge ? largerThan(options.maxResponseBytes) : translate(error, options.timeoutMs)
+    } finally {
+      signal.removeEventListener('abort', stopWithCaller)
+    }
+  }
+}
+
+function createClient(options: ExchangeOptions): Got {
+  return got.extend({
+    agent: { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) },
+    // A redirect would carry the organization header to wherever it leads, and turn a good token into a 401.
+    followRedirect: false,
+    // Two layers that retry multiply: the retry room is the only one that does.
+    retry: { limit: 0 },
+    throwHttpErrors: false,
+    timeout: { request: options.timeoutMs },
+    responseType: 'buffer',
+    // Laravel answers errors in JSON only where this stands first and alone.
+    headers: { accept: 'application/json', 'user-agent': options.userAgent },
+  })
+}
+
+function largerThan(bytes: number): JobError {
+  return new JobError('BAD_RESPONSE', `the answer is larger than api.maxResponseBytes (${bytes} bytes)`)
+}
+
+const REFUSED_CERTIFICATE =
+  /^(CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)|SELF_SIGNED_CERT|HOSTNAME_MISMATCH/
+
+function translate(error: unknown, timeoutMs: number): KnownError {
+  if (!(error instanceof RequestError))
+    return new JobError('INTERNAL', `the request failed in an unforeseen way (${nameOf(error)})`)
+  const { code } = error
+  if (error.name === 'TimeoutError') {
+    return new PassingError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
+  }
+  if (REFUSED_CERTIFICATE.test(code))
+    return new JobError('NETWORK', `the server's certificate is refused (${code})`)
+  if (code === 'HPE_HEADER_OVERFLOW') return new JobError('BAD_RESPONSE', 'the answer has endless headers')
+  // zlib's errors: what was compressed broke off, or was damaged, on its way.
+  if (code.startsWith('Z_'))
+    return new PassingError('BAD_RESPONSE', `the compressed answer breaks off (${code})`)
+  return new PassingError('NETWORK', `the network failed (${code})`)
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error
+}

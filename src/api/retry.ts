@@ -1,0 +1,54 @@
+import pRetry from 'p-retry'
+import { PassingError, ThrottledError } from '../errors.ts'
+
+export interface RetryRules {
+  /** Tries of one page in all. */
+  attempts: number
+  minDelayMs: number
+  maxDelayMs: number
+}
+
+export interface RetryOptions {
+  rules: RetryRules
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  random: () => number
+  signal: AbortSignal
+  onRetry: (error: PassingError, delayMs: number) => void
+}
+
+/**
+ * Runs `attempt` until it succeeds, fails for good, or has used up its tries. Only a PassingError is tried again; a
+ * ThrottledError too, but it uses up no try: the rate gate has closed, and asking again waits there.
+ */
+export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { rules, sleep, random, signal, onRetry } = options
+  return pRetry(attempt, {
+    retries: rules.attempts - 1,
+    // All waiting is our own sleep below, so that tests need no clock and a stop is heard at once.
+    minTimeout: 0,
+    shouldConsumeRetry: ({ error }) => !(error instanceof ThrottledError),
+    shouldRetry: ({ error }) => error instanceof PassingError || error instanceof ThrottledError,
+    onFailedAttempt: async ({ error, retriesConsumed, retriesLeft }) => {
+      // p-retry calls this after the last try too, when there is nothing left to wait for.
+      if (!(error instanceof PassingError) || retriesLeft === 0) return
+      const delayMs = retryDelay(retriesConsumed, error.retryAfterMs, rules, random)
+      onRetry(error, delayMs)
+      await sleep(delayMs, signal)
+    },
+  })
+}
+
+/**
+ * Full jitter: any time between the least delay and an end that doubles with each failure (`failures` from 1), so that
+ * many jobs that failed together do not come back together. The server's own word is never undercut.
+ */
+export function retryDelay(
+  failures: number,
+  retryAfterMs: number | null,
+  rules: RetryRules,
+  random: () => number,
+): number {
+  const end = Math.min(rules.maxDelayMs, rules.minDelayMs * 2 ** Math.min(failures, 30))
+  const delay = rules.minDelayMs + random() * Math.max(end - rules.minDelayMs, 0)
+  return Math.ceil(Math.max(delay, retryAfterMs ?? 0))
+}

@@ -1,0 +1,143 @@
+import { JobError } from '../errors.ts'
+import { counted, grouped } from '../text.ts'
+import type { Account, Checkpoint, Coverage, Page, Sighting, Walk } from './types.ts'
+
+/** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
+const GROWTH = 2
+const GROWTH_PAGES = 1000
+
+/** So many pages in a row with nothing new on them, in a list that does not say how long it is, are a circle. */
+const STALE_PAGES = 1000
+
+const FRESH_ACCOUNT: Account = {
+  counted: true,
+  firstTotal: null,
+  totalChanged: false,
+  firstLastPage: null,
+  paginated: true,
+  passAnswers: 0,
+  passDistinct: 0,
+  passRepeated: 0,
+  moved: false,
+  stale: 0,
+  steppedBack: false,
+}
+
+/** Where a walk begins. */
+export function startCheckpoint(firstPage: number): Checkpoint {
+  return { pass: 1, nextPage: firstPage, account: FRESH_ACCOUNT }
+}
+
+/** Where a walk goes on after a page: one answer, and what it means for the accounts. Throws on a list without end. */
+export function advance(
+  walk: Pick<Walk, 'firstPage'>,
+  from: Checkpoint,
+  page: Page,
+  sighting: Sighting,
+): Checkpoint {
+  const askedAgain = from.nextPage !== null && page.number < from.nextPage
+  const account = enter(from.account, page, sighting, askedAgain)
+  const { pass } = from
+  if (isBeyondEnd(page) && page.number > walk.firstPage && !account.steppedBack) {
+    return { pass, nextPage: page.lastPage, account: { ...account, moved: true, steppedBack: true } }
+  }
+  assertEnds(account, page)
+  return { pass, nextPage: page.next, account }
+}
+
+function enter(account: Account, page: Page, sighting: Sighting, askedAgain: boolean): Account {
+  const first = account.passAnswers === 0
+  const changedAgain = askedAgain && (sighting.newToPass > 0 || sighting.repeated > 0)
+  return {
+    ...account,
+    counted: account.counted && (page.total !== null || !page.paginated),
+    firstTotal: account.firstTotal ?? page.total,
+    totalChanged:
+      account.totalChanged || (page.total !== null && page.total !== (account.firstTotal ?? page.total)),
+    firstLastPage: first ? page.lastPage : account.firstLastPage,
+    paginated: page.paginated,
+    passAnswers: account.passAnswers + 1,
+    passDistinct: account.passDistinct + sighting.newToPass,
+    passRepeated: account.passRepeated + sighting.repeated,
+    moved: account.moved || sighting.repeated > 0 || changedAgain,
+    stale: sighting.newToPass > 0 || askedAgain ? 0 : account.stale + 1,
+  }
+}
+
+/** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
+function isBeyondEnd(page: Page): boolean {
+  return (
+    page.items.length === 0 && page.next === null && page.lastPage !== null && page.number > page.lastPage
+  )
+}
+
+function assertEnds(account: Account, page: Page): void {
+  if (page.next === null) return
+  const { firstLastPage } = account
+  if (firstLastPage !== null && page.number > firstLastPage * GROWTH + GROWTH_PAGES) {
+    const was = counted(firstLastPage, 'page')
+    throw new JobError(
+      'BAD_RESPONSE',
+      `the list does not end: it had ${was} at first, and page ${grouped(page.number)} names a next one`,
+    )
+  }
+  if (account.stale >= STALE_PAGES) {
+    throw new JobError(
+      'BAD_RESPONSE',
+      `the list does not end: the last ${counted(STALE_PAGES, 'page')} brought nothing new`,
+    )
+  }
+}
+
+export interface PassRules {
+  maxPasses: number
+  total: 'check' | 'ignore'
+  kind: 'full' | 'partial'
+}
+
+export type Verdict =
+  | { kind: 'complete'; coverage: Coverage | null }
+  | { kind: 'again'; why: string }
+  | { kind: 'incomplete'; why: string }
+
+/**
+ * What the end of a pass means. `distinct` counts the items of the whole walk. That the sums agree proves a walk only
+ * where nothing moved: an item that slid past the reader and one that came in its place cancel out.
+ */
+export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
+  const { pass, account } = checkpoint
+  if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
+  if (isSingleAnswer(account) && account.passDistinct >= (account.firstTotal ?? 0))
+    return { kind: 'complete', coverage: 'steady' }
+  if (!account.counted || rules.total === 'ignore') return { kind: 'complete', coverage: null }
+  const total = account.firstTotal ?? 0
+  const still = !account.totalChanged
+  if (still && !account.moved && account.passDistinct === total)
+    return { kind: 'complete', coverage: 'steady' }
+  if (pass > 1 && still && distinct === total) return { kind: 'complete', coverage: 'repaired' }
+  const why = movement(account, total)
+  if (pass < rules.maxPasses) return { kind: 'again', why }
+  if (still && !account.moved && account.passDistinct < total) return { kind: 'incomplete', why }
+  return { kind: 'complete', coverage: 'drifted' }
+}
+
+/** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
+export function nextPass(checkpoint: Checkpoint): Checkpoint {
+  const { counted: wasCounted, firstTotal, totalChanged, moved } = checkpoint.account
+  return {
+    pass: checkpoint.pass + 1,
+    nextPage: 1,
+    account: { ...FRESH_ACCOUNT, counted: wasCounted, firstTotal, totalChanged, moved },
+  }
+}
+
+function isSingleAnswer(account: Account): boolean {
+  return account.passAnswers === 1 && !account.moved
+}
+
+function movement(account: Account, total: number): string {
+  const seen = `${counted(account.passDistinct, 'item')} came of a total of ${grouped(total)}`
+  const repeats = account.passRepeated > 0 ? `, ${grouped(account.passRepeated)} of them twice` : ''
+  const change = account.totalChanged ? ', and the total changed meanwhile' : ''
+  return `${seen}${repeats}${change}`
+}

@@ -1,0 +1,27 @@
+import { MirrorError } from '../errors.ts'
+import { type JobOptions, type JobResult, runJob } from './job.ts'
+
+/**
+ * Runs jobs side by side and waits for all of them. How many requests are in flight at once is the API room's to say:
+ * a job that waits for its rate limit costs the others nothing. One that fails never stops another, unless it is the
+ * mirror that failed: then none can write, and all of them stop.
+ */
+export async function runJobs(
+  jobs: readonly Omit<JobOptions, 'signal'>[],
+  signal: AbortSignal,
+): Promise<JobResult[]> {
+  const stop = new AbortController()
+  const stopWithCaller = () => stop.abort(signal.reason)
+  if (signal.aborted) stopWithCaller()
+  signal.addEventListener('abort', stopWithCaller, { once: true })
+  const runOne = async (job: Omit<JobOptions, 'signal'>) => {
+    const result = await runJob({ ...job, signal: stop.signal })
+    if (result.error instanceof MirrorError) stop.abort(result.error)
+    return result
+  }
+  try {
+    return await Promise.all(jobs.map(runOne))
+  } finally {
+    signal.removeEventListener('abort', stopWithCaller)
+  }
+}

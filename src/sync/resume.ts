@@ -1,0 +1,58 @@
+import { startCheckpoint } from './coverage.ts'
+import type { Filters, Job, Mirror, OpenWalk, Walk, WalkPlan } from './types.ts'
+
+/** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
+export function filtersText(filters: Filters): string {
+  const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(Object.fromEntries(sorted))
+}
+
+export interface WalkChoice {
+  /** The walk to go on with, or null to begin a new one. */
+  resume: number | null
+  /** Walks that this one takes the place of. */
+  abandon: number[]
+}
+
+/**
+ * Which of a job's open walks a run goes on with. A sync and a backfill never go on with each other's; a full backfill
+ * takes the place of a sync's walk, since it reads the same list from its beginning, and a partial one leaves it alone.
+ */
+export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
+  const { resumeWithin, restart } = plan
+  const isFresh = (walk: OpenWalk) => resumeWithin === null || now - walk.updatedAt <= resumeWithin
+  const own = open.filter(
+    (walk) => walk.origin === plan.origin && (plan.origin === 'sync' || isSameWalk(walk, plan, job)),
+  )
+  const resumed = restart ? undefined : own.findLast((walk) => isSameWalk(walk, plan, job) && isFresh(walk))
+  const replaced =
+    plan.origin === 'backfill' && plan.kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : []
+  const abandon = [...own, ...replaced].filter((walk) => walk !== resumed).map((walk) => walk.id)
+  return { resume: resumed?.id ?? null, abandon }
+}
+
+function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
+  const { path, filters } = job.collection
+  return (
+    walk.kind === plan.kind &&
+    walk.firstPage === plan.firstPage &&
+    walk.path === path &&
+    walk.filters === filtersText(filters)
+  )
+}
+
+/** The job's walk for this run: an open one that fits, or a new one. */
+export async function findWalk(job: Job, plan: WalkPlan, mirror: Mirror, now: number): Promise<Walk> {
+  const choice = chooseWalk(await mirror.openWalks(job), plan, job, now)
+  if (choice.resume === null) {
+    const first = startCheckpoint(plan.firstPage)
+    return mirror.beginWalk(job, {
+      plan,
+      filters: filtersText(job.collection.filters),
+      first,
+      abandon: choice.abandon,
+    })
+  }
+  for (const id of choice.abandon) await mirror.abandonWalk(id)
+  return mirror.resumeWalk(choice.resume)
+}

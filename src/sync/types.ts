@@ -1,0 +1,210 @@
+import type { KnownError } from '../errors.ts'
+import type { JsonValue } from '../json/exact.ts'
+
+/** One collection of one organization: the unit that is walked, resumed and reported on. */
+export interface Job {
+  organization: { id: string; name: string }
+  collection: Collection
+}
+
+/** A list endpoint as the configuration describes it for one organization. */
+export interface Collection {
+  name: string
+  path: string
+  /** Dotted paths of the fields that tell items apart. */
+  key: string[]
+  filters: Filters
+  history: boolean | number
+  ignore: string[]
+  total: 'check' | 'ignore'
+}
+
+export type Filters = Record<string, string | string[]>
+
+/** An item of a list: its text as it was sent, and the same as values with every number exact. */
+export interface Item {
+  text: string
+  value: JsonValue
+}
+
+/** One answer, checked: what the page loop and the mirror work with. */
+export interface Page {
+  /** The page that was asked for. */
+  number: number
+  items: Item[]
+  /** The page that `links.next` names, or null at the end of the list. */
+  next: number | null
+  total: number | null
+  lastPage: number | null
+  /** False when the whole list came in one answer without paging. */
+  paginated: boolean
+  /** Requests a minute that the server announced, if it did. */
+  announcedLimit: number | null
+}
+
+/** What asking for one page costs, told as it happens, so that no wait is silent. Times are epoch milliseconds. */
+export interface PageObserver {
+  onRequest(): void
+  onRetry(reason: string, delayMs: number): void
+  onThrottled(): void
+  onWait(reason: string, until: number): void
+  onWaited(ms: number): void
+}
+
+/** The network as the page loop sees it. */
+export interface PageSource {
+  /** Why not even one request may be sent now: a wait beyond `rateLimit.maxWait`. */
+  refusal(): KnownError | null
+  /** One page, checked; throws errors of ours only. */
+  fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
+}
+
+/** What a walk has seen so far, as far as its coverage can be told from it. */
+export interface Account {
+  /** False once an answer came without a total to count by. */
+  counted: boolean
+  /** The total of the walk's first answer, and whether a later one differed. */
+  firstTotal: number | null
+  totalChanged: boolean
+  /** The last page that the first answer of this pass named. */
+  firstLastPage: number | null
+  paginated: boolean
+  /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
+  passAnswers: number
+  passDistinct: number
+  passRepeated: number
+  /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
+  moved: boolean
+  /** Pages in a row on which nothing was new to this pass. */
+  stale: number
+  /** Whether this pass already stepped back from beyond the list's end. */
+  steppedBack: boolean
+}
+
+/** How far a walk has come; committed with the rows of the page it was decided on. */
+export interface Checkpoint {
+  pass: number
+  /** The page to ask for next, or null when the pass has come to the list's end. */
+  nextPage: number | null
+  account: Account
+}
+
+export type Coverage = 'steady' | 'repaired' | 'drifted'
+
+export type Trigger = 'schedule' | 'manual' | 'backfill'
+
+/** What a run means to walk. */
+export interface WalkPlan {
+  origin: 'sync' | 'backfill'
+  kind: 'full' | 'partial'
+  /** 1, unless a backfill was told to begin elsewhere. */
+  firstPage: number
+  /** An open walk that has stood still for longer is begun again; null for never. Milliseconds. */
+  resumeWithin: number | null
+  /** Begin again, whatever stands open. */
+  restart: boolean
+}
+
+/** A walk that begins, and the open ones that it takes the place of. */
+export interface WalkBeginning {
+  plan: WalkPlan
+  /** As `filtersText` writes them. */
+  filters: string
+  first: Checkpoint
+  abandon: readonly number[]
+}
+
+/** An unfinished walk of a job, as an earlier run left it. */
+export interface OpenWalk {
+  id: number
+  origin: 'sync' | 'backfill'
+  kind: 'full' | 'partial'
+  path: string
+  /** As `filtersText` writes them. */
+  filters: string
+  firstPage: number
+  /** Epoch milliseconds. */
+  updatedAt: number
+}
+
+export interface Walk {
+  id: number
+  kind: 'full' | 'partial'
+  firstPage: number
+  checkpoint: Checkpoint
+  /** Whether it goes on where an earlier run stopped. */
+  resumed: boolean
+  /** Distinct items that earlier runs of it saw. */
+  rowsSeen: number
+}
+
+/** How the items of a page stand to what the walk has seen; made by the mirror, which alone knows the keys. */
+export interface Sighting {
+  pass: number
+  /** One entry an item of the page, in its order: its key, or why it has none. The same item twice has one entry. */
+  entries: SightedItem[]
+  /** New to this walk, rejected items too. */
+  newToWalk: number
+  newToPass: number
+  /** Seen in this pass on another page. */
+  repeated: number
+}
+
+export type SightedItem =
+  | { item: Item; mark: string; key: readonly { text: string; integer: boolean }[] }
+  | { item: Item; mark: string; reject: string }
+
+export interface SavedPage {
+  added: number
+  changed: number
+  rejected: number
+  /** Messages for the log: columns that were begun, widened, or had no room. */
+  notices: string[]
+}
+
+/** The numbers of a run that the page loop counts itself. */
+export interface RunTraffic {
+  requests: number
+  retries: number
+  rateLimitHits: number
+  rateLimitWaitMs: number
+}
+
+export interface RunOutcome {
+  status: 'succeeded' | 'failed' | 'interrupted'
+  errorCode: string | null
+  errorMessage: string | null
+}
+
+/** A line of `sync_runs` as it stands when the run has ended. */
+export interface RunRecord {
+  pages: number
+  rowsSeen: number
+  rowsAdded: number
+  rowsChanged: number
+  rowsRemoved: number
+}
+
+/** The mirror as the page loop sees it. Asynchronous, so that a writer elsewhere can stand behind it one day. */
+export interface Mirror {
+  openWalks(job: Job): Promise<OpenWalk[]>
+  beginWalk(job: Job, beginning: WalkBeginning): Promise<Walk>
+  resumeWalk(walkId: number): Promise<Walk>
+  beginRun(job: Job, walk: Walk, trigger: Trigger): Promise<number>
+  /** Tells known items from new ones; writes nothing. */
+  sight(job: Job, walk: Walk, pass: number, page: Page): Promise<Sighting>
+  /** Rows, history, ledger, counters and checkpoint, in one transaction. */
+  savePage(
+    job: Job,
+    walk: Walk,
+    runId: number,
+    page: Page,
+    sighting: Sighting,
+    next: Checkpoint,
+  ): Promise<SavedPage>
+  /** The next pass begins: nothing but the checkpoint. */
+  saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
+  completeWalk(job: Job, walk: Walk, coverage: Coverage | null): Promise<void>
+  abandonWalk(walkId: number): Promise<void>
+  finishRun(runId: number, traffic: RunTraffic, outcome: RunOutcome): Promise<RunRecord>
+}

@@ -1,0 +1,96 @@
+import { JobError } from '../errors.ts'
+import { advance, judgePass, nextPass } from './coverage.ts'
+import type {
+  Checkpoint,
+  Coverage,
+  Job,
+  Mirror,
+  Page,
+  PageObserver,
+  PageSource,
+  SavedPage,
+  Walk,
+} from './types.ts'
+
+export interface WalkObserver extends PageObserver {
+  onPage(page: Page, saved: SavedPage, rowsInWalk: number): void
+  onPassAgain(why: string, pass: number): void
+}
+
+export interface WalkOptions {
+  job: Job
+  walk: Walk
+  runId: number
+  source: PageSource
+  mirror: Mirror
+  maxPasses: number
+  observer: WalkObserver
+  signal: AbortSignal
+}
+
+/**
+ * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for, and completes the walk.
+ * Returns how sure it is. Throws on the first page that cannot be had; the checkpoint of the page before it stands.
+ */
+export async function walkList(options: WalkOptions): Promise<Coverage | null> {
+  const { job, walk, mirror, maxPasses, observer } = options
+  let checkpoint = walk.checkpoint
+  let distinct = walk.rowsSeen
+  for (;;) {
+    const end = await walkPass(options, checkpoint, distinct)
+    distinct = end.distinct
+    const verdict = judgePass(end.checkpoint, distinct, {
+      maxPasses,
+      total: job.collection.total,
+      kind: walk.kind,
+    })
+    if (verdict.kind === 'complete') {
+      await mirror.completeWalk(job, walk, verdict.coverage)
+      return verdict.coverage
+    }
+    if (verdict.kind === 'incomplete') {
+      await mirror.abandonWalk(walk.id)
+      throw new JobError(
+        'INCOMPLETE',
+        `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${verdict.why}. ` +
+          `What came is in the mirror and nothing was removed; if the API counts items that it does not list, set total: ignore`,
+      )
+    }
+    checkpoint = nextPass(end.checkpoint)
+    await mirror.saveCheckpoint(walk, checkpoint)
+    observer.onPassAgain(verdict.why, checkpoint.pass)
+  }
+}
+
+/**
+ * From the checkpoint to the end of the list. The pages are asked for one after another, since only an answer tells
+ * whether there is a next page, and each is committed with its checkpoint before the next one is asked for: a process
+ * that is killed at any point has written either all of a page or nothing of it.
+ */
+async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: number) {
+  const { job, walk, runId, source, mirror, observer, signal } = options
+  let checkpoint = from
+  let distinct = distinctBefore
+  let ask = firstToAsk(walk, from)
+  while (ask !== null) {
+    const page = await source.fetchPage(ask, observer, signal)
+    const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
+    checkpoint = advance(walk, checkpoint, page, sighting)
+    const saved = await mirror.savePage(job, walk, runId, page, sighting, checkpoint)
+    distinct += sighting.newToWalk
+    observer.onPage(page, saved, distinct)
+    ask = checkpoint.nextPage
+  }
+  return { checkpoint, distinct }
+}
+
+/**
+ * A walk that was interrupted asks its last page again: if the list moved meanwhile, the page no longer holds what the
+ * walk saw there, and the walk knows.
+ */
+function firstToAsk(walk: Walk, from: Checkpoint): number | null {
+  const goesOn = walk.resumed && from === walk.checkpoint
+  if (!goesOn || from.nextPage === null || from.nextPage <= walk.firstPage || from.account.passAnswers === 0)
+    return from.nextPage
+  return from.nextPage - 1
+}
