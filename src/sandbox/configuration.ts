@@ -1,0 +1,46 @@
+import type { Sandbox } from './server.ts'
+
+export interface ConfigurationOptions {
+  /** The mirror's file; relative to the configuration's folder, unless absolute. */
+  database?: string
+}
+
+// Not the default of a configuration: made-up rows must never meet real ones in one mirror.
+const DATABASE = 'sandbox-mirror.db'
+
+/** The text of a YAML configuration file that mirrors a sandbox, explained for somebody who sees their first one. */
+export function sandboxConfiguration(
+  sandbox: Pick<Sandbox, 'url' | 'organizations'>,
+  { database = DATABASE }: ConfigurationOptions = {},
+): string {
+  return `# Mirrors the made-up Administration API of "admin-mirror sandbox". Keep that command running, and in another terminal
+# use this file with --config: "check" tries it, "sync" copies the lists once, "query" asks the mirror.
+
+api:
+  # The sandbox listens on this machine only. For the real thing: the https:// address of your API.
+  baseUrl: ${quoted(sandbox.url)}
+
+# The mirror: one SQLite file, made by the first sync. A relative path starts at this file's folder.
+database: ${quoted(database)}
+
+# Whose lists to copy. Each organization is named by its UUID, has a short name for the command line, and a token of its own.
+organizations:
+${sandbox.organizations.map(organizationEntry).join('\n')}
+`
+}
+
+function organizationEntry({ id, name, token }: Sandbox['organizations'][number]): string {
+  return `  - id: ${id}
+    name: ${name}
+    # A made-up token, so it may stand here. A real one belongs in the environment: token: \${${variable(name)}}
+    token: ${quoted(token)}`
+}
+
+function variable(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_TOKEN`
+}
+
+/** A JSON string is a YAML string too; a dollar is doubled, since it would name an environment variable. */
+function quoted(text: string): string {
+  return JSON.stringify(text.replaceAll('$', () => '$$'))
+}

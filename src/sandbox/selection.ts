@@ -1,0 +1,46 @@
+/** A list of indexes, ascending, that is never written out in full: what it costs does not depend on where one looks. */
+export interface Selection {
+  total: number
+  indexAt: (position: number) => number
+  /** The position of the first member that is not below `index`. */
+  positionOf: (index: number) => number
+}
+
+/** All indexes below `count` but the `gaps`, which are sorted and below `count` too. */
+export function allBut(count: number, gaps: readonly number[]): Selection {
+  return {
+    total: count - gaps.length,
+    indexAt: (position) => position + firstWhere(gaps.length, (at) => (gaps[at] ?? 0) - at > position),
+    positionOf: (index) => index - firstWhere(gaps.length, (at) => (gaps[at] ?? 0) >= index),
+  }
+}
+
+export function exactly(indexes: Uint32Array): Selection {
+  return {
+    total: indexes.length,
+    indexAt: (position) => indexes[position] ?? 0,
+    positionOf: (index) => firstWhere(indexes.length, (at) => (indexes[at] ?? 0) >= index),
+  }
+}
+
+/** The members of a selection that are not below `index`. */
+export function startingAt(selection: Selection, index: number): Selection {
+  const skipped = selection.positionOf(index)
+  return {
+    total: selection.total - skipped,
+    indexAt: (position) => selection.indexAt(position + skipped),
+    positionOf: (other) => Math.max(0, selection.positionOf(other) - skipped),
+  }
+}
+
+/** The first of 0 to `length` - 1 for which `isReached` holds, else `length`. Once it holds it must hold for all after. */
+export function firstWhere(length: number, isReached: (at: number) => boolean): number {
+  let low = 0
+  let high = length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isReached(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

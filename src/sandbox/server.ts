@@ -1,0 +1,114 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import type { Answer } from './answer.ts'
+import { createData } from './data.ts'
+import { createFinder } from './finder.ts'
+import { createOrganizations, type Organization } from './organizations.ts'
+import { type Api, answer, type CollectionName, type Listing } from './routes.ts'
+import { createThrottle } from './throttle.ts'
+
+export interface SandboxOptions {
+  /** 0: any that is free. */
+  port: number
+  /** Of each organization. */
+  orders: number
+  /** Of each organization. */
+  establishments: number
+  organizations: number
+  /** Of each organization's user; 0: no limit. */
+  requestsPerMinute: number
+  /** The same seed gives the same organizations, tokens and items. */
+  seed: number
+  /** Orders come, change and go while the sandbox runs. Otherwise nothing ever changes. */
+  live: boolean
+  /** Epoch milliseconds. */
+  now: () => number
+  random?: never
+}
+
+export interface Sandbox {
+  /** The base address, without a slash at its end. */
+  url: string
+  organizations: Organization[]
+  /** Ends open connections too. */
+  close: () => Promise<void>
+}
+
+/**
+ * Serves a made-up Administration API on 127.0.0.1, in the shape of a real Laravel server. Rejects with the error of Node when
+ * it cannot listen (`code` is EADDRINUSE for a port in use).
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const api = createApi(options)
+  const server = createServer((request, response) => {
+    const { method = '', url = '', headers } = request
+    send(request, response, answer(api, { method, target: url, headers }))
+  })
+  // As long as nginx keeps them: Node's 5 seconds end connections that a client is about to use again.
+  server.keepAliveTimeout = 75_000
+  const port = await listen(server, options.port)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    organizations: [...api.organizations],
+    close: () => close(server),
+  }
+}
+
+function createApi(options: SandboxOptions): Api {
+  const { seed, orders, establishments, requestsPerMinute, live, now } = options
+  const started = now()
+  const tick = () => (live ? Math.max(0, Math.floor((now() - started) / 1000)) : 0)
+  const take = createThrottle(requestsPerMinute)
+  const organizations = createOrganizations(options.organizations, seed)
+  const lists = organizations.map((_, organization) => {
+    const data = createData({ seed, organization, orders, establishments })
+    return {
+      orders: { ...data.orders, find: createFinder(data.orders) },
+      establishments: { ...data.establishments, find: createFinder(data.establishments) },
+    }
+  })
+
+  function listing(organization: Organization, collection: CollectionName): Listing {
+    const list = lists[organizations.indexOf(organization)]?.[collection]
+    if (list === undefined) throw new Error(`Expected a list for organization ${organization.name}.`)
+    // One moment for a whole answer: its total and its items must belong together.
+    const moment = tick()
+    return { find: (filters) => list.find(filters, moment), itemAt: (index) => list.itemAt(index, moment) }
+  }
+
+  const throttle = requestsPerMinute === 0 ? null : (token: string) => take(token, now())
+  return { organizations, listing, throttle, requestsPerMinute }
+}
+
+/** Sends an answer as nginx in front of PHP does: chunked, with neither length nor ETag, packed for those who accept it. */
+function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Answer): void {
+  const packed = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+  const encoding = packed ? { 'Content-Encoding': 'gzip' } : {}
+  response.writeHead(status, {
+    ...headers,
+    'Cache-Control': 'no-cache, private',
+    Vary: 'Accept-Encoding',
+    ...encoding,
+  })
+  // Written before the end, or Node would add the length.
+  response.write(packed ? gzipSync(body, { level: 1 }) : body)
+  response.end()
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : port)
+    })
+  })
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

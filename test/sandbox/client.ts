@@ -1,0 +1,73 @@
+import { afterEach } from 'vitest'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
+
+export const ORDERS = '/api/v1/admin/orders'
+export const ESTABLISHMENTS = '/api/v1/admin/establishments'
+export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000'
+
+export const OPTIONS: SandboxOptions = {
+  port: 0,
+  orders: 60,
+  establishments: 3,
+  organizations: 2,
+  requestsPerMinute: 0,
+  seed: 7,
+  live: false,
+  now: () => 1_000_000,
+}
+
+export interface Body {
+  data: { id: number; state: string; created_at: string }[]
+  links: { first: string; next: string | null }
+  meta: { total: number }
+  message: string
+}
+
+export type Headers = Record<string, string>
+
+const opened: Sandbox[] = []
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((sandbox) => sandbox.close()))
+})
+
+/** Starts a sandbox that is closed after the test. */
+export async function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({ ...OPTIONS, ...options })
+  opened.push(sandbox)
+  return sandbox
+}
+
+/** The headers of a user, of the organization with the same number unless told otherwise. */
+export function headersOf({ organizations }: Sandbox, user = 0, organization = user): Headers {
+  return {
+    accept: 'application/json',
+    authorization: `Bearer ${organizations[user]?.token}`,
+    'x-service-organization': organizations[organization]?.id ?? '',
+  }
+}
+
+/** Asks as the first user, unless other headers are given. */
+export function get(sandbox: Sandbox, target: string, headers = headersOf(sandbox)): Promise<Response> {
+  return fetch(sandbox.url + target, { headers })
+}
+
+export async function read(sandbox: Sandbox, target: string): Promise<Body> {
+  const body: Body = JSON.parse(await (await get(sandbox, target)).text())
+  return body
+}
+
+/** Reads a page and all that follow it by links.next. */
+export async function walk(sandbox: Sandbox, target: string): Promise<Body[]> {
+  const pages: Body[] = []
+  for (let next: string | null = target; next !== null; ) {
+    const page: Body = await read(sandbox, next)
+    pages.push(page)
+    next = page.links.next?.replace(sandbox.url, '') ?? null
+  }
+  return pages
+}
+
+export function idsOf(pages: Body[]): number[] {
+  return pages.flatMap(({ data }) => data.map(({ id }) => id))
+}

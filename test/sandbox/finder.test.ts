@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { createData } from '../../src/sandbox/data.ts'
+import { createFinder, type Filters } from '../../src/sandbox/finder.ts'
+
+const { orders, establishments } = createData({ seed: 3, organization: 0, orders: 300, establishments: 40 })
+const SOME_DAY = orders.createdAt(100)
+
+/** The same by looking at everything. */
+function findSlowly({ states, createdFrom }: Filters, tick: number): number[] {
+  const deleted = new Set(orders.deletedAt(tick))
+  return Array.from({ length: orders.countAt(tick) }, (_, index) => index)
+    .filter((index) => !deleted.has(index))
+    .filter((index) => states === null || states.includes(String(orders.itemAt(index, tick).state)))
+    .filter((index) => createdFrom === null || orders.createdAt(index) >= createdFrom)
+}
+
+describe('createFinder', () => {
+  const find = createFinder(orders)
+
+  describe.each([0, 1000, 4000, 1000])('at tick %i', (tick) => {
+    it.each<Filters>([
+      { states: null, createdFrom: null },
+      { states: ['paid'], createdFrom: null },
+      { states: ['paid', 'cancelled'], createdFrom: null },
+      { states: ['unheard of'], createdFrom: null },
+      { states: null, createdFrom: SOME_DAY },
+      { states: null, createdFrom: SOME_DAY + 1 },
+      { states: ['delivered'], createdFrom: SOME_DAY },
+      { states: null, createdFrom: 9e9 },
+    ])('finds what passes %o', (filters) => {
+      const { total, indexAt } = find(filters, tick)
+
+      expect(Array.from({ length: total }, (_, position) => indexAt(position))).toEqual(
+        findSlowly(filters, tick),
+      )
+    })
+  })
+
+  it('ignores a state where items have none', () => {
+    expect(createFinder(establishments)({ states: ['paid'], createdFrom: null }, 0).total).toBe(40)
+  })
+
+  it('still answers rightly after more filters than it remembers', () => {
+    const states = ['pending', 'paid', 'shipped', 'delivered', 'cancelled']
+    const filters = states.flatMap((one) =>
+      states.map((other) => ({ states: [one, other], createdFrom: null })),
+    )
+
+    const totals = [...filters, ...filters].map((filter) => find(filter, 0).total)
+
+    expect(totals).toEqual([...filters, ...filters].map((filter) => findSlowly(filter, 0).length))
+  })
+})

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { createOrganizations } from '../../src/sandbox/organizations.ts'
+
+describe('createOrganizations', () => {
+  it('names well-known ones first, then counts', () => {
+    const names = createOrganizations(10, 1).map(({ name }) => name)
+
+    expect(names.slice(0, 4)).toEqual(['acme', 'globex', 'initech', 'umbrella'])
+    expect(names.slice(8)).toEqual(['org-9', 'org-10'])
+  })
+
+  it('gives each an id and a token of its own, the same for the same seed', () => {
+    const [one, other, elsewhere] = [
+      createOrganizations(20, 1),
+      createOrganizations(20, 1),
+      createOrganizations(20, 2),
+    ]
+
+    expect(one).toEqual(other)
+    expect(new Set([...one, ...elsewhere].flatMap(({ id, token }) => [id, token])).size).toBe(80)
+  })
+
+  it('makes tokens that look like those of Sanctum, and made up', () => {
+    for (const { token } of createOrganizations(10, 1)) {
+      expect(token).toMatch(/^\d+\|sandbox[A-Z][A-Za-z0-9]+$/)
+      expect(token.split('|')[1]).toHaveLength(40)
+    }
+  })
+})

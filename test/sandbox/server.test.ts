@@ -1,0 +1,118 @@
+import { request } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { startSandbox } from '../../src/sandbox/server.ts'
+import { get, headersOf, idsOf, OPTIONS, ORDERS, start, walk } from './client.ts'
+
+describe('an answer', () => {
+  it('is chunked JSON without a length or an ETag', async () => {
+    const sandbox = await start()
+
+    const { headers } = await get(sandbox, ORDERS, { ...headersOf(sandbox), 'accept-encoding': 'identity' })
+
+    expect(headers.get('content-type')).toBe('application/json')
+    expect(headers.get('transfer-encoding')).toBe('chunked')
+    expect(['content-length', 'etag', 'content-encoding'].map((name) => headers.get(name))).toEqual([
+      null,
+      null,
+      null,
+    ])
+  })
+
+  it('is packed for those who accept that', async () => {
+    const sandbox = await start()
+
+    const packed = await get(sandbox, ORDERS, { ...headersOf(sandbox), 'accept-encoding': 'br, gzip' })
+    const plain = await get(sandbox, ORDERS, { ...headersOf(sandbox), 'accept-encoding': 'identity' })
+
+    expect(packed.headers.get('content-encoding')).toBe('gzip')
+    expect(await packed.text()).toBe(await plain.text())
+  })
+
+  it('names the host that was asked for in its links', async () => {
+    const sandbox = await start()
+    const headers = { ...headersOf(sandbox), host: 'admin.example.com' }
+
+    const text = await new Promise<string>((resolve, reject) => {
+      request(sandbox.url + ORDERS, { headers }, (response) => {
+        response.toArray().then((chunks) => resolve(Buffer.concat(chunks).toString()), reject)
+      })
+        .on('error', reject)
+        .end()
+    })
+
+    expect(JSON.parse(text).links.first).toBe(`http://admin.example.com${ORDERS}?page=1`)
+  })
+
+  it('is the same from two sandboxes with one seed, and other for each organization', async () => {
+    const [one, other] = [await start(), await start({ now: () => 5 })]
+    const [first, second] = [await get(one, ORDERS), await get(one, ORDERS, headersOf(one, 1))]
+    const again = await get(other, ORDERS)
+
+    const text = await first.text()
+    // Their ports, which stand in every link, are all that may differ.
+    expect((await again.text()).replaceAll(new URL(other.url).host, new URL(one.url).host)).toBe(text)
+    expect(await second.text()).not.toBe(text)
+  })
+})
+
+describe('startSandbox', () => {
+  it('rejects with EADDRINUSE when the port is in use', async () => {
+    const port = Number(new URL((await start()).url).port)
+
+    await expect(startSandbox({ ...OPTIONS, port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  })
+
+  it('listens on loopback', async () => {
+    expect((await start()).url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  })
+
+  it('stops answering once closed, on connections that are kept alive too, and can be closed twice', async () => {
+    const sandbox = await start()
+    await (await get(sandbox, ORDERS)).arrayBuffer()
+
+    await sandbox.close()
+    await sandbox.close()
+
+    await expect(get(sandbox, ORDERS)).rejects.toThrow('fetch failed')
+  })
+})
+
+describe('as time goes by', () => {
+  const HOUR = 3_600_000
+
+  it.each([true, false])('a list (live: %s) is the same in the same time', async (live) => {
+    let now = 1_700_000_000_000
+    const [one, other] = [await start({ live, now: () => now }), await start({ live, now: () => now })]
+
+    now += HOUR
+
+    expect(idsOf(await walk(one, ORDERS))).toEqual(idsOf(await walk(other, ORDERS)))
+  })
+
+  it('nothing changes in a list that does not live', async () => {
+    let now = 0
+    const sandbox = await start({ now: () => now })
+    const before = await walk(sandbox, ORDERS)
+
+    now += HOUR
+
+    expect(await walk(sandbox, ORDERS)).toEqual(before)
+  })
+
+  it('a living list gains orders at its end, loses some, and changes some', async () => {
+    let now = 1_700_000_000_000
+    const sandbox = await start({ orders: 200, live: true, now: () => now })
+    const before = (await walk(sandbox, ORDERS)).flatMap(({ data }) => data)
+
+    now += HOUR
+    const pages = await walk(sandbox, ORDERS)
+
+    const after = new Map(pages.flatMap(({ data }) => data).map((order) => [order.id, order]))
+    const kept = before.filter(({ id }) => after.has(id))
+    expect(kept.length).toBeLessThan(before.length)
+    expect(after.size).toBe(pages[0]?.meta.total)
+    expect(after.size).toBeGreaterThan(900)
+    expect(kept.some(({ id, state }) => after.get(id)?.state !== state)).toBe(true)
+    expect(idsOf(pages)).toEqual(idsOf(pages).toSorted((a, b) => a - b))
+  })
+})
