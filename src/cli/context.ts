@@ -1,0 +1,14 @@
+import path from 'node:path'
+import { type Config, loadConfig } from '../config/config.ts'
+import { checkCron } from '../schedule/cron.ts'
+import type { Globals } from './program.ts'
+import type { Runtime } from './runtime.ts'
+
+const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
+
+/** The configuration a command is to use. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
+export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
+  const { env, cwd } = runtime
+  const file = globals.config ?? env.ADMIN_MIRROR_CONFIG ?? DEFAULT_CONFIG
+  return loadConfig(path.resolve(cwd, file), { env, tokens, isCron: checkCron })
+}

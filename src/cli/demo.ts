@@ -1,0 +1,79 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { sandboxConfiguration } from '../sandbox/configuration.ts'
+import { startSandbox } from '../sandbox/server.ts'
+import { runProgram } from './program.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Under the working folder, so that it can be found again; everything of an earlier demo goes. */
+const FOLDER = path.join('data', 'demo')
+
+const QUESTIONS = [
+  {
+    asks: 'How many orders are in each state, and what are they worth?',
+    sql: `SELECT organizations.name AS organization, state, count(*) AS orders, round(sum(total_cents) / 100.0) AS worth
+  FROM orders JOIN organizations ON organizations.id = orders._organization_id
+  GROUP BY organization, state ORDER BY organization, orders DESC`,
+  },
+  {
+    asks: 'Which products sell best? (the items of an order are a list; orders__items has a row for each)',
+    sql: `SELECT sku, name, sum(quantity) AS sold, round(sum(quantity * price), 2) AS revenue
+  FROM orders__items GROUP BY sku, name ORDER BY sold DESC LIMIT 5`,
+  },
+  {
+    asks: 'How fresh is all this, and how sure?',
+    sql: 'SELECT organization, collection, rows, as_of, coverage FROM sync_status',
+  },
+]
+
+/** `npm run demo`: the whole way once, from an API on this machine to answers. Leaves the mirror, and no process. */
+export async function demo(runtime: Runtime): Promise<number> {
+  const { stdout, cwd, now } = runtime
+  const folder = path.resolve(cwd, FOLDER)
+  fs.rmSync(folder, { recursive: true, force: true })
+  fs.mkdirSync(folder, { recursive: true })
+  const config = path.join(FOLDER, 'admin-mirror.yaml')
+  const say = (text: string) => stdout.write(`${text}\n`)
+  const type = (...words: string[]) => {
+    say(`\n$ admin-mirror ${words.map(shellWord).join(' ')} --config ${config}`)
+    return runProgram([...words, '--config', path.resolve(cwd, config)], runtime)
+  }
+
+  const sandbox = await startSandbox({
+    port: 0,
+    orders: 4000,
+    establishments: 40,
+    organizations: 2,
+    requestsPerMinute: 0,
+    seed: 1,
+    live: false,
+    now,
+  })
+  try {
+    fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, { database: 'mirror.db' }))
+    say(`A made-up Administration API listens at ${sandbox.url} for two organizations; ${config} names them.`)
+    const exitCode = await type('sync')
+    if (exitCode !== 0) return exitCode
+    for (const { asks, sql } of QUESTIONS) {
+      say(`\n${asks}`)
+      await type('query', sql)
+    }
+    await type('status')
+  } finally {
+    await sandbox.close()
+  }
+  say(`
+The mirror is one SQLite file: ${path.join(folder, 'mirror.db')}
+Ask it with whatever you like:
+
+  sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
+  npx admin-mirror query 'SELECT * FROM orders LIMIT 3' --format json --config ${config}
+
+Then mirror your own: cp config/admin-mirror.example.yaml config/admin-mirror.yaml, put your organizations in, and
+npx admin-mirror sync`)
+  return 0
+}
+
+function shellWord(word: string): string {
+  return /^[\w-]+$/.test(word) ? word : `"${word}"`
+}

@@ -1,0 +1,19 @@
+import type { ErrorCode, KnownError } from '../errors.ts'
+import type { JobResult } from '../sync/job.ts'
+
+const REFUSED: readonly ErrorCode[] = ['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN', 'ORGANIZATION_NOT_FOUND']
+const APART: readonly ErrorCode[] = ['INCOMPLETE', 'REMOVALS_HELD']
+
+/** What an error alone would make a command exit with. */
+export function exitCodeOf(error: KnownError): number {
+  if (error.code === 'DATABASE') return 4
+  if (REFUSED.includes(error.code)) return 3
+  return APART.includes(error.code) ? 5 : 1
+}
+
+/** The exit code of a command whose jobs ended like this; a signal goes before all of them. */
+export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
+  if (signal.aborted) return signal.reason === 'SIGINT' ? 130 : 143
+  const codes = results.flatMap(({ error }) => (error ? [exitCodeOf(error)] : []))
+  return [4, 3, 5, 1].find((code) => codes.includes(code)) ?? 0
+}

@@ -1,0 +1,23 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
+
+/** Writes text piece by piece, no faster than the reader takes it, so that a large result never stands in memory whole. */
+export async function writeAll(stream: Writable, pieces: Iterable<string>): Promise<void> {
+  for (const chunk of chunked(pieces)) {
+    if (!stream.write(chunk)) await once(stream, 'drain')
+  }
+}
+
+const CHUNK = 64 * 1024
+
+/** Small pieces put together: a write of its own for each row would cost more than making it. */
+function* chunked(pieces: Iterable<string>): Iterable<string> {
+  let chunk = ''
+  for (const piece of pieces) {
+    chunk += piece
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
+}

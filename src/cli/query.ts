@@ -1,0 +1,39 @@
+import { MirrorError } from '../errors.ts'
+import { openReader, type Reader } from '../mirror/reader.ts'
+import { readConfig } from './context.ts'
+import { writeAll } from './output.ts'
+import type { Globals } from './program.ts'
+import { csvText, jsonText, tableText } from './rows.ts'
+import type { Runtime } from './runtime.ts'
+
+/** `query`: one statement that reads. */
+export async function query(
+  runtime: Runtime,
+  globals: Globals,
+  sql: string,
+  { format }: { format: 'table' | 'json' | 'csv' },
+): Promise<number> {
+  const { stdout } = runtime
+  // SQLite computes without letting anything else run, so a signal has to end the process as it is; nothing is written.
+  runtime.dieOnSignal()
+  const reader = openMirror(readConfig(runtime, globals, 'leave').database)
+  try {
+    const rows = reader.query(sql)
+    const texts = {
+      table: () => tableText(rows),
+      json: () => jsonText(rows),
+      csv: () => csvText(rows, stdout.isTTY === true),
+    }
+    await writeAll(stdout, texts[format]())
+    return 0
+  } finally {
+    reader.close()
+  }
+}
+
+/** The mirror, for commands that are nothing without one. */
+export function openMirror(file: string): Reader {
+  const reader = openReader(file)
+  if (!reader) throw new MirrorError(`there is no mirror at ${file} yet; "admin-mirror sync" makes it`)
+  return reader
+}

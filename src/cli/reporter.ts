@@ -1,0 +1,155 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import type { JobObserver, JobResult } from '../sync/job.ts'
+import type { Job, Page } from '../sync/types.ts'
+import { printable } from '../text.ts'
+import { allowedPerMinute, estimate } from './estimate.ts'
+import { type JobProgress, progressLine } from './progress.ts'
+import type { Runtime } from './runtime.ts'
+import type { Terminal } from './terminal.ts'
+
+/** A wait shorter than this is the normal spreading of requests, and not worth a line of the log. */
+const TOLD_WAIT_MS = 5000
+
+/** Tells people what jobs are doing: log lines for the record, and lines that are drawn over on a terminal. */
+export interface Reporter {
+  observe(job: Job): JobObserver
+  /** Takes the drawn lines away and stops drawing. */
+  close(): void
+}
+
+export interface ReporterOptions {
+  config: Config
+  runtime: Runtime
+  logger: Logger
+  terminal: Terminal
+}
+
+export function createReporter({ config, runtime, logger, terminal }: ReporterOptions): Reporter {
+  const { now } = runtime
+  const running = new Set<JobProgress>()
+  const draw = () => terminal.draw([...running].map((job) => progressLine(job, now())))
+  const stopDrawing = runtime.every(200, draw)
+
+  function observe(job: Job): JobObserver {
+    const names = { organization: job.organization.name, collection: job.collection.name }
+    const log = logger.child(names)
+    const progress: JobProgress = {
+      label: `${names.organization} ${names.collection}`,
+      startedAt: now(),
+      pages: 0,
+      page: 0,
+      lastPage: null,
+      rows: 0,
+      pass: 1,
+      wait: null,
+    }
+
+    function tellEstimate(page: Page): void {
+      if (page.next === null || page.lastPage === null) return
+      const { requestsPerMinute, sharePercent } = config.rateLimit
+      const pace = {
+        requestsPerMinute,
+        sharePercent,
+        announcedLimit: page.announcedLimit,
+        msPerPage: now() - progress.startedAt,
+      }
+      const left = page.lastPage - page.number + 1
+      log.info(
+        {
+          page: page.number,
+          pages: page.lastPage,
+          items: page.total,
+          allowedPerMinute: allowedPerMinute(pace),
+        },
+        `${names.collection}: ${estimate(left, pace)}`,
+      )
+    }
+
+    return {
+      onStart(walk) {
+        progress.startedAt = now()
+        progress.rows = walk.rowsSeen
+        running.add(progress)
+        const { nextPage, pass } = walk.checkpoint
+        if (walk.resumed) log.info({ walk: walk.id, page: nextPage, pass }, 'an interrupted walk goes on')
+        else log.debug({ walk: walk.id, page: nextPage }, 'a walk begins')
+      },
+      onPage(page, saved, rowsInWalk) {
+        if (progress.pages === 0) tellEstimate(page)
+        progress.pages++
+        progress.page = page.number
+        progress.lastPage = page.lastPage
+        progress.rows = rowsInWalk
+        progress.wait = null
+        log.debug(
+          { page: page.number, items: page.items.length, added: saved.added, changed: saved.changed },
+          'page saved',
+        )
+        for (const notice of saved.notices) log.warn(printable(notice, 500))
+        if (saved.rejected > 0) {
+          log.warn(
+            { page: page.number, rejected: saved.rejected },
+            'items without a usable key; they are kept in sync_rejects',
+          )
+        }
+      },
+      onPassAgain(why, pass) {
+        progress.pass = pass
+        log.warn({ pass }, `the list moved while it was read, so it is read again: ${why}`)
+      },
+      onRetry(reason, delayMs) {
+        progress.wait = { reason, until: now() + delayMs }
+        log.warn({ delayMs }, `${reason}; tried again`)
+      },
+      onWait(reason, until) {
+        progress.wait = { reason, until }
+        const level = until - now() >= TOLD_WAIT_MS ? 'info' : 'debug'
+        log[level]({ reason, until: new Date(until).toISOString() }, 'waiting')
+      },
+      onFinish(result) {
+        running.delete(progress)
+        draw()
+        tellFinish(log, result)
+      },
+    }
+  }
+
+  function close(): void {
+    stopDrawing()
+    running.clear()
+    draw()
+  }
+
+  return { observe, close }
+}
+
+function tellFinish(log: Logger, { run, walk, trigger, coverage, error }: JobResult): void {
+  const failure = error ? { error_code: error.code, error_message: error.message } : {}
+  const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : 'info'
+  if (!run) {
+    log[level]({ trigger, ...failure }, 'run not begun')
+    return
+  }
+  log[level](
+    {
+      trigger,
+      status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+      walk_id: walk?.id,
+      first_page: walk?.checkpoint.nextPage,
+      pages: run.pages,
+      rows_seen: run.rowsSeen,
+      rows_added: run.rowsAdded,
+      rows_changed: run.rowsChanged,
+      rows_removed: run.rowsRemoved,
+      requests: run.requests,
+      retries: run.retries,
+      rate_limit_hits: run.rateLimitHits,
+      rate_limit_wait_ms: run.rateLimitWaitMs,
+      coverage,
+      ...failure,
+    },
+    'run finished',
+  )
+  if (error?.code === 'INTERNAL') log.debug({ stack: error.stack }, 'where the unforeseen error came from')
+}

@@ -1,0 +1,27 @@
+import { guarded, openForWriting } from '../mirror/database.ts'
+import { createRegistry } from '../mirror/registry.ts'
+import { readConfig } from './context.ts'
+import type { Globals } from './program.ts'
+import type { Runtime } from './runtime.ts'
+import { selectOrganizations } from './selection.ts'
+
+/** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
+export async function resume(
+  runtime: Runtime,
+  globals: Globals,
+  { org }: { org: string[] },
+): Promise<number> {
+  const config = readConfig(runtime, globals, 'leave')
+  const organizations = selectOrganizations(config, org)
+  const connection = openForWriting(config.database)
+  try {
+    const lifted = guarded(config.database, () =>
+      createRegistry(connection, runtime.newToken).resume(organizations.map(({ id }) => id)),
+    )
+    const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
+    runtime.stderr.write(`${what}; waits for the rate limit are forgotten\n`)
+    return 0
+  } finally {
+    connection.close()
+  }
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { UsageError } from '../errors.ts'
+import { sandboxConfiguration } from '../sandbox/configuration.ts'
+import { type Sandbox, startSandbox } from '../sandbox/server.ts'
+import type { SandboxCommandOptions } from './program.ts'
+import type { Runtime } from './runtime.ts'
+
+/** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
+export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {
+  const { stdout, stderr, signal, now } = runtime
+  const server = await listen({ ...options, live: options.live === true, now })
+  try {
+    if (options.writeConfig !== undefined) {
+      fs.writeFileSync(path.resolve(runtime.cwd, options.writeConfig), sandboxConfiguration(server))
+    }
+    const { url, organizations } = server
+    if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
+    else {
+      const names = organizations.map(({ name }) => name).join(', ')
+      stderr.write(`A made-up Administration API listens at ${url} for ${names}. Ctrl-C stops it.\n`)
+      if (options.writeConfig !== undefined) {
+        stderr.write(`In another terminal: admin-mirror sync --config ${options.writeConfig}\n`)
+      } else stderr.write('With --write-config FILE it writes a configuration that uses it.\n')
+    }
+    if (!signal.aborted) await once(signal, 'abort')
+    return 0
+  } finally {
+    await server.close()
+  }
+}
+
+async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {
+  try {
+    return await startSandbox(options)
+  } catch (error) {
+    if (
+      error instanceof Error &&
+      'code' in error &&
+      (error.code === 'EADDRINUSE' || error.code === 'EACCES')
+    ) {
+      throw new UsageError(
+        `--port ${options.port} cannot be used (${error.code}); choose another one, or 0 for any that is free`,
+      )
+    }
+    throw error
+  }
+}

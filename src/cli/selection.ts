@@ -1,0 +1,51 @@
+import type { CollectionConfig } from '../config/collections.ts'
+import type { Config } from '../config/config.ts'
+import { findOrganization, type OrganizationConfig } from '../config/organizations.ts'
+import { UsageError } from '../errors.ts'
+import type { Job } from '../sync/types.ts'
+import type { JobSelection } from './program.ts'
+
+export interface SelectedJob {
+  organization: OrganizationConfig
+  job: Job
+}
+
+/** The organizations that are meant by `--org`, or all. Throws UsageError for one that is not configured. */
+export function selectOrganizations(config: Config, names: readonly string[]): OrganizationConfig[] {
+  if (names.length === 0) return config.organizations
+  const found = names.map((name) => {
+    const organization = findOrganization(config, name)
+    if (organization) return organization
+    const known = config.organizations.map((one) => one.name).join(', ')
+    throw new UsageError(
+      `--org ${name}: no organization of the configuration has this name or UUID (it has: ${known})`,
+    )
+  })
+  return [...new Set(found)]
+}
+
+/** The jobs that a command is about, in the order of the configuration. Throws UsageError where nothing is meant. */
+export function selectJobs(config: Config, selection: JobSelection): SelectedJob[] {
+  const known = config.collections.map((collection) => collection.name)
+  for (const name of selection.collection) {
+    if (!known.includes(name)) {
+      throw new UsageError(
+        `--collection ${name}: the configuration has no such collection (it has: ${known.join(', ')})`,
+      )
+    }
+  }
+  const isMeant = ({ name }: CollectionConfig) =>
+    selection.collection.length === 0 || selection.collection.includes(name)
+  const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
+    organization.collections
+      .filter(isMeant)
+      .map((collection) => ({ organization, job: jobOf(organization, collection) })),
+  )
+  if (jobs.length === 0)
+    throw new UsageError('nothing to do: none of these organizations syncs that collection')
+  return jobs
+}
+
+function jobOf({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
+  return { organization: { id, name }, collection }
+}

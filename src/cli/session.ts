@@ -1,0 +1,138 @@
+import type { Logger } from 'pino'
+import { type Credentials, createApi } from '../api/client.ts'
+import type { TokenGuard } from '../api/token-guard.ts'
+import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { JobError, type KnownError } from '../errors.ts'
+import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
+import { createMirror } from '../mirror/mirror.ts'
+import { createRegistry, type Registry } from '../mirror/registry.ts'
+import type { Job, Mirror, PageSource } from '../sync/types.ts'
+import type { Runtime } from './runtime.ts'
+
+/** The mirror and the API of a configuration, put together: what `sync`, `backfill` and `start` work with. */
+export interface Session {
+  mirror: Mirror
+  connection: Connection
+  registry: Registry
+  /** The pages of a job; reads the token anew. A token that cannot be read, or is held, is told by `refusal`. */
+  source(organization: OrganizationConfig, job: Job): PageSource
+  close(): void
+}
+
+export interface SessionOptions {
+  config: Config
+  runtime: Runtime
+  logger: Logger
+  /** Whether a token that an earlier run saw refused may be tried once more: only where somebody asked for it by hand. */
+  tryHeldTokens: boolean
+  userAgent: string
+}
+
+export function openSession({ config, runtime, logger, tryHeldTokens, userAgent }: SessionOptions): Session {
+  const { database: file } = config
+  const connection = openForWriting(file)
+  const { now, sleep, newToken } = runtime
+  const registry = guarded(file, () => createRegistry(connection, newToken))
+  const mirror = guarded(file, () => createMirror({ connection, file, now, sleep }))
+  const api = createApi(apiOptions(config, runtime, userAgent, registry))
+  const guards = new Map<string, TokenGuard>()
+  guarded(file, () => registry.register(config.organizations.map(registered)))
+  warnOfIdleKeys(config, logger)
+
+  function credentials(organization: OrganizationConfig): Credentials {
+    const token = organization.readToken()
+    const fingerprint = registry.fingerprint(token)
+    registry.useToken(organization.id, fingerprint)
+    const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
+    guards.set(fingerprint, guard)
+    const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
+    return { token, scope: scopes[config.rateLimit.scope], guard }
+  }
+
+  function guardOf(fingerprint: string): TokenGuard {
+    return api.guard({
+      heldReason: () => registry.heldReason(fingerprint),
+      hold: (reason) => {
+        const ids = organizationsWith(fingerprint).map(({ id }) => id)
+        registry.hold(ids, fingerprint, reason, new Date(now()).toISOString())
+      },
+      lift: () => registry.liftHold(fingerprint),
+    })
+  }
+
+  function organizationsWith(fingerprint: string): OrganizationConfig[] {
+    return config.organizations.filter((organization) => {
+      try {
+        return registry.fingerprint(organization.readToken()) === fingerprint
+      } catch {
+        return false
+      }
+    })
+  }
+
+  function source(organization: OrganizationConfig, job: Job): PageSource {
+    try {
+      const known = credentials(organization)
+      if (!tryHeldTokens) known.guard.check()
+      return api.open(job, known)
+    } catch (error) {
+      return closedSource(
+        error instanceof Error && error.name === 'TokenFileError'
+          ? new JobError('CONFIGURATION', error.message)
+          : error,
+      )
+    }
+  }
+
+  return { mirror, connection, registry, source, close: () => connection.close() }
+}
+
+function closedSource(error: unknown): PageSource {
+  return {
+    refusal: () => error as KnownError,
+    fetchPage: () => Promise.reject(error),
+  }
+}
+
+function registered({ id, name, collections }: OrganizationConfig) {
+  return { id, name, collections: collections.map((collection) => collection.name) }
+}
+
+function apiOptions(
+  config: Config,
+  runtime: Runtime,
+  userAgent: string,
+  registry: Registry,
+): Parameters<typeof createApi>[0] {
+  const { api, rateLimit, retry } = config
+  return {
+    baseUrl: api.baseUrl,
+    linkHosts: api.linkHosts,
+    timeoutMs: api.timeout,
+    maxResponseBytes: api.maxResponseBytes,
+    userAgent,
+    concurrency: config.concurrency,
+    rate: {
+      requestsPerMinute: rateLimit.requestsPerMinute,
+      sharePercent: rateLimit.sharePercent,
+      fallbackWaitMs: rateLimit.fallbackWait,
+      maxWaitMs: rateLimit.maxWait,
+    },
+    retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
+    gateMemory: { closedUntil: registry.gateClosedUntil, close: registry.closeGate },
+    now: runtime.now,
+    sleep: runtime.sleep,
+    random: runtime.random,
+  }
+}
+
+/** Keys that are read and checked, and do nothing in this version. */
+const IDLE_KEYS = ['publish', 'publishEvery', 'http', 'removals', 'keepRuns']
+
+function warnOfIdleKeys(config: Config, logger: Logger): void {
+  for (const key of IDLE_KEYS) {
+    const isSet = config.setKeys.some((set) => set === key || set.startsWith(`${key}.`))
+    if (isSet) logger.warn({ key }, `the configuration sets ${key}, which has no effect in this version yet`)
+  }
+}

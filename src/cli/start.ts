@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import type { Config } from '../config/config.ts'
+import { isDueAtStart } from '../schedule/due.ts'
+import { type ScheduledJob, startScheduler } from '../schedule/scheduler.ts'
+import type { Globals } from './program.ts'
+import type { Runtime } from './runtime.ts'
+import { type SelectedJob, selectJobs } from './selection.ts'
+import { type Working, whileWorking } from './working.ts'
+
+/** `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. */
+export function start(runtime: Runtime, globals: Globals): Promise<number> {
+  return whileWorking(
+    runtime,
+    globals,
+    { tryHeldTokens: false },
+    (config) => selectJobs(config, { org: [], collection: [] }),
+    async (working, jobs) => {
+      const { logger } = working
+      const scheduled = jobs.map((job) => scheduledJob(job, working, runtime))
+      logger.info(
+        { jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length },
+        'started',
+      )
+      const scheduler = startScheduler(scheduled, {
+        onOverlap: (name) =>
+          logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
+        onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
+      })
+      if (!runtime.signal.aborted) await once(runtime.signal, 'abort')
+      logger.info(
+        { signal: runtime.signal.reason },
+        'stopping; what is written stays, and the next start goes on from there',
+      )
+      await scheduler.stop()
+      return 0
+    },
+  )
+}
+
+function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime): ScheduledJob {
+  const { organization, job } = selected
+  const { config, session } = working
+  const schedule = { expression: organization.schedule, timezone: config.timezone }
+  const last = session.registry.lastRuns(organization.id, job.collection.name)
+  return {
+    name: `${organization.name} ${job.collection.name}`,
+    ...schedule,
+    dueAtStart: isDueAtStart(last, schedule, runtime.now()),
+    run: async () => {
+      await working.run([selected], { plan: syncPlan(config), trigger: 'schedule', signal: runtime.signal })
+    },
+  }
+}
+
+function syncPlan(config: Config) {
+  return {
+    origin: 'sync',
+    kind: 'full',
+    firstPage: 1,
+    resumeWithin: config.resumeWithin,
+    restart: false,
+  } as const
+}

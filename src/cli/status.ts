@@ -1,0 +1,57 @@
+import type { Config } from '../config/config.ts'
+import { parseDuration } from '../config/duration.ts'
+import { UsageError } from '../errors.ts'
+import { openReader, type StatusRow } from '../mirror/reader.ts'
+import { jobStatus, neverSynced, type Status, statusText } from '../report/status.ts'
+import { readConfig } from './context.ts'
+import type { Globals } from './program.ts'
+import type { Runtime } from './runtime.ts'
+
+/** `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole. */
+export async function status(
+  runtime: Runtime,
+  globals: Globals,
+  options: { json?: boolean; maxAge?: string },
+): Promise<number> {
+  const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
+  const config = readConfig(runtime, globals, 'leave')
+  const report = readStatus(config, runtime.now())
+  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report))
+  const isTooOld = report.jobs.some(
+    (job) => job.configured && (job.age_ms === null || job.age_ms > (maxAge ?? Number.POSITIVE_INFINITY)),
+  )
+  return maxAge !== null && isTooOld ? 1 : 0
+}
+
+function readMaxAge(text: string): number {
+  const duration = parseDuration(text)
+  if (duration === null) throw new UsageError(`--max-age ${text}: write a duration like 30m, 24h or 2d`)
+  return duration
+}
+
+function readStatus(config: Config, now: number): Status {
+  const reader = openReader(config.database)
+  try {
+    const known = reader?.status() ?? []
+    const closedUntil = reader?.gateClosedUntil() ?? null
+    return {
+      database: config.database,
+      now: new Date(now).toISOString(),
+      waiting_until: closedUntil !== null && Date.parse(closedUntil) > now ? closedUntil : null,
+      jobs: [...known, ...unknownJobs(config, known)].map((row) => jobStatus(row, now)),
+    }
+  } finally {
+    reader?.close()
+  }
+}
+
+/** Jobs that were added to the configuration after the last sync. */
+function unknownJobs(config: Config, known: readonly StatusRow[]): StatusRow[] {
+  const isKnown = (id: string, collection: string) =>
+    known.some((row) => row.organization_id === id && row.collection === collection)
+  return config.organizations.flatMap((organization) =>
+    organization.collections
+      .filter(({ name }) => !isKnown(organization.id, name))
+      .map(({ name }) => neverSynced(organization, name)),
+  )
+}

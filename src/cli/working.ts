@@ -1,0 +1,77 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import type { JobResult } from '../sync/job.ts'
+import { runJobs } from '../sync/jobs.ts'
+import type { Trigger, WalkPlan } from '../sync/types.ts'
+import { readConfig } from './context.ts'
+import { createLogger } from './log.ts'
+import type { Globals } from './program.ts'
+import { createReporter, type Reporter } from './reporter.ts'
+import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
+import { openSession, type Session } from './session.ts'
+import { createTerminal } from './terminal.ts'
+import { version } from './version.ts'
+
+/** A command that walks lists, with everything it needs open. */
+export interface Working {
+  config: Config
+  logger: Logger
+  session: Session
+  /** Runs these jobs side by side, once. */
+  run(
+    jobs: readonly SelectedJob[],
+    how: { plan: WalkPlan; trigger: Trigger; signal: AbortSignal },
+  ): Promise<JobResult[]>
+}
+
+export interface WorkingOptions {
+  /** By hand: a token that an earlier run saw refused may be tried once more. */
+  tryHeldTokens: boolean
+}
+
+/** Opens what a walking command needs, after `prepare` has found nothing wrong with what was typed; closes it in the end. */
+export async function whileWorking<T>(
+  runtime: Runtime,
+  globals: Globals,
+  options: WorkingOptions,
+  prepare: (config: Config) => T,
+  work: (working: Working, prepared: T) => Promise<number>,
+): Promise<number> {
+  const config = readConfig(runtime, globals, 'resolve')
+  const prepared = prepare(config)
+  const terminal = createTerminal(runtime.stderr)
+  const isPretty = runtime.stderr.isTTY === true
+  const logger = createLogger({
+    level: globals.logLevel,
+    destination: isPretty ? terminal.log : runtime.stderr,
+    pretty: isPretty,
+    color: !runtime.env.NO_COLOR,
+  })
+  const userAgent = `admin-mirror/${version()}`
+  const session = openSession({ config, runtime, logger, userAgent, ...options })
+  const reporter = createReporter({ config, runtime, logger, terminal })
+  try {
+    return await work({ config, logger, session, run: runner(session, config, reporter, runtime) }, prepared)
+  } finally {
+    reporter.close()
+    session.close()
+  }
+}
+
+function runner(session: Session, config: Config, reporter: Reporter, { now }: Runtime): Working['run'] {
+  return (jobs, { plan, trigger, signal }) =>
+    runJobs(
+      jobs.map(({ organization, job }) => ({
+        job,
+        plan,
+        trigger,
+        source: session.source(organization, job),
+        mirror: session.mirror,
+        maxPasses: config.maxPasses,
+        now,
+        observer: reporter.observe(job),
+      })),
+      signal,
+    )
+}

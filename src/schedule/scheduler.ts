@@ -1,0 +1,72 @@
+import { onSchedule } from './cron.ts'
+
+export interface ScheduledJob {
+  name: string
+  /** Has been checked. */
+  expression: string
+  timezone: string
+  /** Whether it also runs once when the scheduler starts. */
+  dueAtStart: boolean
+  /** One run of the job; it never rejects. */
+  run: () => Promise<void>
+}
+
+export interface SchedulerEvents {
+  /** The job's time came while it still runs: skipped. */
+  onOverlap(name: string): void
+  /** The job broke its promise never to reject. */
+  onError(name: string, error: unknown): void
+}
+
+export interface Scheduler {
+  /** Resolves when all runs that are in progress now have ended. */
+  running(): Promise<unknown>
+  /** No further run begins; resolves when those in progress have ended. Further calls hand back the same promise. */
+  stop(): Promise<void>
+}
+
+/**
+ * Runs every job when its time comes, never two runs of one job at once, and at once those that are due. Jobs do not
+ * wait for each other.
+ */
+export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerEvents): Scheduler {
+  const inProgress = new Map<ScheduledJob, Promise<void>>()
+  let stopping: Promise<void> | null = null
+
+  function begin(job: ScheduledJob): void {
+    if (stopping !== null) return
+    if (inProgress.has(job)) return events.onOverlap(job.name)
+    inProgress.set(
+      job,
+      runGuarded(job, events).finally(() => inProgress.delete(job)),
+    )
+  }
+
+  const firings = jobs.map((job) => onSchedule(job.expression, job.timezone, () => begin(job)))
+  for (const job of jobs) if (job.dueAtStart) begin(job)
+
+  function running(): Promise<unknown> {
+    return Promise.allSettled(inProgress.values())
+  }
+
+  async function stopAll(): Promise<void> {
+    await Promise.all(firings.map((firing) => firing.stop()))
+    await running()
+  }
+
+  return {
+    running,
+    stop() {
+      stopping ??= stopAll()
+      return stopping
+    },
+  }
+}
+
+async function runGuarded(job: ScheduledJob, events: SchedulerEvents): Promise<void> {
+  try {
+    await job.run()
+  } catch (error) {
+    events.onError(job.name, error)
+  }
+}

@@ -1,0 +1,118 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+// The plan of the house: who may import whom, so that each room can be understood, tested and replaced alone.
+
+const SOURCE = path.resolve(import.meta.dirname, '../src')
+
+interface Import {
+  from: string
+  to: string
+  typeOnly: boolean
+}
+
+const files = fs
+  .readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+  .filter((file) => /\.(ts|js)$/.test(file))
+  .map((file) => file.replaceAll(path.sep, '/'))
+
+const texts = new Map(files.map((file) => [file, fs.readFileSync(path.join(SOURCE, file), 'utf8')]))
+
+const imports: Import[] = files.flatMap((file) => {
+  const text = texts.get(file) ?? ''
+  const statements = text.matchAll(
+    /(?:import|export)\s+(type\s)?(?:[^'"()]*?\sfrom\s+)?'([^']+)'|import\('([^']+)'\)/g,
+  )
+  return [...statements].map(([, type, stated, dynamic]) => ({
+    from: file,
+    to: resolveImport(file, stated ?? dynamic ?? ''),
+    typeOnly: type !== undefined,
+  }))
+})
+
+function resolveImport(from: string, specifier: string): string {
+  return specifier.startsWith('.')
+    ? path.posix.normalize(path.posix.join(path.posix.dirname(from), specifier))
+    : specifier
+}
+
+function room(file: string): string {
+  return file.includes('/') ? file.slice(0, file.indexOf('/')) : file
+}
+
+/** What each room may import of ours beside itself; `type:` where only types may cross. */
+const MAY_IMPORT: Record<string, string[]> = {
+  'bin.js': ['main.ts'],
+  'main.ts': ['cli'],
+  'errors.ts': [],
+  'text.ts': [],
+  json: [],
+  config: [],
+  schedule: ['text.ts'],
+  sync: ['errors.ts', 'text.ts', 'type:json'],
+  api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
+  mirror: ['errors.ts', 'text.ts', 'json', 'type:sync'],
+  report: ['text.ts', 'type:mirror'],
+  sandbox: [],
+  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'mirror', 'report', 'sandbox'],
+}
+
+describe('the house', () => {
+  it('has files and imports to look at', () => {
+    expect(files.length).toBeGreaterThan(60)
+    expect(imports.length).toBeGreaterThan(200)
+  })
+
+  it.each(Object.keys(MAY_IMPORT))('%s imports only what the plan allows', (name) => {
+    const allowed = MAY_IMPORT[name] ?? []
+
+    const strangers = imports
+      .filter(({ from, to }) => room(from) === name && texts.has(to) && room(to) !== name)
+      .filter(
+        ({ to, typeOnly }) =>
+          !allowed.includes(room(to)) && !(typeOnly && allowed.includes(`type:${room(to)}`)),
+      )
+
+    expect(strangers).toEqual([])
+  })
+
+  it('has no room that the plan does not know', () => {
+    expect([...new Set(files.map(room))].filter((name) => !(name in MAY_IMPORT))).toEqual([])
+  })
+
+  it.each([
+    ['got', 'api/exchange.ts'],
+    ['p-retry', 'api/retry.ts'],
+    ['node-cron', 'schedule/cron.ts'],
+    ['better-sqlite3', 'mirror/database.ts'],
+    ['pino', 'cli/log.ts'],
+    ['commander', 'cli/program.ts'],
+  ])('%s has one importer, %s', (library, importer) => {
+    const importers = imports
+      .filter(({ to, typeOnly }) => to === library && !typeOnly)
+      .map(({ from }) => from)
+
+    expect([...new Set(importers)]).toEqual([importer])
+  })
+
+  it('touches the process, the clock and chance in main.ts alone', () => {
+    const outside = files.filter((file) => file !== 'main.ts' && file !== 'bin.js')
+
+    const reaching = outside.filter((file) =>
+      /\bprocess\.(env|argv|exit|on|std|pid|kill)|\bDate\.now\(|new Date\(\)|Math\.random\(|\bset(Timeout|Interval)\(/.test(
+        texts.get(file) ?? '',
+      ),
+    )
+
+    expect(reaching).toEqual([])
+  })
+
+  it('imports with the whole name of the file, and from no barrel', () => {
+    const unclear = imports.filter(
+      ({ to }) => to.endsWith('/index.ts') || (/^\.|\//.test(to) && texts.has(`${to}.ts`)),
+    )
+
+    expect(unclear).toEqual([])
+  })
+})
