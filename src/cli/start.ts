@@ -45,7 +45,8 @@ function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime)
   return {
     name: `${organization.name} ${job.collection.name}`,
     ...schedule,
-    dueAtStart: isDueAtStart(last, schedule, runtime.now()),
+    // A walk that was interrupted goes on now: its time had come, and its work is not done.
+    dueAtStart: last.unfinished || isDueAtStart(last, schedule, runtime.now()),
     run: async () => {
       await working.run([selected], { plan: syncPlan(config), trigger: 'schedule', signal: runtime.signal })
     },

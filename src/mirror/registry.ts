@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Connection } from './database.ts'
+import { type Connection, guarded } from './database.ts'
+import { writePatiently } from './transaction.ts'
 
 export interface RegisteredOrganization {
   id: string
@@ -35,6 +36,8 @@ export interface LastRuns {
   completedAt: number | null
   /** The start of its last run by schedule or by hand, however that ended. */
   startedAt: number | null
+  /** Whether a sync's walk stands open. */
+  unfinished: boolean
 }
 
 /** `newSalt` is asked once in a mirror's life. */
@@ -95,14 +98,29 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
     `)
     .pluck()
 
+  const openWalk = connection
+    .prepare(`
+      SELECT 1
+      FROM sync_walks
+      WHERE organization_id = ? AND collection = ? AND status = 'open' AND origin = 'sync'
+    `)
+    .pluck()
+
+  const read = <T>(task: () => T): T => guarded(connection.name, task)
+  const write = <T>(task: () => T): T => writePatiently(connection, task)
+
   function salt(): string {
-    addSetting.run('salt', newSalt())
-    return setting.get('salt') as string
+    const known = read(() => setting.get('salt')) as string | undefined
+    if (known !== undefined) return known
+    return write(() => {
+      addSetting.run('salt', newSalt())
+      return setting.get('salt') as string
+    })
   }
 
   return {
     register: (organizations) =>
-      immediately(connection, () => {
+      write(() => {
         unconfigure.run()
         unconfigureJobs.run()
         for (const { id, name, collections } of organizations) {
@@ -111,37 +129,39 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
         }
       }),
     fingerprint: (token) => createHash('sha256').update(`${salt()}\0${token}`).digest('hex').slice(0, 32),
-    useToken: (organizationId, fingerprint) => {
-      liftReplaced.run(organizationId, fingerprint)
-      noteToken.run(fingerprint, organizationId, fingerprint)
-    },
-    heldReason: (fingerprint) => (heldReason.get(fingerprint) as string | undefined) ?? null,
+    useToken: (organizationId, fingerprint) =>
+      write(() => {
+        liftReplaced.run(organizationId, fingerprint)
+        noteToken.run(fingerprint, organizationId, fingerprint)
+      }),
+    heldReason: (fingerprint) => read(() => (heldReason.get(fingerprint) as string | undefined) ?? null),
     hold: (organizationIds, fingerprint, reason, at) =>
-      immediately(connection, () => {
+      write(() => {
         for (const id of organizationIds) hold.run(at, reason, fingerprint, id)
       }),
-    liftHold: (fingerprint) => {
-      liftHold.run(fingerprint)
-    },
+    liftHold: (fingerprint) =>
+      write(() => {
+        liftHold.run(fingerprint)
+      }),
     resume: (organizationIds) =>
-      immediately(connection, () => {
+      write(() => {
         for (const id of organizationIds) openGates.run(id, id)
         return organizationIds.flatMap((id) => liftOne.all(id) as string[])
       }),
-    gateClosedUntil: (scope) => Date.parse((closedUntil.get(scope) as string | undefined) ?? '') || 0,
-    closeGate: (scope, until) => {
-      close.run(scope, new Date(until).toISOString())
+    gateClosedUntil: (scope) => {
+      const until = read(() => closedUntil.get(scope)) as string | undefined
+      return until === undefined ? 0 : Date.parse(until)
     },
-    lastRuns: (organizationId, collection) => ({
-      completedAt: instant(lastComplete.get(organizationId, collection)),
-      startedAt: instant(lastRun.get(organizationId, collection)),
-    }),
+    closeGate: (scope, until) =>
+      write(() => {
+        close.run(scope, new Date(until).toISOString())
+      }),
+    lastRuns: (organizationId, collection) =>
+      read(() => ({
+        completedAt: instant(lastComplete.get(organizationId, collection)),
+        startedAt: instant(lastRun.get(organizationId, collection)),
+      })),
   }
-}
-
-/** A lock that another process holds is waited for inside SQLite here: these writes are short and must not be lost. */
-function immediately<T>(connection: Connection, task: () => T): T {
-  return connection.transaction(task).immediate()
 }
 
 function instant(time: unknown): number | null {

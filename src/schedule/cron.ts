@@ -1,4 +1,5 @@
 import {
+  type CronFieldError,
   createTask,
   type Logger,
   type ParsedFields,
@@ -6,15 +7,17 @@ import {
   type TaskContext,
   validateDetailed,
 } from 'node-cron'
+import { coarserExpressions, wakeExpression } from './derived.ts'
 import { type Matchers, nextMatch } from './next-match.ts'
 import { fieldFault, spellingFault } from './spelling.ts'
 
 const DAY = 86_400_000
 // Leap days meet every weekday within 28 years: what does not fire in these never does.
 const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
-// The century without a leap day can lie between two fires of a schedule: 40 years hold one of each.
+// Where a century lacks its leap day, 40 years can lie between two fires of such a schedule.
 const FORTY_YEARS = 40 * 366 * DAY
 
+const NEVER_FIRES = 'no day is like that, so that it would never fire'
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
 
 /**
@@ -24,17 +27,17 @@ const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
 export function checkCron(expression: string): string | null {
   const misspelt = expression.trim().startsWith('@') ? null : spellingFault(expression)
   if (misspelt !== null) return misspelt
-  const { valid, errors } = validateDetailed(expression)
-  if (!valid) return faultOf(errors[0])
-  return everFires(expression) ? null : 'no day is like that, so that it would never fire'
+  const { errors } = validateDetailed(expression)
+  if (errors[0] !== undefined) return faultOf(errors[0])
+  return everFires(expression) ? null : NEVER_FIRES
 }
 
-function faultOf(error: ReturnType<typeof validateDetailed>['errors'][number] | undefined): string {
-  if (error?.message.includes('impossible day')) return 'no day is like that, so that it would never fire'
-  if (error === undefined || error.field === 'expression')
-    return 'it has a character that means nothing there'
+function faultOf({ field, value = '' }: CronFieldError): string {
+  if (field === 'expression') return 'it has a character that means nothing there'
+  // A day that is none only together with the months is reported under the same name.
+  if (field === 'dayOfMonth' && validateDetailed(`0 0 ${value} * *`).valid) return NEVER_FIRES
   const names: Record<string, string> = { dayOfMonth: 'day of month', dayOfWeek: 'day of week' }
-  return fieldFault(names[error.field] ?? error.field, error.value ?? '')
+  return fieldFault(names[field] ?? field, value)
 }
 
 function everFires(expression: string): boolean {
@@ -60,7 +63,7 @@ export function nextFireAfter(
 /** A schedule that calls back when its time comes, until it is stopped. */
 export interface Firing {
   /** Nothing fires from here on. */
-  stop(): Promise<void> | void
+  stop(): void
   /** The next fire time; null when stopped. */
   nextRun(): Date | null
 }
@@ -90,7 +93,6 @@ export function onSchedule(expression: string, timezone: string, fire: () => voi
   const task = createTask(wakeExpression(fields), wake, {
     timezone: 'UTC',
     logger: SILENT,
-    suppressMissedWarning: true,
     // By default a moment that is met more than a second late is dropped, be it the only one of the day.
     missedExecutionTolerance: Number.POSITIVE_INFINITY,
   })
@@ -101,32 +103,25 @@ export function onSchedule(expression: string, timezone: string, fire: () => voi
   return {
     stop() {
       stopped = true
-      return task.destroy()
+      // Of a task in this process it is done at once.
+      void task.destroy()
     },
     nextRun() {
-      const next = stopped ? null : task.getNextRun()?.getTime()
-      if (next == null) return null
-      const time = nextMatch(matchers, next - 1, next + FORTY_YEARS)
+      const next = stopped ? null : task.getNextRun()
+      if (next === null) return null
+      const time = nextMatch(matchers, next.getTime() - 1, next.getTime() + FORTY_YEARS)
       return time === null ? null : new Date(time)
     },
   }
 }
 
-/** In UTC, every moment at which a clock that differs from it by quarters of an hour can show these minutes and seconds. */
-function wakeExpression({ second, minute }: ParsedFields): string {
-  const minutes = new Set(minute.flatMap((value) => [0, 15, 30, 45].map((shift) => (value + shift) % 60)))
-  return `${second.join()} ${[...minutes].join()} * * * *`
-}
-
 function createMatchers(fields: ParsedFields, timezone: string): Matchers {
-  const day = `${fields.dayOfMonth.join()} ${fields.month.join()} ${fields.dayOfWeek.join()}`
-  const hour = `${fields.hour.join()} ${day}`
-  const minute = `${fields.minute.join()} ${hour}`
+  const { day, hour, minute, second } = coarserExpressions(fields)
   return {
-    day: createMatcher(`* * * ${day}`, 'UTC'),
-    hour: createMatcher(`* * ${hour}`, timezone),
-    minute: createMatcher(`* ${minute}`, timezone),
-    second: createMatcher(`${fields.second.join()} ${minute}`, timezone),
+    day: createMatcher(day, 'UTC'),
+    hour: createMatcher(hour, timezone),
+    minute: createMatcher(minute, timezone),
+    second: createMatcher(second, timezone),
   }
 }
 

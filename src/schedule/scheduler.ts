@@ -34,12 +34,12 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
   let stopping: Promise<void> | null = null
 
   function begin(job: ScheduledJob): void {
-    if (stopping !== null) return
-    if (inProgress.has(job)) return events.onOverlap(job.name)
-    inProgress.set(
-      job,
-      runGuarded(job, events).finally(() => inProgress.delete(job)),
-    )
+    if (inProgress.has(job)) {
+      events.onOverlap(job.name)
+      return
+    }
+    const run = runGuarded(job, events).finally(() => inProgress.delete(job))
+    inProgress.set(job, run)
   }
 
   const firings = jobs.map((job) => onSchedule(job.expression, job.timezone, () => begin(job)))
@@ -50,7 +50,7 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
   }
 
   async function stopAll(): Promise<void> {
-    await Promise.all(firings.map((firing) => firing.stop()))
+    for (const firing of firings) firing.stop()
     await running()
   }
 

@@ -16,9 +16,9 @@ const FIELDS: readonly FieldBounds[] = [
   { name: 'day of week', least: 0, most: 7 },
 ]
 
-const VALUE = '(?:\\d{1,2}|[a-z]+)'
+const VALUE = '(?:\\d+|[a-z]+)'
 const TOKEN = new RegExp(
-  `^(?:\\?|\\*(?:/\\d+)?|${VALUE}|${VALUE}-${VALUE}(?:/\\d+)?|L-\\d{1,2}|(?:\\d{1,2}|L)W|${VALUE}L|${VALUE}#[1-5])$`,
+  `^(?:\\?|\\*(?:/\\d+)?|${VALUE}|${VALUE}-${VALUE}(?:/\\d+)?|L-\\d+|(?:\\d+|L)W|${VALUE}L|${VALUE}#[1-5])$`,
   'i',
 )
 const RANGE = /^(\w+)-(\w+)/

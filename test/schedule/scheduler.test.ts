@@ -1,0 +1,226 @@
+import { EventEmitter, once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
+import { getTasks } from 'node-cron'
+import { describe, expect, it } from 'vitest'
+import { type ScheduledJob, type SchedulerEvents, startScheduler } from '../../src/schedule/scheduler.ts'
+
+const EVERY_SECOND = '* * * * * *'
+const NEW_YEAR = '0 0 1 1 *'
+
+/** A job whose runs end when the test says so, and which counts how many of them there are at once. */
+function createJob(name: string, expression: string, dueAtStart: boolean) {
+  const begun = new EventEmitter()
+  const ends: (() => void)[] = []
+  let atOnce = 0
+  const record = { runs: 0, mostAtOnce: 0 }
+  const job: ScheduledJob = {
+    name,
+    expression,
+    timezone: 'UTC',
+    dueAtStart,
+    async run() {
+      record.runs++
+      record.mostAtOnce = Math.max(record.mostAtOnce, ++atOnce)
+      begun.emit('run')
+      await new Promise<void>((resolve) => ends.push(resolve))
+      atOnce--
+    },
+  }
+  return {
+    job,
+    record,
+    nextRun: () => once(begun, 'run'),
+    end() {
+      for (const resolve of ends.splice(0)) resolve()
+    },
+  }
+}
+
+function createEvents() {
+  const emitter = new EventEmitter()
+  const overlaps: string[] = []
+  const errors: [string, unknown][] = []
+  const events: SchedulerEvents = {
+    onOverlap(name) {
+      overlaps.push(name)
+      emitter.emit('overlap')
+    },
+    onError(name, error) {
+      errors.push([name, error])
+      emitter.emit('error-told')
+    },
+  }
+  return {
+    events,
+    overlaps,
+    errors,
+    nextOverlap: () => once(emitter, 'overlap'),
+    nextError: () => once(emitter, 'error-told'),
+  }
+}
+
+/** Whether a promise is settled once everything that waits has had its turn. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  void promise.finally(() => {
+    settled = true
+  })
+  await setImmediate()
+  return settled
+}
+
+describe('the start', () => {
+  it('runs all due jobs at once, side by side, and leaves the others to their time', async () => {
+    const [first, second, later] = [
+      createJob('first', NEW_YEAR, true),
+      createJob('second', NEW_YEAR, true),
+      createJob('later', NEW_YEAR, false),
+    ]
+
+    const scheduler = startScheduler([first.job, second.job, later.job], createEvents().events)
+
+    expect([first.record.runs, second.record.runs, later.record.runs]).toEqual([1, 1, 0])
+    first.end()
+    second.end()
+    await scheduler.stop()
+  })
+
+  it('has nothing to do without jobs', async () => {
+    const scheduler = startScheduler([], createEvents().events)
+
+    await expect(scheduler.running()).resolves.toEqual([])
+    await expect(scheduler.stop()).resolves.toBeUndefined()
+  })
+})
+
+describe('a job whose time comes', () => {
+  it('runs each time', async () => {
+    const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, false)
+    const { events, overlaps } = createEvents()
+    const scheduler = startScheduler([job], events)
+
+    await nextRun()
+    end()
+    await scheduler.running()
+    await nextRun()
+    end()
+    await scheduler.stop()
+
+    expect(record).toEqual({ runs: 2, mostAtOnce: 1 })
+    expect(overlaps).toEqual([])
+  })
+
+  it('is skipped while it still runs, told each time, and runs again when that has ended', async () => {
+    const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, true)
+    const { events, overlaps, nextOverlap } = createEvents()
+    const scheduler = startScheduler([job], events)
+
+    await nextOverlap()
+    await nextOverlap()
+    const skipped = { ...record }
+    end()
+    await nextRun()
+    end()
+    await scheduler.stop()
+
+    expect(skipped).toEqual({ runs: 1, mostAtOnce: 1 })
+    expect(record).toEqual({ runs: 2, mostAtOnce: 1 })
+    expect(overlaps).toEqual(['orders', 'orders'])
+  })
+
+  it('runs although another one still does', async () => {
+    const slow = createJob('slow', NEW_YEAR, true)
+    const quick = createJob('quick', EVERY_SECOND, false)
+    const { events, overlaps } = createEvents()
+    const scheduler = startScheduler([slow.job, quick.job], events)
+
+    await quick.nextRun()
+
+    expect(overlaps).toEqual([])
+    slow.end()
+    quick.end()
+    await scheduler.stop()
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('a bug'))],
+    [
+      'throws',
+      () => {
+        throw new Error('a bug')
+      },
+    ],
+  ])('is told of when it %s, and runs the next time', async (_, run) => {
+    const { events, errors, nextError } = createEvents()
+    const job = { name: 'orders', expression: EVERY_SECOND, timezone: 'UTC', dueAtStart: false, run }
+    const scheduler = startScheduler([job], events)
+
+    await nextError()
+    await nextError()
+    await scheduler.stop()
+
+    expect(errors).toEqual([
+      ['orders', new Error('a bug')],
+      ['orders', new Error('a bug')],
+    ])
+  })
+})
+
+describe('stopping', () => {
+  it('waits for the runs in progress and begins no other', async () => {
+    const witness = createJob('witness', EVERY_SECOND, false)
+    const { job, record, end } = createJob('orders', EVERY_SECOND, true)
+    const { events, overlaps } = createEvents()
+    const scheduler = startScheduler([job], events)
+    const other = startScheduler([witness.job], events)
+
+    const stopped = scheduler.stop()
+    // The stopped one, whose timer was set before, would have had its chance.
+    await witness.nextRun()
+
+    expect(await isSettled(stopped)).toBe(false)
+    end()
+    await stopped
+    witness.end()
+    await other.stop()
+    expect(record.runs).toBe(1)
+    expect(overlaps).toEqual([])
+  })
+
+  it('leaves no timer behind that would keep the process', async () => {
+    const scheduler = startScheduler([createJob('orders', NEW_YEAR, false).job], createEvents().events)
+    const before = getTasks().size
+
+    await scheduler.stop()
+
+    expect([before, getTasks().size]).toEqual([1, 0])
+  })
+
+  it('can be asked for again, during and after', async () => {
+    const { job, end } = createJob('orders', NEW_YEAR, true)
+    const scheduler = startScheduler([job], createEvents().events)
+
+    const calls = [scheduler.stop(), scheduler.stop()]
+
+    expect(await isSettled(Promise.race(calls))).toBe(false)
+    end()
+    await Promise.all(calls)
+    await expect(scheduler.stop()).resolves.toBeUndefined()
+  })
+})
+
+describe('the runs in progress', () => {
+  it('can be waited for without stopping anything', async () => {
+    const { job, nextRun, end } = createJob('orders', EVERY_SECOND, true)
+    const scheduler = startScheduler([job], createEvents().events)
+
+    const running = scheduler.running()
+
+    expect(await isSettled(running)).toBe(false)
+    end()
+    await running
+    await nextRun()
+    end()
+    await scheduler.stop()
+  })
+})
