@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -48,6 +49,9 @@ export async function whileWorking<T>(
     pretty: isPretty,
     color: !runtime.env.NO_COLOR,
   })
+  // SQLite puts what outgrows its cache into a file. Beside the mirror there is room for it and a right to write, which
+  // a container with a read-only root has nowhere else.
+  runtime.env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const userAgent = `admin-mirror/${version()}`
   const session = openSession({ config, runtime, logger, userAgent, ...options })
   const reporter = createReporter({ config, runtime, logger, terminal })

@@ -160,6 +160,7 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
       read(() => ({
         completedAt: instant(lastComplete.get(organizationId, collection)),
         startedAt: instant(lastRun.get(organizationId, collection)),
+        unfinished: openWalk.get(organizationId, collection) !== undefined,
       })),
   }
 }

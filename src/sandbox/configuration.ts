@@ -14,7 +14,7 @@ export function sandboxConfiguration(
   { database = DATABASE }: ConfigurationOptions = {},
 ): string {
   return `# Mirrors the made-up Administration API of "admin-mirror sandbox". Keep that command running, and in another terminal
-# use this file with --config: "check" tries it, "sync" copies the lists once, "query" asks the mirror.
+# use this file with --config: "sync" copies the lists once, "status" tells how fresh they are, "query" asks the mirror.
 
 api:
   # The sandbox listens on this machine only. For the real thing: the https:// address of your API.
