@@ -9,6 +9,7 @@ import { type Answer, createRateGate, type GateMemory, type RateGate } from './r
 import { type Announcement, readRateHeaders } from './rate-headers.ts'
 import type { RateRules } from './rate-window.ts'
 import { type RetryRules, withRetry } from './retry.ts'
+import { scrub } from './scrub.ts'
 import { createTokenGuard, type HoldMemory, type TokenGuard } from './token-guard.ts'
 
 export interface ApiOptions {
@@ -81,14 +82,14 @@ function createPageSource(
     observer.onRequest()
     const response = await exchange(addressOf(job, page, options.baseUrl), headers, signal)
     const told = readRateHeaders(response.headers, options.now())
-    if (response.status === 429) {
+    if (asksForPause(response.status, told, options.rate.maxWaitMs)) {
       answer.throttled(told)
       observer.onThrottled()
-      throw new ThrottledError('the server asks for fewer requests (429)')
+      throw new ThrottledError(`the server asks for fewer requests (${response.status})`)
     }
     answer.accepted(told)
     judgeToken(response.status, guard, job, page)
-    if (response.status < 200 || response.status > 299) throw refusalOf(response, told, options.baseUrl)
+    if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, options.baseUrl)
     return readPage(response, told, job, page, options)
   }
 
@@ -97,7 +98,8 @@ function createPageSource(
       await guard.enter()
       return await gate.pass((answer) => ask(page, answer, observer, signal), observer, signal)
     } catch (error) {
-      throw placed(error, job, page, token)
+      const known = placed(error, job, page, token)
+      throw guard.isTrying() ? asFinal(known) : known
     } finally {
       guard.undecided()
     }
@@ -122,6 +124,15 @@ function addressOf(job: Job, page: number, baseUrl: string): URL {
   return url
 }
 
+/** A 5xx that asks for a longer silence than we wait for is a matter of the gate as well, which remembers the silence. */
+function asksForPause(status: number, { retryAfterMs }: Announcement, maxWaitMs: number): boolean {
+  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
+}
+
+function isFailure(status: number): boolean {
+  return status === 408 || status >= 500
+}
+
 function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): void {
   const { name } = job.organization
   if (status === 401) {
@@ -136,22 +147,26 @@ function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): 
 }
 
 /** What a status other than 2xx, 401 and 429 means. */
-function refusalOf(response: Response, told: Announcement, baseUrl: string): KnownError {
+function refusalOf(response: Response, told: Announcement, job: Job, baseUrl: string): KnownError {
   const { status } = response
   const says = serverMessage(response)
+  const { id } = job.organization
   if (status === 400) {
     return new JobError('BAD_REQUEST', `the server calls the request wrong (400)${says}; look at the filters`)
   }
   if (status === 403) {
-    return new JobError('FORBIDDEN', `the token's user is no member of this organization (403)${says}`)
+    return new JobError(
+      'FORBIDDEN',
+      `the token's user is no member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`,
+    )
   }
   if (status === 404) {
     return new JobError(
       'ORGANIZATION_NOT_FOUND',
-      `not found (404)${says}: either the organization's id is wrong, or the address is (${baseUrl}, and the collection's path)`,
+      `not found (404)${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
     )
   }
-  if (status === 408 || status >= 500) {
+  if (isFailure(status)) {
     return new PassingError('SERVER_ERROR', `the server failed (${status})${says}`, told.retryAfterMs)
   }
   const isRedirect = status >= 300 && status <= 399
@@ -205,10 +220,16 @@ function nextPage(envelope: Envelope, job: Job, currentPage: number, options: Ap
   return verdict.page
 }
 
+/** Nothing is tried again on a token that is held. */
+function asFinal(error: unknown): unknown {
+  const isPassing = error instanceof PassingError || error instanceof ThrottledError
+  return isPassing ? new JobError(error.code, error.message) : error
+}
+
 /** The same error with its place in front, and the token scrubbed from whatever a server may have echoed. */
 function placed(error: unknown, job: Job, page: number, token: string): unknown {
   const place = `${job.organization.name} ${job.collection.name} page ${page}`
-  const message = (text: string) => `${place}: ${text.replaceAll(token, '[token]')}`
+  const message = (text: string) => `${place}: ${scrub(text, token)}`
   if (error instanceof EnvelopeError) {
     return error.passing
       ? new PassingError('BAD_RESPONSE', message(error.message))

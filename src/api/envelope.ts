@@ -88,10 +88,31 @@ export function readEnvelope(body: Uint8Array): Envelope {
 }
 
 function decode(body: Uint8Array): string {
-  if (!isUtf8(body)) throw new EnvelopeError('the answer is not UTF-8 text')
+  if (!isUtf8(body))
+    throw endsInCharacter(body) ? brokenOff(body.length) : new EnvelopeError('the answer is not UTF-8 text')
   const text = new TextDecoder().decode(body)
   if (text.trim() === '') throw new EnvelopeError('the answer is empty')
   return text
+}
+
+/** Whether all is well but for the last bytes, which begin a character and do not end it. */
+function endsInCharacter(body: Uint8Array): boolean {
+  const first = body.findLastIndex((byte) => byte >> 6 !== 0b10)
+  const whole = body.subarray(0, first)
+  return (
+    (body[first] ?? 0) >= 0xc2 &&
+    body.length - first < 4 &&
+    isUtf8(whole) &&
+    isBrokenOff(new TextDecoder().decode(whole))
+  )
+}
+
+function isBrokenOff(text: string): boolean {
+  return /^\s*[[{]/.test(text) && breaksOff(text.trimStart())
+}
+
+function brokenOff(bytes: number): EnvelopeError {
+  return new EnvelopeError(`the answer breaks off after ${bytes} bytes`, true)
 }
 
 function parse(text: string): unknown {
@@ -101,9 +122,7 @@ function parse(text: string): unknown {
     const start = text.trimStart()
     if (start.startsWith('<'))
       throw new EnvelopeError(`the answer is a page of HTML, not JSON${titleOf(start)}`)
-    if (/^[[{]/.test(start) && breaksOff(start)) {
-      throw new EnvelopeError(`the answer breaks off after ${text.length} characters`, true)
-    }
+    if (isBrokenOff(start)) throw brokenOff(Buffer.byteLength(text))
     throw new EnvelopeError(`the answer is not JSON: ${printable(start, 80)}`)
   }
 }

@@ -69,23 +69,32 @@ function largerThan(bytes: number): JobError {
   return new JobError('BAD_RESPONSE', `the answer is larger than api.maxResponseBytes (${bytes} bytes)`)
 }
 
+/** OpenSSL's words for a certificate that does not hold, and Node's own. */
 const REFUSED_CERTIFICATE =
-  /^(CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)|SELF_SIGNED_CERT|HOSTNAME_MISMATCH/
+  /CERT|^UNABLE_TO_|^CRL_|^ERROR_IN_CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/
+
+/** zlib's words for gzip, brotli and zstd that broke off, or were damaged, on their way. */
+const DAMAGED = /^(Z_|ERR__|ZSTD_)/
 
 function translate(error: unknown, timeoutMs: number): KnownError {
   if (!(error instanceof RequestError))
     return new JobError('INTERNAL', `the request failed in an unforeseen way (${nameOf(error)})`)
-  const { code } = error
+  const code = codeOf(error)
   if (error.name === 'TimeoutError') {
     return new PassingError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   }
   if (REFUSED_CERTIFICATE.test(code))
     return new JobError('NETWORK', `the server's certificate is refused (${code})`)
   if (code === 'HPE_HEADER_OVERFLOW') return new JobError('BAD_RESPONSE', 'the answer has endless headers')
-  // zlib's errors: what was compressed broke off, or was damaged, on its way.
-  if (code.startsWith('Z_'))
+  if (DAMAGED.test(code))
     return new PassingError('BAD_RESPONSE', `the compressed answer breaks off (${code})`)
   return new PassingError('NETWORK', `the network failed (${code})`)
+}
+
+/** What went wrong while the body was read, got tells in the cause alone. */
+function codeOf({ code, cause }: RequestError): string {
+  if (code !== 'ERR_READING_RESPONSE_STREAM') return code
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : code
 }
 
 function nameOf(error: unknown): string {

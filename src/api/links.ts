@@ -30,7 +30,8 @@ export function readNextLink(link: string, rules: LinkRules): LinkVerdict {
       link,
     )
   }
-  if (!isSamePath(url.pathname, rules)) return refuse(`leads to another path, ${printable(url.pathname, 80)}`, link)
+  if (!isSamePath(url.pathname, rules))
+    return refuse(`leads to another path, ${printable(url.pathname, 80)}`, link)
   const query = valuesByName(url.searchParams)
   const changed = changedFilter(query, rules.filters)
   if (changed) return refuse(changed, link)
@@ -78,7 +79,7 @@ function valuesByName(parameters: Iterable<[string, string]>): Map<string, strin
   const query = new Map<string, string[]>()
   for (const [name, value] of parameters) {
     const plain = name.replace(/\[\d+\]$/, '[]')
-    query.set(plain, [...(query.get(plain) ?? []), value].sort())
+    query.set(plain, [...(query.get(plain) ?? []), value].toSorted())
   }
   return query
 }
@@ -92,7 +93,9 @@ function changedFilter(query: Map<string, string[]>, filters: Filters): string |
     const filled = values.filter((value) => value !== '')
     if (isSameList(found, values) || isSameList(found, filled)) continue
     const shown = printable(name, 80)
-    return query.has(name) ? `changes the filter ${shown} to ${printable(found.join(', '), 80)}` : `drops the filter ${shown}`
+    return query.has(name)
+      ? `changes the filter ${shown} to ${printable(found.join(', '), 80)}`
+      : `drops the filter ${shown}`
   }
   return null
 }
@@ -107,7 +110,8 @@ function readPage(values: string[], currentPage: number, link: string): LinkVerd
   // Only as a server writes it: what reads 02 or 2.0 as something else (PHP: as page 1) would answer another page.
   if (text === undefined || !/^(?:0|[1-9]\d*)$/.test(text)) return refuse('names no page', link)
   const page = currentPage + 1
-  if (text !== String(page)) return refuse(`leads from page ${currentPage} to page ${printable(text, 20)}`, link)
+  if (text !== String(page))
+    return refuse(`leads from page ${currentPage} to page ${printable(text, 20)}`, link)
   return { page }
 }
 

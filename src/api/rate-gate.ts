@@ -7,11 +7,13 @@ import {
   afterAnswer,
   afterSend,
   afterThrottle,
+  currentWindow,
   FRESH,
   nextSend,
   type RateRules,
   type RateState,
 } from './rate-window.ts'
+import { createTell, orAborted, type Tell } from './waiting.ts'
 
 /** Where a budget's closing time is kept, so that a restart does not ask before it. */
 export interface GateMemory {
@@ -43,61 +45,127 @@ export interface Answer {
   throttled(told: Announcement): void
 }
 
-const AGAIN = Symbol('again')
+interface Started<T> {
+  result: Promise<T>
+}
+
+const doNothing = (): void => {}
 
 export function createRateGate(options: RateGateOptions): RateGate {
-  const { rules, memory, slots, now, sleep, random } = options
+  const { scope, rules, memory, slots, now, sleep, random } = options
   const turns = pLimit(1)
-  let state: RateState = { ...FRESH, closedUntil: memory.closedUntil(options.scope) }
+  let own: RateState = FRESH
+  /** Lets the first in line look again, when it sleeps longer than it must. */
+  let look = doNothing
+
+  /** The pause is the memory's to say: another process may have met a 429, and `resume` may have forgotten one. */
+  function state(): RateState {
+    return { ...own, closedUntil: memory.closedUntil(scope) }
+  }
+
+  function learn(next: RateState): void {
+    own = next
+    look()
+  }
 
   function refusal(): JobError | null {
-    const { at, reason } = nextSend(state, rules, now())
-    const wait = at - now()
+    const { closedUntil } = state()
+    const wait = closedUntil - now()
     if (wait <= rules.maxWaitMs) return null
     return new JobError(
       'RATE_LIMITED',
-      `${reason}, ${inWords(wait)} long, which is more than rateLimit.maxWait (${inWords(rules.maxWaitMs)}): ` +
-        `nothing is sent before ${new Date(at).toISOString()}, and the next run after that goes on from here ` +
-        `(admin-mirror resume forgets the wait)`,
+      `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
+        `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
+        `after that goes on from here (admin-mirror resume forgets the wait)`,
     )
   }
 
-  async function untilOpen(observer: PageObserver, signal: AbortSignal): Promise<void> {
+  async function untilOpen(tell: Tell, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
       const refused = refusal()
       if (refused) throw refused
-      const { at, reason } = nextSend(state, rules, now())
-      const wait = at - now()
-      if (wait <= 0) return
-      observer.onWait(reason, at)
-      await sleep(wait, signal)
+      const { at, reason } = nextSend(state(), rules, now())
+      if (at <= now()) return
+      if (at === Number.POSITIVE_INFINITY) await untilAnswer(signal)
+      else {
+        tell(reason, at)
+        await sleepUntil(at, signal)
+      }
     }
   }
 
-  /** Others may have passed between the open gate and a free slot, so the budget is asked once more in the slot. */
-  async function sendIfOpen<T>(
+  async function untilAnswer(signal: AbortSignal): Promise<void> {
+    const answer = new Promise<void>((resolve) => {
+      look = resolve
+    })
+    await orAborted(answer, signal).finally(() => {
+      look = doNothing
+    })
+  }
+
+  async function sleepUntil(at: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController()
+    look = () => {
+      if (nextSend(state(), rules, now()).at < at) woken.abort()
+    }
+    try {
+      await sleep(at - now(), AbortSignal.any([signal, woken.signal]))
+    } catch (error) {
+      if (!woken.signal.aborted) throw error
+    } finally {
+      look = doNothing
+    }
+  }
+
+  /** Other budgets may hold all slots for a while, so this one is asked once more in the slot; null if it has closed. */
+  function startInSlot<T>(
     send: (answer: Answer) => Promise<T>,
-    onGo: () => void,
-  ): Promise<T | typeof AGAIN> {
-    if (nextSend(state, rules, now()).at > now()) return AGAIN
-    state = afterSend(state, rules, now())
-    onGo()
+    signal: AbortSignal,
+  ): Promise<Started<T> | null> {
+    return new Promise((resolve, reject) => {
+      const inSlot = async () => {
+        if (signal.aborted || nextSend(state(), rules, now()).at > now()) return resolve(null)
+        const result = transact(send)
+        resolve({ result })
+        await result.catch(() => {})
+      }
+      slots(inSlot).catch(reject)
+    })
+  }
+
+  async function transact<T>(send: (answer: Answer) => Promise<T>): Promise<T> {
+    const leftIn = currentWindow(state(), now())
+    learn(afterSend(state(), rules, now()))
     let told = false
     try {
       return await send({
         accepted: (announcement) => {
           told = true
-          state = afterAnswer(state, announcement, now())
+          learn(afterAnswer(state(), leftIn, announcement, now()))
         },
         throttled: (announcement) => {
           told = true
-          state = afterThrottle(state, announcement, rules, now(), Math.floor(random() * 1000))
-          memory.close(options.scope, state.closedUntil)
+          const next = afterThrottle(state(), announcement, rules, now(), Math.floor(random() * 1000))
+          memory.close(scope, next.closedUntil)
+          learn(next)
         },
       })
     } finally {
-      if (!told) state = afterAnswer(state, null, now())
+      if (!told) learn(afterAnswer(state(), leftIn, null, now()))
+    }
+  }
+
+  /** The next in line has its turn as soon as this one is on its way, so that all leave in the order they came. */
+  async function inTurn<T>(
+    send: (answer: Answer) => Promise<T>,
+    tell: Tell,
+    signal: AbortSignal,
+  ): Promise<Started<T>> {
+    for (;;) {
+      await untilOpen(tell, signal)
+      const started = await startInSlot(send, signal)
+      if (started) return started
     }
   }
 
@@ -107,10 +175,17 @@ export function createRateGate(options: RateGateOptions): RateGate {
     signal: AbortSignal,
   ): Promise<T> {
     const arrived = now()
-    for (;;) {
-      await turns(() => untilOpen(observer, signal))
-      const outcome = await slots(() => sendIfOpen(send, () => observer.onWaited(now() - arrived)))
-      if (outcome !== AGAIN) return outcome
+    const tell = createTell(observer)
+    const { at, reason } = nextSend(state(), rules, arrived)
+    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusal()) tell(reason, at)
+    try {
+      const started = await orAborted(
+        turns(() => inTurn(send, tell, signal)),
+        signal,
+      )
+      return started.result
+    } finally {
+      observer.onWaited(now() - arrived)
     }
   }
 

@@ -17,14 +17,14 @@ export interface Announcement {
 const LONGEST_MS = 24 * 3_600_000
 
 /**
- * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, and `Retry-After` as seconds or as a date.
- * Dates and resets are the server's clock, so they are taken as a distance from its own `Date`.
+ * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, and `Retry-After` as seconds or as a
+ * date. Dates and resets are the server's clock, so they are taken as a distance from its own `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): Announcement {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
   return {
-    limit: countOf(headers, 'x-ratelimit-limit'),
-    remaining: countOf(headers, 'x-ratelimit-remaining'),
+    limit: countOf(headers, 'limit'),
+    remaining: countOf(headers, 'remaining'),
     resetMs: bounded(reset(headers, serverNowMs)),
     retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
   }
@@ -35,37 +35,42 @@ function bounded(ms: number | null): number | null {
 }
 
 function retryAfter(headers: Headers, serverNowMs: number): number | null {
-  const seconds = numberOf(headers, 'retry-after')
+  const seconds = numberOf(textOf(headers, 'retry-after'))
   if (seconds !== null) return seconds * 1000
   const date = dateOf(headers, 'retry-after')
   return date === null ? null : date - serverNowMs
 }
 
+/** `X-` headers mostly name a time, the others a distance: a number too small for a time of our days is one. */
 function reset(headers: Headers, serverNowMs: number): number | null {
-  const epochSeconds = countOf(headers, 'x-ratelimit-reset')
-  return epochSeconds === null ? null : epochSeconds * 1000 - serverNowMs
+  const seconds = countOf(headers, 'reset')
+  if (seconds === null) return null
+  return seconds < 1e9 ? seconds * 1000 : seconds * 1000 - serverNowMs
 }
 
-function numberOf(headers: Headers, name: string): number | null {
-  const text = textOf(headers, name)
-  return text !== null && /^\d{1,12}(\.\d{1,6})?$/.test(text) ? Number(text) : null
+/** Where server and proxy both wrote the header, Node joins the values: the least is the one that stops us. */
+function countOf(headers: Headers, name: 'limit' | 'remaining' | 'reset'): number | null {
+  const text = textOf(headers, `x-ratelimit-${name}`) ?? textOf(headers, `ratelimit-${name}`)
+  const counts = (text ?? '').split(',').map((part) => numberOf(part.replace(/;.*/, '').trim()))
+  const least = counts.some((count) => count === null) ? null : Math.floor(Math.min(...counts.map(Number)))
+  return Number.isSafeInteger(least) ? least : null
 }
 
-function countOf(headers: Headers, name: string): number | null {
-  const value = numberOf(headers, name)
-  return value === null ? null : Math.floor(value)
+function numberOf(text: string | null): number | null {
+  return text !== null && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
 }
 
 function dateOf(headers: Headers, name: string): number | null {
   const text = textOf(headers, name)
   // Date.parse reads almost anything; an HTTP date begins with the name of a day.
   if (text === null || !/^[A-Z][a-z]{2}/.test(text)) return null
-  const time = Date.parse(text)
+  // The oldest of the three forms names no zone, and Date.parse would take ours.
+  const time = Date.parse(/:\d\d( \d{4})?$/.test(text) ? `${text} GMT` : text)
   return Number.isNaN(time) ? null : time
 }
 
 function textOf(headers: Headers, name: string): string | null {
   const value = headers[name]
-  const text = Array.isArray(value) ? value[0] : value
+  const text = Array.isArray(value) ? value.join(',') : value
   return text === undefined ? null : text.trim()
 }

@@ -2,8 +2,11 @@ import type { Announcement } from './rate-headers.ts'
 
 const WINDOW_MS = 60_000
 
-/** Servers count in whole seconds, so a window may end up to a second after the time that was announced for it. */
+/** Servers count in whole seconds, so what they announce may end up to a second later. */
 const ROUNDING_MS = 1000
+
+/** Clocks and timers that are not quite alike, over one window. */
+const SLACK_MS = 250
 
 /** What we allow ourselves, and how we behave when the server says little. */
 export interface RateRules {
@@ -15,25 +18,48 @@ export interface RateRules {
   fallbackWaitMs: number
 }
 
+/** A window of the server as far as its headers tell. */
+export interface Window {
+  limit: number
+  remaining: number
+  /** How many of its requests were ours; those before its first answer are all taken for ours. */
+  ours: number
+  endsAt: number
+}
+
 /** What one budget knows of itself. */
 export interface RateState {
   /** When the requests of the last 60 seconds were sent, oldest first. */
   sent: readonly number[]
   inFlight: number
-  /** The server's current window as far as its headers tell. */
-  window: { limit: number; remaining: number; endsAt: number } | null
+  window: Window | null
+  /** Whether any request has ended since the start or the last 429. */
+  heard: boolean
   /** Nothing is sent before this time. */
   closedUntil: number
   /** 429s since the last other answer. */
   throttled: number
 }
 
-export const FRESH: RateState = { sent: [], inFlight: 0, window: null, closedUntil: 0, throttled: 0 }
+export const FRESH: RateState = {
+  sent: [],
+  inFlight: 0,
+  window: null,
+  heard: false,
+  closedUntil: 0,
+  throttled: 0,
+}
 
-/** When the next request may go, and what holds it back until then. */
+/** Not before an answer to what is in flight. */
+const AFTER_ANSWER = Number.POSITIVE_INFINITY
+
+/**
+ * When the next request may go, and what holds it back until then. Infinity stands for no time: an answer to what is in
+ * flight has to come first.
+ */
 export function nextSend(state: RateState, rules: RateRules, now: number): { at: number; reason: string } {
   const free = { at: now, reason: 'nothing' }
-  return [closedBy(state), ceilingBy(state, rules), windowBy(state, rules, now)].reduce(
+  return [closedBy(state), ceilingBy(state, rules), silenceBy(state), windowBy(state, rules, now)].reduce(
     (latest, hold) => (hold.at > latest.at ? hold : latest),
     free,
   )
@@ -50,13 +76,30 @@ function ceilingBy(state: RateState, rules: RateRules) {
   return { at, reason: `our own limit of ${most} requests a minute` }
 }
 
-function windowBy(state: RateState, rules: RateRules, now: number) {
-  const { window } = state
+/** The first request goes alone: of several the server might refuse all, where one tells what is left. */
+function silenceBy({ heard, inFlight }: RateState) {
+  return { at: heard || inFlight === 0 ? 0 : AFTER_ANSWER, reason: 'the first answer of the server' }
+}
+
+function windowBy({ window, inFlight }: RateState, rules: RateRules, now: number) {
   const reason = `the server's limit of ${window?.limit ?? 0} requests a minute`
-  if (!window || now >= window.endsAt) return { at: 0, reason }
-  const notOurs = window.limit - Math.max(1, Math.floor((window.limit * rules.sharePercent) / 100))
-  const left = window.remaining - notOurs - state.inFlight
-  return { at: left > 0 ? 0 : window.endsAt, reason }
+  if (!window) return { at: 0, reason }
+  if (now < window.endsAt) return { at: leftFor(window, inFlight, rules) > 0 ? 0 : window.endsAt, reason }
+  // All of a new window's budget may be on its way before an answer tells its end.
+  const renewed = { ...window, remaining: window.limit, ours: 0 }
+  return { at: inFlight === 0 || leftFor(renewed, inFlight, rules) > 0 ? 0 : AFTER_ANSWER, reason }
+}
+
+/** How many more may leave. Others are left their share, less what they have used of it already. */
+function leftFor({ limit, remaining, ours }: Window, inFlight: number, rules: RateRules): number {
+  const shareOfOthers = limit - Math.max(1, Math.floor((limit * rules.sharePercent) / 100))
+  const usedByOthers = Math.max(0, limit - remaining - ours - inFlight)
+  return remaining - Math.max(0, shareOfOthers - usedByOthers) - inFlight
+}
+
+/** The window that is known and not over. A request keeps the one it left in, since that tells what its answer means. */
+export function currentWindow({ window }: RateState, now: number): Window | null {
+  return window && now < window.endsAt ? window : null
 }
 
 /** The budget after a request was sent. */
@@ -69,24 +112,46 @@ export function afterSend(state: RateState, rules: RateRules, now: number): Rate
   }
 }
 
-/** The budget after an answer other than 429, or after a request that got none (`told` null). */
-export function afterAnswer(state: RateState, told: Announcement | null, now: number): RateState {
-  const answered = { ...state, inFlight: state.inFlight - 1, throttled: told ? 0 : state.throttled }
-  if (!told || told.limit === null || told.remaining === null) return answered
-  return { ...answered, window: nextWindow(state, told.limit, told.remaining, told.resetMs, now) }
+/**
+ * The budget after an answer other than 429, or after a request that got none (`told` null). `leftIn` is the
+ * `currentWindow` of the moment in which the request left.
+ */
+export function afterAnswer(
+  state: RateState,
+  leftIn: Window | null,
+  told: Announcement | null,
+  now: number,
+): RateState {
+  const answered = { ...state, inFlight: state.inFlight - 1, heard: true }
+  // Nothing leaves while the gate is closed: this one left before the 429 and tells of a window that is used up.
+  if (now < state.closedUntil) return { ...answered, heard: state.heard }
+  const ours = state.window && { ...state.window, ours: state.window.ours + 1 }
+  if (!told) return { ...answered, window: ours }
+  const { limit, remaining } = told
+  if (limit === null || remaining === null) return { ...answered, throttled: 0, window: ours }
+  const endsAt =
+    now + (told.resetMs === null ? WINDOW_MS + SLACK_MS : Math.min(told.resetMs, WINDOW_MS) + ROUNDING_MS)
+  const fresh = { limit, remaining, ours: limit - remaining, endsAt }
+  return {
+    ...answered,
+    throttled: 0,
+    window: nextWindow(currentWindow(state, now), leftIn, fresh, state.inFlight),
+  }
 }
 
 /**
- * Fixed windows begin with the first request that is counted, and nothing but the counter's jump tells so. The window's
- * end is taken from the moment its first answer came, which is never too early.
+ * Fixed windows begin with the first request that is counted, and nothing but the counter's jump tells so. An answer is
+ * compared with what was known when its request left, since answers overtake each other; a small rise is no jump, since
+ * some servers count badly under concurrency. The end is reckoned from the first answer, which is never too early.
  */
-function nextWindow(state: RateState, limit: number, remaining: number, resetMs: number | null, now: number) {
-  const { window } = state
-  // Answers may overtake each other, by as many as were in flight: a small rise is no new window.
-  const began = !window || now >= window.endsAt || remaining > window.remaining + state.inFlight
-  if (began)
-    return { limit, remaining, endsAt: now + Math.min(resetMs ?? WINDOW_MS, WINDOW_MS) + ROUNDING_MS }
-  return { limit, remaining: Math.min(window.remaining, remaining), endsAt: window.endsAt }
+function nextWindow(known: Window | null, leftIn: Window | null, fresh: Window, inFlight: number): Window {
+  if (!known) return fresh
+  const counted = { ...known, ours: known.ours + 1, remaining: Math.min(known.remaining, fresh.remaining) }
+  const isFirst = fresh.remaining >= fresh.limit - 1
+  const jumped = leftIn !== null && (isFirst || fresh.remaining > leftIn.remaining + inFlight)
+  if (leftIn?.endsAt === known.endsAt) return jumped ? fresh : counted
+  // It left before the window that is known now was seen to begin, and may have been counted in the one before.
+  return leftIn === null || jumped ? counted : known
 }
 
 /**
@@ -101,15 +166,19 @@ export function afterThrottle(
   now: number,
   jitterMs: number,
 ): RateState {
+  // Of several that were in flight together, all but the first tell nothing of whether the pause was long enough.
+  const isNews = now >= state.closedUntil
   const windowMs = state.window && state.window.endsAt > now ? state.window.endsAt - now : 0
   const toldMs = told.retryAfterMs ?? told.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
-  const grownMs = state.throttled === 0 ? 0 : Math.min(1000 * 2 ** state.throttled, rules.fallbackWaitMs)
+  const grownMs =
+    isNews && state.throttled > 0 ? Math.min(1000 * 2 ** state.throttled, rules.fallbackWaitMs) : 0
   const closedUntil = now + Math.max(toldMs, grownMs) + ROUNDING_MS + jitterMs
   return {
     ...state,
     inFlight: state.inFlight - 1,
     window: null,
+    heard: false,
     closedUntil: Math.max(state.closedUntil, closedUntil),
-    throttled: state.throttled + 1,
+    throttled: state.throttled + (isNews ? 1 : 0),
   }
 }

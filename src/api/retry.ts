@@ -22,16 +22,19 @@ export interface RetryOptions {
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
+  const isLast = (failures: number) => failures >= rules.attempts
   return pRetry(attempt, {
-    retries: rules.attempts - 1,
+    // The tries are counted here: out of retries, p-retry gives up on what uses up no retry, too.
+    retries: Number.POSITIVE_INFINITY,
     // All waiting is our own sleep below, so that tests need no clock and a stop is heard at once.
     minTimeout: 0,
     shouldConsumeRetry: ({ error }) => !(error instanceof ThrottledError),
-    shouldRetry: ({ error }) => error instanceof PassingError || error instanceof ThrottledError,
-    onFailedAttempt: async ({ error, retriesConsumed, retriesLeft }) => {
+    shouldRetry: ({ error, retriesConsumed }) =>
+      error instanceof ThrottledError || (error instanceof PassingError && !isLast(retriesConsumed + 1)),
+    onFailedAttempt: async ({ error, retriesConsumed }) => {
       // p-retry calls this after the last try too, when there is nothing left to wait for.
-      if (!(error instanceof PassingError) || retriesLeft === 0) return
-      const delayMs = retryDelay(retriesConsumed, error.retryAfterMs, rules, random)
+      if (!(error instanceof PassingError) || isLast(retriesConsumed + 1)) return
+      const delayMs = retryDelay(retriesConsumed + 1, error.retryAfterMs, rules, random)
       onRetry(error, delayMs)
       await sleep(delayMs, signal)
     },

@@ -10,22 +10,25 @@ export interface HoldMemory {
 
 /**
  * Stands before every request of one token. After a 401 nothing more is sent with it. A hold from an earlier run lets
- * one request through, to see whether somebody has put things right; all others wait for its answer.
+ * one request through, to see whether somebody has put things right; all others wait for its answer, and stop unless it
+ * shows that the token is valid.
  */
 export interface TokenGuard {
-  /** Throws TokenRefusedError when the token must not be used; asked in the last moment before a request goes. */
-  check(): void
   /** Waits while another request is trying a held token. */
   enter(): Promise<void>
+  /** Throws TokenRefusedError when the token must not be used; asked in the last moment before a request goes. */
+  check(): void
+  /** Whether the request that has entered is the one that tries a held token: it is made once. */
+  isTrying(): boolean
   refused(reason: string): void
   /** The token was answered with 2xx or 403: it is valid. */
   accepted(): void
-  /** The request got no answer that says anything of the token. */
+  /** The request was not made, or got no answer that says anything of the token. */
   undecided(): void
 }
 
 export function createTokenGuard(memory: HoldMemory): TokenGuard {
-  let state: 'open' | 'held' | 'trying' | 'refused' = memory.heldReason() === null ? 'open' : 'held'
+  let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = memory.heldReason() === null ? 'open' : 'held'
   let reason = memory.heldReason() ?? ''
   let waiting: (() => void)[] = []
 
@@ -39,33 +42,49 @@ export function createTokenGuard(memory: HoldMemory): TokenGuard {
   function check(): void {
     // Somebody may have lifted the hold meanwhile (resume, in another process).
     if (state === 'refused' && memory.heldReason() === null) state = 'open'
-    if (state === 'refused') throw new TokenRefusedError(reason)
+    if (state === 'refused') throw refusal(reason)
     // Another process on the same mirror may have met the 401.
     const heldElsewhere = state === 'open' ? memory.heldReason() : null
-    if (heldElsewhere !== null) throw new TokenRefusedError(heldElsewhere)
+    if (heldElsewhere !== null) throw refusal(heldElsewhere)
+    if (state === 'trying') state = 'tried'
+  }
+
+  function isTrying(): boolean {
+    return state === 'trying' || state === 'tried'
   }
 
   async function enter(): Promise<void> {
-    while (state === 'trying') await new Promise<void>((wake) => waiting.push(wake))
+    if (isTrying()) {
+      await new Promise<void>((wake) => waiting.push(wake))
+      // Of those that are woken together the first may try.
+      return enter()
+    }
     check()
     if (state === 'held') state = 'trying'
   }
 
   return {
-    check,
     enter,
+    check,
+    isTrying,
     refused(why) {
       reason = why
       memory.hold(why)
       settle('refused')
     },
     accepted() {
-      if (state !== 'trying') return
+      if (!isTrying()) return
       memory.lift()
       settle('open')
     },
     undecided() {
-      if (state === 'trying') settle('held')
+      if (isTrying()) settle(state === 'tried' ? 'refused' : 'held')
     },
   }
+}
+
+function refusal(reason: string): TokenRefusedError {
+  return new TokenRefusedError(
+    `${reason}; nothing is sent with it. Put a new token into the configuration, or run "admin-mirror resume" if it is valid again`,
+  )
 }

@@ -1,0 +1,424 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Envelope, EnvelopeError, readEnvelope } from '../../src/api/envelope.ts'
+import { parseExact } from '../../src/json/exact.ts'
+import { jsonTexts, numberTexts } from '../json/arbitrary.ts'
+
+const LIST = 'https://admin.example.com/api/v1/admin/orders'
+
+function read(text: string): Envelope {
+  return readEnvelope(Buffer.from(text))
+}
+
+function errorOf(body: string | Uint8Array): EnvelopeError {
+  try {
+    readEnvelope(Buffer.from(body))
+  } catch (error) {
+    if (error instanceof EnvelopeError) return error
+    throw error
+  }
+  throw new Error('the body was accepted')
+}
+
+interface Fields {
+  links?: object
+  meta?: object | undefined
+  [name: string]: unknown
+}
+
+/** The paginated envelope as a server writes it, with some fields written otherwise; undefined leaves one out. */
+function paged({ links = {}, meta = {}, ...fields }: Fields = {}): string {
+  return JSON.stringify({
+    data: [{ id: 1 }, { id: 2 }],
+    links: { first: `${LIST}?page=1`, last: `${LIST}?page=2`, prev: null, next: `${LIST}?page=2`, ...links },
+    meta: {
+      current_page: 1,
+      from: 1,
+      last_page: 2,
+      links: [],
+      path: LIST,
+      per_page: 25,
+      to: 25,
+      total: 27,
+      ...meta,
+    },
+    success: true,
+    message: 'OK',
+    ...fields,
+  })
+}
+
+function textsOf(envelope: Envelope): string[] {
+  return envelope.items.map(({ text }) => text)
+}
+
+describe('an envelope that is accepted', () => {
+  it('is the paginated one', () => {
+    const envelope = read(paged())
+
+    expect(envelope.paging).toEqual({ next: `${LIST}?page=2`, currentPage: 1, lastPage: 2, total: 27 })
+    expect(envelope.items).toEqual([
+      { text: '{"id":1}', value: { id: 1 } },
+      { text: '{"id":2}', value: { id: 2 } },
+    ])
+  })
+
+  it('is the plain one, without links and meta', () => {
+    const envelope = read('{"data":[{"id":1}],"success":true,"message":"OK"}')
+
+    expect(envelope.paging).toBeNull()
+    expect(textsOf(envelope)).toEqual(['{"id":1}'])
+  })
+
+  it('is a bare list', () => {
+    const envelope = read('[{"id":1},7,null]')
+
+    expect(envelope.paging).toBeNull()
+    expect(envelope.items.map(({ value }) => value)).toEqual([{ id: 1 }, 7, null])
+  })
+
+  it.each([
+    ['an empty list', '{"data":[]}'],
+    ['an empty bare list', '[]'],
+    ['an empty object, which is how an empty list with keys is written', '{"data":{}}'],
+    [
+      'links and meta that are empty lists, as PHP writes an empty object',
+      '{"data":[],"links":[],"meta":[]}',
+    ],
+    ['links and meta that are null', '{"data":[],"links":null,"meta":null}'],
+  ])('may hold %s', (_case, text) => {
+    expect(read(text)).toEqual({ items: [], paging: null })
+  })
+
+  it('may stand between white space and behind a byte order mark', () => {
+    const envelope = read(`\ufeff\r\n\t ${paged()} \n`)
+
+    expect(textsOf(envelope)).toEqual(['{"id":1}', '{"id":2}'])
+  })
+
+  it('is an empty page as Laravel writes it', () => {
+    const links = { first: `${LIST}?page=1`, last: `${LIST}?page=1`, next: null }
+    const meta = { from: null, to: null, last_page: 1, total: 0 }
+
+    const envelope = read(paged({ data: [], links, meta }))
+
+    expect(envelope).toEqual({ items: [], paging: { next: null, currentPage: 1, lastPage: 1, total: 0 } })
+  })
+
+  it('keeps the order of data whose keys are numbers, and every item of a key that came twice', () => {
+    const envelope = read('{"data":{"10":{"id":1},"2":{"id":2},"2":{"id":3},"007":{"id":4}}}')
+
+    expect(envelope.items.map(({ value }) => value)).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }, { id: 4 }])
+  })
+
+  it('takes the last of two data fields, as JSON.parse does', () => {
+    expect(textsOf(read('{"data":[1],"data":[2.0,3]}'))).toEqual(['2.0', '3'])
+  })
+
+  it.each<[string, Fields, Partial<NonNullable<Envelope['paging']>>]>([
+    [
+      'numbers as texts',
+      { meta: { current_page: '1', last_page: '2', total: '27' } },
+      { currentPage: 1, lastPage: 2, total: 27 },
+    ],
+    ['whole numbers as fractions', { meta: { total: 27.0 } }, { total: 27 }],
+    ['a total that was merged to a list', { meta: { total: [27, 27] } }, { total: null }],
+    ['a current page that was merged to a list', { meta: { current_page: [1, 1] } }, { currentPage: null }],
+    [
+      'no total and no last page (simplePaginate)',
+      { meta: { total: undefined, last_page: undefined } },
+      { total: null, lastPage: null },
+    ],
+    ['a total that is null', { meta: { total: null } }, { total: null }],
+    ['no meta', { meta: undefined }, { next: `${LIST}?page=2`, currentPage: null }],
+    ['further fields', { meta: { summary: { sum: 1 } }, links: { more: 1 }, extra: [1] }, { total: 27 }],
+    ['page buttons', { meta: { links: [{ url: null, label: '&laquo;', active: false }] } }, { total: 27 }],
+    ['a next that is null', { links: { next: null } }, { next: null }],
+    ['a next that is empty', { links: { next: '' } }, { next: '' }],
+    ['no next', { links: { next: undefined } }, { next: undefined }],
+    ['no success', { success: undefined }, { total: 27 }],
+    ['a success that is no truth value', { success: 'yes' }, { total: 27 }],
+  ])('may have %s', (_case, fields, expected) => {
+    const text = 'meta' in fields && fields.meta === undefined ? withoutMeta() : paged(fields)
+
+    expect(read(text).paging).toMatchObject(expected)
+  })
+
+  it('takes nothing from a field called __proto__', () => {
+    const item = '{"__proto__":{"id":9},"a":1}'
+    const paging = '"links":{"__proto__":{"next":"https://evil.example"}},"meta":{"__proto__":{"total":9}}'
+
+    const envelope = read(`{"data":[${item}],${paging},"__proto__":{"success":false}}`)
+
+    expect(envelope.paging).toEqual({ next: undefined, currentPage: null, lastPage: null, total: null })
+    expect(JSON.stringify(envelope.items[0]?.value)).toBe(item)
+    expect(Object.hasOwn({}, 'next')).toBe(false)
+  })
+
+  it('has no data because a field __proto__ has', () => {
+    expect(errorOf('{"__proto__":{"data":[]}}').message).toBe('the answer has no "data"')
+  })
+
+  it('keeps numbers that JavaScript would round', () => {
+    const item = '{"id":9007199254740993,"sum":1.10,"big":1e400,"zero":-0}'
+
+    const envelope = read(`{"data":[${item}]}`)
+
+    expect(JSON.stringify(envelope.items[0]?.value)).toBe(item)
+  })
+
+  it.each([
+    ['{"h":[],"\\\\":0}', '{"h":[],"\\n":2}'],
+    ['{"h":[],"\\n":0}', '{"h":[],"\\t":2}'],
+    ['{"h":[],"\\u00e9":0}', '{"h":[],"\\u00e8":2}'],
+  ])(
+    'keeps names of fields apart that are written with escapes, which JSON.parse may not: %s, %s',
+    (...items) => {
+      const envelope = read(`{"data":[${items.join(',')}]}`)
+
+      expect(envelope.items.map(({ value }) => JSON.stringify(value))).toEqual(
+        items.map((item) => written(item)),
+      )
+    },
+  )
+
+  it('may be nested 500 levels deep', () => {
+    // The envelope and its list are two of them.
+    expect(read(`{"data":[${deep(498)}]}`).items).toHaveLength(1)
+  })
+})
+
+/** As JSON.stringify writes it: letters beyond ASCII without escapes. */
+function written(item: string): string {
+  return item.replace(/\\u([\da-f]{4})/g, (_escape, code: string) =>
+    String.fromCodePoint(Number.parseInt(code, 16)),
+  )
+}
+
+function withoutMeta(): string {
+  const { meta: _, ...envelope } = JSON.parse(paged())
+  return JSON.stringify(envelope)
+}
+
+function deep(levels: number): string {
+  return '['.repeat(levels) + ']'.repeat(levels)
+}
+
+describe('items', () => {
+  const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/)
+  const spaced = fc.record({ before: space, text: jsonTexts, after: space })
+  type Shape = (list: string, s: string) => string
+  const shape = fc.constantFrom<Shape>(
+    (list, s) => `${s}[${s}${list}${s}]${s}`,
+    (list, s) => `{${s}"data"${s}:${s}[${list}]${s},"success":true}${s}`,
+    (list, s) =>
+      `\ufeff{"message":"\\"data\\":[1]","meta":{"total":1}${s},"links":{"next":null}${s},"data":[${s}${list}]}`,
+    (list, s) => `${s}{"data":[0],${s}"data":${s}[${s}${list}${s}]}`,
+  )
+
+  it('have the text that was sent and its value, whatever stands around them', () => {
+    fc.assert(
+      fc.property(fc.array(spaced), shape, space, (list, around, s) => {
+        const joined = list.map(({ before, text, after }) => before + text + after).join(',')
+
+        const { items } = read(around(joined, s))
+
+        expect(items.map(({ text }) => text)).toEqual(list.map(({ text }) => text))
+        expect(items.map(({ value }) => JSON.stringify(value))).toEqual(
+          list.map(({ text }) => JSON.stringify(parseExact(text))),
+        )
+      }),
+    )
+  })
+
+  it('have every number as it was written', () => {
+    // Compact texts whose names neither repeat nor look like numbers: JSON.stringify gives such a text back.
+    const fields = fc.uniqueArray(fc.tuple(fc.stringMatching(/^[a-z]{1,3}$/), numberTexts), {
+      selector: ([name]) => name,
+    })
+    const item = fields.map((pairs) => `{${pairs.map(([name, number]) => `"${name}":${number}`).join(',')}}`)
+
+    fc.assert(
+      fc.property(fc.array(fc.oneof(item, numberTexts)), (list) => {
+        const { items } = read(`{"data":[${list.join(',')}]}`)
+
+        expect(items.map(({ value }) => JSON.stringify(value))).toEqual(list)
+      }),
+    )
+  })
+
+  it('under number keys have the text that was sent', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(), jsonTexts)), space, (list, s) => {
+        const members = list.map(([key, text]) => `${s}"${key}"${s}:${s}${text}${s}`)
+
+        expect(textsOf(read(`{"data":{${members.join(',')}}}`))).toEqual(list.map(([, text]) => text))
+      }),
+    )
+  })
+})
+
+describe('an answer that is no list', () => {
+  it.each<[string, string, string]>([
+    ['an empty body', '', 'the answer is empty'],
+    ['white space', ' \r\n\t ', 'the answer is empty'],
+    ['a byte order mark alone', '\ufeff', 'the answer is empty'],
+    [
+      'a page of HTML',
+      '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
+      'the answer is a page of HTML, not JSON (its title: Log in)',
+    ],
+    ['HTML without a title', '\n<html>', 'the answer is a page of HTML, not JSON'],
+    [
+      'HTML with a title of control characters',
+      '<title>\u001b[31m</title>',
+      'the answer is a page of HTML, not JSON (its title: \\u{1b}[31m)',
+    ],
+    [
+      'a warning before the JSON',
+      '<br />\n<b>Warning</b>: x in y.php{"data":[]}',
+      'the answer is a page of HTML, not JSON',
+    ],
+    ['a text', 'Too Many Attempts.', 'the answer is not JSON: Too Many Attempts.'],
+    [
+      'a text with control characters',
+      'a\u001b[31m\u202eb',
+      'the answer is not JSON: a\\u{1b}[31m\\u{202e}b',
+    ],
+    ['JSON with a comma too many', '{"data":[1,]}', 'the answer is not JSON: {"data":[1,]}'],
+    ['JSON with single quotes', "{'data':[]}", "the answer is not JSON: {'data':[]}"],
+    ['JSON with more behind it', '{"data":[]} {}', 'the answer is not JSON: {"data":[]} {}'],
+    ['JSON with NaN', '{"data":[NaN]}', 'the answer is not JSON: {"data":[NaN]}'],
+    ['a broken-off text', '"data', 'the answer is not JSON: "data'],
+    ['a broken-off word', 'nul', 'the answer is not JSON: nul'],
+    ['null', 'null', 'the answer is null, not a list'],
+    ['a number', '12', 'the answer is a number, not a list'],
+    ['a truth value', 'true', 'the answer is a boolean, not a list'],
+    ['a JSON text', '"data"', 'the answer is a string, not a list'],
+    ['an object without data', '{"items":[]}', 'the answer has no "data"'],
+    [
+      'an error in place of data',
+      '{"message":"Too Many Attempts."}',
+      'the answer has no "data" (message: Too Many Attempts.)',
+    ],
+    ['success false', '{"success":false,"data":[]}', 'the answer says "success": false'],
+    [
+      'success false with a message',
+      '{"success":false,"message":"no\\u001b[0m","data":[]}',
+      'the answer says "success": false (message: no\\u{1b}[0m)',
+    ],
+    ['data that is null', '{"data":null}', '"data" is null, not a list'],
+    ['data that is a text', '{"data":"x"}', '"data" is a string, not a list'],
+    ['data that is one item', '{"data":{"id":7}}', '"data" is an object with the field id, not a list'],
+    [
+      'data with one field that is no number',
+      '{"data":{"0":1,"x\\u0007":2}}',
+      '"data" is an object with the field x\\u{7}, not a list',
+    ],
+    [
+      'data with a key that is a fraction',
+      '{"data":{"1.5":1}}',
+      '"data" is an object with the field 1.5, not a list',
+    ],
+    ['data with an empty key', '{"data":{"":1}}', '"data" is an object with the field , not a list'],
+    [
+      'data with a key __proto__',
+      '{"data":{"__proto__":1}}',
+      '"data" is an object with the field __proto__, not a list',
+    ],
+    ['two data fields of which the last is none', '{"data":[1],"data":null}', '"data" is null, not a list'],
+    [
+      "Laravel's flat paginator",
+      '{"current_page":1,"data":[{"id":1}],"last_page":2,"next_page_url":"https://x?page=2","per_page":25,"total":27,"links":[]}',
+      'the answer is paged (it has current_page, last_page, per_page, total, next_page_url) but has no "links" to follow',
+    ],
+    [
+      'meta without links',
+      '{"data":[],"meta":{"current_page":1,"total":1}}',
+      'the answer is paged (it has current_page, total) but has no "links" to follow',
+    ],
+    [
+      'a cursor',
+      '{"data":[],"meta":{"next_cursor":"x"},"links":null}',
+      'the answer is paged (it has next_cursor) but has no "links" to follow',
+    ],
+  ])('may be %s', (_case, text, message) => {
+    const error = errorOf(text)
+
+    expect(error.message).toBe(message)
+    expect(error.passing).toBe(false)
+  })
+
+  it.each<[string, Fields, string]>([
+    ['a next that is a number', { links: { next: 2 } }, 'links.next'],
+    ['a next that is an object', { links: { next: {} } }, 'links.next'],
+    ['a total below zero', { meta: { total: -1 } }, 'meta.total'],
+    ['a total that is a fraction', { meta: { total: 1.5 } }, 'meta.total'],
+    ['a total that is no number', { meta: { total: 'many' } }, 'meta.total'],
+    ['a total of too many digits', { meta: { total: '9'.repeat(16) } }, 'meta.total'],
+    ['a current page that is a truth value', { meta: { current_page: true } }, 'meta.current_page'],
+    ['a last page that is an object', { meta: { last_page: {} } }, 'meta.last_page'],
+  ])('may be an envelope with %s', (_case, fields, place) => {
+    const error = errorOf(paged(fields))
+
+    expect(error.message).toContain(`the answer is not the list envelope: ${place}: `)
+    expect(error.passing).toBe(false)
+  })
+
+  it.each([
+    ['501 levels', `{"data":[${deep(499)}]}`],
+    ['100,000 levels', `{"data":[${deep(100_000)}]}`],
+    ['100,000 levels at the top', deep(100_000)],
+    ['100,000 levels beside the data', `{"data":[],"meta":${deep(100_000)},"links":{"next":null}}`],
+  ])('may be nested %s deep', (_case, text) => {
+    expect(errorOf(text).message).toBe('the answer is nested deeper than 500 levels')
+  })
+
+  it('is told in few words however long it is', () => {
+    const long = 'x'.repeat(100_000)
+    const bodies = [long, `<title>${long}</title>`, `{"message":"${long}"}`, `{"data":{"${long}":1}}`]
+
+    expect(bodies.map((body) => errorOf(body).message.length).filter((length) => length > 300)).toEqual([])
+  })
+})
+
+describe('an answer that breaks off', () => {
+  it.each(['{', '{"da', '{"data":[{"id":1},', '{"data":[{"id":1}]', '[1,2', ' [', '{"a":"\\', '{"a":"x\\"'])(
+    'may pass by itself: %j',
+    (text) => {
+      expect(errorOf(text)).toMatchObject({
+        passing: true,
+        message: `the answer breaks off after ${text.length} bytes`,
+      })
+    },
+  )
+
+  it('may pass by itself wherever it broke, also within a character', () => {
+    const body = Buffer.from('{"data":[{"name":"é€😀"}],"success":true}')
+
+    const broken = Array.from({ length: body.length - 1 }, (_, index) => body.subarray(0, index + 1))
+
+    expect(broken.map((part) => errorOf(part).passing)).toEqual(broken.map(() => true))
+  })
+
+  it('may pass by itself when it is nested deeply', () => {
+    expect(errorOf('['.repeat(100_000)).passing).toBe(true)
+  })
+})
+
+describe('an answer that is not UTF-8', () => {
+  it.each<[string, number[]]>([
+    ['Latin 1', [0x5b, 0x22, 0xe9, 0x22, 0x5d]],
+    ['half a character in the middle', [0x5b, 0x22, 0xe2, 0x82, 0x22, 0x5d]],
+    ['a surrogate', [0x5b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x5d]],
+    ['UTF-16', [0xff, 0xfe, 0x5b, 0x00, 0x5d, 0x00]],
+    ['a whole list with half a character behind it', [0x5b, 0x5d, 0xe2, 0x82]],
+    ['Latin 1 that breaks off', [0x5b, 0x22, 0xe9, 0x22]],
+    ['bytes of no meaning', [0x1f, 0x8b, 0x08, 0x00]],
+  ])('is refused for good: %s', (_case, bytes) => {
+    expect(errorOf(Uint8Array.from(bytes))).toMatchObject({
+      message: 'the answer is not UTF-8 text',
+      passing: false,
+    })
+  })
+})

@@ -1,0 +1,62 @@
+import { inspect } from 'node:util'
+import { type ApiOptions, createApi } from '../../../src/api/client.ts'
+import type { HoldMemory } from '../../../src/api/token-guard.ts'
+import type { Job } from '../../../src/sync/types.ts'
+import { createClock } from './clock.ts'
+import { BASE_URL, createJob } from './job.ts'
+import { createGateMemory, createHoldMemory } from './memory.ts'
+import { createObserver } from './observer.ts'
+
+export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
+
+const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'gateMemory'> = {
+  baseUrl: BASE_URL,
+  linkHosts: [],
+  timeoutMs: 30_000,
+  maxResponseBytes: 1_000_000,
+  userAgent: 'admin-mirror/0.0.0',
+  concurrency: 4,
+  rate: { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: 60_000, maxWaitMs: 900_000 },
+  retry: { attempts: 3, minDelayMs: 1000, maxDelayMs: 60_000 },
+  random: () => 0,
+}
+
+interface Setting {
+  options?: Partial<ApiOptions>
+  job?: Job
+  token?: string
+  hold?: HoldMemory
+}
+
+/** An API whose waits take no time, and one job of it. */
+export function createSetting({
+  options = {},
+  job = createJob(),
+  token = TOKEN,
+  hold = createHoldMemory(),
+}: Setting = {}) {
+  const clock = createClock()
+  const gateMemory = createGateMemory()
+  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, gateMemory, ...options })
+  const guard = api.guard(hold)
+  const { observer, told } = createObserver()
+  const signal = new AbortController().signal
+
+  function open(another: Job = job) {
+    const source = api.open(another, { token, scope: 'scope', guard })
+    return {
+      refusal: source.refusal,
+      fetchPage: (page = 1) => source.fetchPage(page, observer, signal),
+      /** The error of a page that is not to be had. */
+      errorOf: async (page = 1): Promise<Error> => {
+        const outcome: unknown = await source
+          .fetchPage(page, observer, signal)
+          .catch((error: unknown) => error)
+        if (outcome instanceof Error) return outcome
+        throw new Error(`the page was had: ${inspect(outcome)}`)
+      },
+    }
+  }
+
+  return { open, ...open(), told, clock, gateMemory, hold }
+}

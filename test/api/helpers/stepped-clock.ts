@@ -1,0 +1,48 @@
+/** Time that stands still until the test moves it on. */
+export interface SteppedClock {
+  now: () => number
+  /** Rejects at once when aborted, as that of node:timers/promises. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Moves on by so many milliseconds, waking each sleeper at its time, and lets all go on that can. */
+  pass(ms: number): Promise<void>
+}
+
+export function createSteppedClock(start = Date.UTC(2026, 10, 20, 8, 30)): SteppedClock {
+  let time = start
+  let sleepers: { at: number; wake: () => void }[] = []
+
+  async function pass(ms: number): Promise<void> {
+    const end = time + ms
+    await settle()
+    for (;;) {
+      const due = sleepers.filter(({ at }) => at <= end).toSorted((one, other) => one.at - other.at)[0]
+      if (!due) break
+      sleepers = sleepers.filter((sleeper) => sleeper !== due)
+      time = Math.max(time, due.at)
+      due.wake()
+      await settle()
+    }
+    time = end
+    await settle()
+  }
+
+  function sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const sleeper = { at: time + ms, wake: resolve }
+      const stop = () => {
+        sleepers = sleepers.filter((other) => other !== sleeper)
+        reject(new DOMException('The operation was aborted', 'AbortError'))
+      }
+      if (signal.aborted) return stop()
+      signal.addEventListener('abort', stop, { once: true })
+      sleepers.push(sleeper)
+    })
+  }
+
+  return { now: () => time, sleep, pass }
+}
+
+/** Lets everything go on that needs no time. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve()
+}

@@ -1,0 +1,25 @@
+import nock from 'nock'
+import { afterEach, beforeEach, expect } from 'vitest'
+
+/** For each test of the file: no request leaves the machine, and none that is not foreseen, or foreseen and not made, passes. */
+export function watchTheWire(): void {
+  const strangers: string[] = []
+  const note = ({ method, url }: Request) => {
+    strangers.push(`${method} ${url}`)
+  }
+
+  beforeEach(() => {
+    strangers.length = 0
+    nock.disableNetConnect()
+    nock.emitter.on('no match', note)
+  })
+
+  afterEach(() => {
+    const unused = nock.pendingMocks()
+    nock.emitter.off('no match', note)
+    nock.abortPendingRequests()
+    nock.cleanAll()
+    nock.enableNetConnect()
+    expect({ unused, strangers }).toEqual({ unused: [], strangers: [] })
+  })
+}

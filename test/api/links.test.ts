@@ -1,0 +1,323 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type LinkRules, pageQuery, readNextLink } from '../../src/api/links.ts'
+import type { Filters } from '../../src/sync/types.ts'
+
+const BASE = 'https://admin.example.com'
+const PATH = '/api/v1/admin/orders'
+const LIST = `${BASE}${PATH}`
+
+function rules(changed: Partial<LinkRules> = {}): LinkRules {
+  return { baseUrl: BASE, path: PATH, filters: {}, linkHosts: [], currentPage: 1, ...changed }
+}
+
+function refusalOf(link: string, changed: Partial<LinkRules> = {}): string {
+  const verdict = readNextLink(link, rules(changed))
+  return 'refused' in verdict ? verdict.refused : `accepted page ${verdict.page}`
+}
+
+describe('a link that is followed', () => {
+  it.each<[string, string, Partial<LinkRules>]>([
+    ['the plain link', `${LIST}?page=2`, {}],
+    ['the next of a later page', `${LIST}?page=10`, { currentPage: 9 }],
+    ['another scheme', `http://admin.example.com${PATH}?page=2`, {}],
+    ['another port', `https://admin.example.com:8443${PATH}?page=2`, {}],
+    ['no port where baseUrl has one', `${LIST}?page=2`, { baseUrl: 'http://admin.example.com:8080' }],
+    ['a host in capitals', `https://ADMIN.Example.COM${PATH}?page=2`, {}],
+    ['a host of linkHosts', `http://internal${PATH}?page=2`, { linkHosts: ['other', 'internal'] }],
+    ['a host of linkHosts on a port', `http://internal:9000${PATH}?page=2`, { linkHosts: ['internal'] }],
+    ['the prefix of baseUrl', `${BASE}/proxied${PATH}?page=2`, { baseUrl: `${BASE}/proxied` }],
+    ['a path without that prefix', `${LIST}?page=2`, { baseUrl: `${BASE}/proxied` }],
+    ['a relative link that is a query', '?page=2', {}],
+    ['a relative link that is a path', `${PATH}?page=2`, {}],
+    ['a relative link that is a name', 'orders?page=2', {}],
+    ['a relative link under a prefix', 'orders?page=2', { baseUrl: `${BASE}/proxied` }],
+    ['a link without a scheme', `//admin.example.com${PATH}?page=2`, {}],
+    ['further parameters', `${LIST}?sort=id&page=2&per_page=25`, {}],
+    ['user information', `https://user:word@admin.example.com${PATH}?page=2`, {}],
+    ['a fragment', `${LIST}?page=2#page=9`, {}],
+    ['the page in encoded letters', `${LIST}?%70age=%32`, {}],
+    [
+      'a path that URL writes otherwise',
+      `${BASE}/api/v1/admin/caf%C3%A9s?page=2`,
+      { path: '/api/v1/admin/cafés' },
+    ],
+  ])('may have %s', (_case, link, changed) => {
+    const { currentPage = 1 } = changed
+
+    expect(readNextLink(link, rules(changed))).toEqual({ page: currentPage + 1 })
+  })
+
+  it.each<[string, Filters, string]>([
+    ['in their order', { state: 'paid', from: '2026-01-01' }, 'state=paid&from=2026-01-01&page=2'],
+    ['in another order', { state: 'paid', from: '2026-01-01' }, 'page=2&from=2026-01-01&state=paid'],
+    ['with a space as plus', { q: 'a b' }, 'q=a+b&page=2'],
+    ['with a space as %20', { q: 'a b' }, 'q=a%20b&page=2'],
+    ['with a plus that is one', { q: 'a+b' }, 'q=a%2Bb&page=2'],
+    ['with letters encoded without need', { state: 'paid' }, '%73tate=%70aid&page=2'],
+    ['with colons encoded', { since: '10:00:00' }, 'since=10%3A00%3A00&page=2'],
+    ['with colons as they are', { since: '10:00:00' }, 'since=10:00:00&page=2'],
+    ['beyond ASCII', { q: 'é€' }, 'q=%C3%A9%E2%82%AC&page=2'],
+    ['with brackets as they are', { 'filter[state]': 'paid' }, 'filter[state]=paid&page=2'],
+    ['with brackets encoded', { 'filter[state]': 'paid' }, 'filter%5Bstate%5D=paid&page=2'],
+    ['with one value of a list counted', { 'state[]': 'a' }, 'state%5B0%5D=a&page=2'],
+    ['with a list counted', { 'state[]': ['a', 'b'] }, 'state%5B0%5D=a&state%5B1%5D=b&page=2'],
+    ['with a list counted in another order', { 'state[]': ['a', 'b'] }, 'state[1]=b&state[0]=a&page=2'],
+    ['with a list not counted', { 'state[]': ['a', 'b'] }, 'state[]=a&state[]=b&page=2'],
+    ['with a list not counted in another order', { 'state[]': ['a', 'b'] }, 'state[]=b&page=2&state[]=a'],
+    [
+      'with a counted list that comes without numbers',
+      { 'state[0]': 'a', 'state[1]': 'b' },
+      'state[]=a&state[]=b&page=2',
+    ],
+    [
+      'with a list under a name in brackets',
+      { 'filter[state][]': ['a', 'b'] },
+      'filter[state][0]=a&filter[state][1]=b&page=2',
+    ],
+    ['with a name given twice', { state: ['a', 'b'] }, 'state=a&state=b&page=2'],
+    ['with a name given twice in another order', { state: ['a', 'b'] }, 'state=b&state=a&page=2'],
+    ['without one that is empty', { state: 'paid', q: '' }, 'state=paid&page=2'],
+    ['with one that is empty', { state: 'paid', q: '' }, 'state=paid&q=&page=2'],
+    ['with one that is empty and lost its sign', { q: '' }, 'q&page=2'],
+    ['without the empty values of a list', { 'q[]': ['a', ''] }, 'q[0]=a&page=2'],
+    ['without a list of empty ones', { 'q[]': ['', ''] }, 'page=2'],
+  ])('may carry the filters %s', (_case, filters, query) => {
+    expect(readNextLink(`${LIST}?${query}`, rules({ filters }))).toEqual({ page: 2 })
+  })
+
+  it('may write any filters in any order and encoding', () => {
+    const text = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 6 })
+      .filter((one) => one.isWellFormed())
+    const name = text.filter((one) => !one.includes('[') && one !== 'page')
+    const written = fc
+      .uniqueArray(fc.tuple(name, text), { selector: ([one]) => one, maxLength: 6 })
+      .chain((pairs) =>
+        fc.record({
+          pairs: fc.constant(pairs),
+          shuffled: fc.shuffledSubarray(pairs, { minLength: pairs.length }),
+          encoder: fc.constantFrom(encodeURIComponent, everyByteEncoded),
+        }),
+      )
+
+    fc.assert(
+      fc.property(written, ({ pairs, shuffled, encoder }) => {
+        const query = shuffled.map(([key, value]) => `${encoder(key)}=${encoder(value)}&`).join('')
+        const filters = Object.fromEntries(pairs)
+
+        expect(readNextLink(`${LIST}?${query}page=2`, rules({ filters }))).toEqual({ page: 2 })
+      }),
+    )
+  })
+})
+
+function everyByteEncoded(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+}
+
+describe('a link that is refused', () => {
+  it.each<[string, string, Partial<LinkRules>, string]>([
+    ['another host', `https://evil.example${PATH}?page=2`, {}, 'leads to another host, evil.example'],
+    ['a host above ours', `https://example.com${PATH}?page=2`, {}, 'leads to another host'],
+    ['a host below ours', `https://x.admin.example.com${PATH}?page=2`, {}, 'leads to another host'],
+    [
+      'a host that only begins like ours',
+      `https://admin.example.com.evil.example${PATH}?page=2`,
+      {},
+      'another host',
+    ],
+    [
+      'our host as user name',
+      `https://admin.example.com@evil.example${PATH}?page=2`,
+      {},
+      'another host, evil.example',
+    ],
+    ['another host without a scheme', `//evil.example${PATH}?page=2`, {}, 'leads to another host'],
+    ['another host behind backslashes', `https:\\\\evil.example${PATH}?page=2`, {}, 'leads to another host'],
+    [
+      'a part of a host of linkHosts',
+      `http://x.internal${PATH}?page=2`,
+      { linkHosts: ['internal'] },
+      'another host',
+    ],
+    [
+      'another path',
+      `${BASE}/api/v1/admin/establishments?page=2`,
+      {},
+      'another path, /api/v1/admin/establishments',
+    ],
+    ['a path below ours', `${LIST}/7?page=2`, {}, 'leads to another path'],
+    ['a path above ours', `${BASE}/api/v1/admin?page=2`, {}, 'leads to another path'],
+    ['a path that climbs', `${LIST}/../establishments?page=2`, {}, 'leads to another path'],
+    [
+      'another prefix',
+      `${BASE}/other${PATH}?page=2`,
+      { baseUrl: `${BASE}/proxied` },
+      'leads to another path',
+    ],
+    ['the path in capitals', `${BASE}/API/v1/admin/orders?page=2`, {}, 'leads to another path'],
+    ['no path', `${BASE}?page=2`, {}, 'leads to another path, /'],
+    ['two pages', `${LIST}?page=2&page=3`, {}, 'names two pages'],
+    ['the same page twice', `${LIST}?page=2&page=2`, {}, 'names two pages'],
+    ['no page', `${LIST}?sort=id`, {}, 'names no page'],
+    ['no query', LIST, {}, 'names no page'],
+    ['nothing', '', {}, 'names no page'],
+    ['an empty page', `${LIST}?page=`, {}, 'names no page'],
+    ['the page as a list', `${LIST}?page[]=2`, {}, 'names no page'],
+    ['the same page', `${LIST}?page=1`, {}, 'leads from page 1 to page 1'],
+    ['the page before', `${LIST}?page=4`, { currentPage: 5 }, 'leads from page 5 to page 4'],
+    ['a page too far', `${LIST}?page=3`, {}, 'leads from page 1 to page 3'],
+    [
+      'a page that rounds to the next',
+      `${LIST}?page=9007199254740993`,
+      { currentPage: 9007199254740991 },
+      'leads from',
+    ],
+    ['page 02', `${LIST}?page=02`, {}, 'names no page'],
+    ['page 2.0', `${LIST}?page=2.0`, {}, 'names no page'],
+    ['page 2e0', `${LIST}?page=2e0`, {}, 'names no page'],
+    ['page +2', `${LIST}?page=%2B2`, {}, 'names no page'],
+    ['page -2', `${LIST}?page=-2`, {}, 'names no page'],
+    ['page abc', `${LIST}?page=abc`, {}, 'names no page'],
+    ['a page in other digits', `${LIST}?page=٢`, {}, 'names no page'],
+    ['a space about the page', `${LIST}?page=%202`, {}, 'names no page'],
+    ['a broken address', 'http://[', {}, 'is no address'],
+    ['a broken port', `https://admin.example.com:port${PATH}?page=2`, {}, 'is no address'],
+    ['a script', 'javascript:alert(1)?page=2', {}, 'is not http'],
+    ['data', 'data:text/plain,hello?page=2', {}, 'is not http'],
+    ['a file', `file://${PATH}?page=2`, {}, 'is not http'],
+    ['a file on our host', `file://admin.example.com${PATH}?page=2`, {}, 'is not http'],
+    ['ftp', `ftp://admin.example.com${PATH}?page=2`, {}, 'is not http'],
+    ['a word', 'next', {}, 'leads to another path'],
+  ])('has %s', (_case, link, changed, reason) => {
+    const message = refusalOf(link, changed)
+
+    expect(message).toContain(reason)
+    expect(message).toMatch(/^links\.next /)
+  })
+
+  it.each<[string, Filters, string, string]>([
+    ['a dropped filter', { state: 'paid' }, 'page=2', 'drops the filter state'],
+    ['one dropped filter of two', { state: 'paid', from: '1' }, 'state=paid&page=2', 'drops the filter from'],
+    ['a changed filter', { state: 'paid' }, 'state=open&page=2', 'changes the filter state to open'],
+    ['a filter in other capitals', { state: 'paid' }, 'state=Paid&page=2', 'changes the filter state'],
+    ['a filter under a name in capitals', { state: 'paid' }, 'State=paid&page=2', 'drops the filter state'],
+    ['a filter made empty', { state: 'paid' }, 'state=&page=2', 'changes the filter state'],
+    [
+      'an empty filter that was filled',
+      { state: '' },
+      'state=paid&page=2',
+      'changes the filter state to paid',
+    ],
+    ['a filter given twice', { state: 'paid' }, 'state=paid&state=open&page=2', 'changes the filter state'],
+    ['the same filter twice', { state: 'paid' }, 'state=paid&state=paid&page=2', 'changes the filter state'],
+    [
+      'one value of a list less',
+      { 'state[]': ['a', 'b'] },
+      'state[0]=a&page=2',
+      'changes the filter state[]',
+    ],
+    [
+      'one value of a list more',
+      { 'state[]': ['a'] },
+      'state[]=a&state[]=b&page=2',
+      'changes the filter state[]',
+    ],
+    [
+      'a value of a list changed',
+      { 'state[]': ['a', 'b'] },
+      'state[0]=a&state[1]=c&page=2',
+      'changes the filter state[]',
+    ],
+    ['one value twice for two', { state: ['a', 'b'] }, 'state=a&state=a&page=2', 'changes the filter state'],
+    ['a list made plain', { 'state[]': ['a'] }, 'state=a&page=2', 'drops the filter state[]'],
+    ['a dropped list', { 'state[]': ['a', ''] }, 'page=2', 'drops the filter state[]'],
+    [
+      'an empty value beside a full one',
+      { state: 'paid' },
+      'state=paid&state=&page=2',
+      'changes the filter state',
+    ],
+    ['a plus that became a space', { q: 'a+b' }, 'q=a+b&page=2', 'changes the filter q to a b'],
+  ])('has %s', (_case, filters, query, reason) => {
+    expect(refusalOf(`${LIST}?${query}`, { filters })).toContain(reason)
+  })
+
+  it('says which host it was and where to allow it', () => {
+    const message = refusalOf(`http://internal:8080${PATH}?page=2`)
+
+    expect(message).toContain('another host, internal; if it is the same service, add it to api.linkHosts')
+    expect(message).toContain(`http://internal:8080${PATH}?page=2`)
+  })
+
+  it.each<[string, string, Filters]>([
+    ['the link', `https://evil.example/\u001b[31m\u0007\u202e?page=2`, {}],
+    ['a filter', `${LIST}?state=%1b%5b31m%07%e2%80%ae%0a&page=2`, { state: 'paid' }],
+    ['the name of a filter', `${LIST}?page=2`, { 'a\u001b[31m\u202e': 'paid' }],
+    ['the page', `${LIST}?page=%1b`, {}],
+    ['a broken link', `http://[\u001b\u0000`, {}],
+  ])('is told without the control characters of %s', (_case, link, filters) => {
+    expect(refusalOf(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+  })
+
+  it.each<[string, string, Filters]>([
+    ['a path', `${BASE}/${'x'.repeat(10_000)}?page=2`, {}],
+    ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
+    ['a filter', `${LIST}?state=${'x'.repeat(10_000)}&page=2`, { state: 'paid' }],
+    ['a page', `${LIST}?page=${'1'.repeat(10_000)}`, {}],
+  ])('is told in few words however long %s is', (_case, link, filters) => {
+    expect(refusalOf(link, { filters }).length).toBeLessThan(700)
+  })
+
+  it.each([
+    `https://user:secret-word@evil.example${PATH}?page=2`,
+    `//user:secret-word@evil.example${PATH}?page=2`,
+    `https:\\\\user:secret-word@evil.example${PATH}?page=2`,
+    `https://user:secret-word@half@evil.example${PATH}?page=2`,
+    `https:////user:secret-word@evil.example${PATH}?page=2`,
+    `  https://user:secret-word@evil.example${PATH}?page=2`,
+  ])('is told without the user information of %s', (link) => {
+    const message = refusalOf(link)
+
+    expect(message).toContain('another host, evil.example')
+    expect(message).not.toContain('secret-word')
+  })
+
+  it('is refused and never crashes, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.webPath()), (link) => {
+        expect(refusalOf(link)).toMatch(/^links\.next /)
+      }),
+    )
+  })
+})
+
+describe('the query of a request', () => {
+  it.each<[string, Filters, number, string]>([
+    ['the page alone', {}, 1, 'page=1'],
+    ['the filters before the page', { state: 'paid', q: 'a b' }, 3, 'state=paid&q=a+b&page=3'],
+    ['a list as often as it has values', { 'state[]': ['a', 'b'] }, 1, 'state%5B%5D=a&state%5B%5D=b&page=1'],
+    ['an empty filter', { q: '' }, 1, 'q=&page=1'],
+    ['what has a meaning in addresses encoded', { q: '&page=9#?+%' }, 1, 'q=%26page%3D9%23%3F%2B%25&page=1'],
+  ])('holds %s', (_case, filters, page, expected) => {
+    expect(pageQuery(filters, page).toString()).toBe(expected)
+  })
+
+  it('makes a link that is followed', () => {
+    const values = fc.oneof(fc.string(), fc.array(fc.string(), { minLength: 1, maxLength: 3 }))
+    const filters = fc.dictionary(
+      fc.string().filter((name) => name !== 'page'),
+      values,
+      { maxKeys: 5 },
+    )
+
+    fc.assert(
+      fc.property(filters, fc.integer({ min: 1, max: 1e9 }), (sent, page) => {
+        const link = `${LIST}?${pageQuery(sent, page + 1).toString()}`
+
+        expect(readNextLink(link, rules({ filters: sent, currentPage: page }))).toEqual({ page: page + 1 })
+      }),
+    )
+  })
+})

@@ -1,0 +1,482 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import { describe, expect, it } from 'vitest'
+import { type Answer, createRateGate, type GateMemory, type RateGate } from '../../src/api/rate-gate.ts'
+import type { Announcement } from '../../src/api/rate-headers.ts'
+import type { RateRules } from '../../src/api/rate-window.ts'
+import { JobError } from '../../src/errors.ts'
+import { createGateMemory } from './helpers/memory.ts'
+import { createObserver } from './helpers/observer.ts'
+import { createSteppedClock, type SteppedClock, settle } from './helpers/stepped-clock.ts'
+
+const MINUTE = 60_000
+const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+
+interface Setting {
+  rules?: Partial<RateRules & { maxWaitMs: number }>
+  memory?: GateMemory
+  slots?: LimitFunction
+  clock?: SteppedClock
+  scope?: string
+}
+
+function createSetting({
+  rules,
+  memory = createGateMemory(),
+  slots = pLimit(8),
+  clock = createSteppedClock(),
+  scope = 'a',
+}: Setting = {}) {
+  const defaults = {
+    requestsPerMinute: null,
+    sharePercent: 100,
+    fallbackWaitMs: MINUTE,
+    maxWaitMs: 15 * MINUTE,
+  }
+  const { now, sleep } = clock
+  const gate = createRateGate({
+    scope,
+    rules: { ...defaults, ...rules },
+    memory,
+    slots,
+    now,
+    sleep,
+    random: () => 0.5,
+  })
+  return { gate, clock, memory, slots }
+}
+
+function notSentYet(): never {
+  throw new Error('the request was not sent yet')
+}
+
+/** Someone at the gate: what was told, whether the request is on its way, and how the answer comes. */
+function passing(gate: RateGate, signal = new AbortController().signal) {
+  const { observer, told } = createObserver()
+  let finish: (tell: (answer: Answer) => void) => void = notSentYet
+  const one = {
+    told,
+    sent: false,
+    outcome: null as unknown,
+    answer: (remaining: number, limit: number) =>
+      finish((answer) => answer.accepted({ ...NOTHING, limit, remaining })),
+    succeed: () => finish((answer) => answer.accepted(NOTHING)),
+    throttle: (announcement: Partial<Announcement> = {}) =>
+      finish((answer) => {
+        answer.throttled({ ...NOTHING, ...announcement })
+        throw new Error('429')
+      }),
+    fail: () =>
+      finish(() => {
+        throw new Error('network')
+      }),
+  }
+  const send = (answer: Answer) => {
+    one.sent = true
+    return new Promise<string>((resolve, reject) => {
+      finish = (tell) => {
+        try {
+          tell(answer)
+          resolve('the answer')
+        } catch (error) {
+          reject(error)
+        }
+      }
+    })
+  }
+  gate.pass(send, observer, signal).then(
+    (value) => {
+      one.outcome = value
+    },
+    (error: unknown) => {
+      one.outcome = error
+    },
+  )
+  return one
+}
+
+/** One request and its answer: the first of a gate goes alone. */
+async function hear(gate: RateGate): Promise<void> {
+  const one = passing(gate)
+  await settle()
+  one.succeed()
+  await settle()
+}
+
+function whoSent(all: { sent: boolean }[]): number[] {
+  return all.flatMap(({ sent }, index) => (sent ? [index] : []))
+}
+
+describe('an open gate', () => {
+  it('lets a request go at once and hands back its answer', async () => {
+    const { gate } = createSetting()
+
+    const one = passing(gate)
+    await settle()
+    one.succeed()
+    await settle()
+
+    expect(one).toMatchObject({ sent: true, outcome: 'the answer', told: [['waited', 0]] })
+  })
+
+  it('hands on what the request threw', async () => {
+    const { gate } = createSetting()
+
+    const one = passing(gate)
+    await settle()
+    one.fail()
+    await settle()
+
+    expect(one.outcome).toEqual(new Error('network'))
+  })
+
+  it('lets the first request go alone, and the others with its answer', async () => {
+    const { gate, clock } = createSetting()
+
+    const all = [passing(gate), passing(gate), passing(gate)]
+    await clock.pass(5000)
+    expect(whoSent(all)).toEqual([0])
+    all[0]?.fail()
+    await settle()
+
+    expect(whoSent(all)).toEqual([0, 1, 2])
+  })
+
+  it('has no more requests on their way than there are slots', async () => {
+    const { gate } = createSetting({ slots: pLimit(2) })
+    await hear(gate)
+
+    const all = [passing(gate), passing(gate), passing(gate), passing(gate)]
+    await settle()
+    expect(whoSent(all)).toEqual([0, 1])
+    all[1]?.fail()
+    await settle()
+
+    expect(whoSent(all)).toEqual([0, 1, 2])
+  })
+
+  it('shares its slots with other gates, and is asked again once it has one', async () => {
+    const slots = pLimit(1)
+    const [{ gate, clock }, other] = [
+      createSetting({ slots, rules: { requestsPerMinute: 1 } }),
+      createSetting({ slots, scope: 'b' }),
+    ]
+    const first = passing(other.gate)
+    await settle()
+    const second = passing(gate)
+    await settle()
+    expect(second.sent).toBe(false)
+
+    await clock.pass(5000)
+    first.succeed()
+    await settle()
+
+    expect(second.sent).toBe(true)
+    expect(second.told).toEqual([['waited', 5000]])
+  })
+})
+
+describe('waiters', () => {
+  it('go in the order they came', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    await hear(gate)
+    const all = Array.from({ length: 5 }, () => passing(gate))
+    const order: number[][] = []
+
+    for (let minute = 0; minute < 5; minute++) {
+      await clock.pass(MINUTE + 1)
+      order.push(whoSent(all))
+    }
+
+    expect(order).toEqual([[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
+  })
+
+  it('go in the order they came when slots are scarce, too', async () => {
+    const { gate, clock, slots } = createSetting({ rules: { requestsPerMinute: 2 }, slots: pLimit(1) })
+    const busy = Promise.withResolvers<void>()
+    void slots(() => busy.promise)
+    const all = Array.from({ length: 4 }, () => passing(gate))
+    await clock.pass(1000)
+    expect(whoSent(all)).toEqual([])
+
+    busy.resolve()
+    await settle()
+    for (const one of all) {
+      await clock.pass(2 * MINUTE)
+      expect(one.sent).toBe(true)
+      one.succeed()
+    }
+  })
+
+  it('are told why and until when, each of them', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const open = clock.now() + MINUTE + 1
+    await hear(gate)
+
+    const [second, third] = [passing(gate), passing(gate)]
+    await clock.pass(1000)
+
+    expect(second.told).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
+    expect(third.told).toEqual(second.told)
+    await clock.pass(MINUTE)
+    expect(second.told.slice(1)).toEqual([['waited', MINUTE + 1]])
+    expect(third.told.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', open + MINUTE + 1]])
+  })
+
+  it('are told of the limit of the server', async () => {
+    const { gate, clock } = createSetting()
+    const one = passing(gate)
+    await settle()
+    one.answer(0, 60)
+
+    const other = passing(gate)
+    await settle()
+
+    expect(other.told).toEqual([
+      ['wait', "the server's limit of 60 requests a minute", clock.now() + MINUTE + 250],
+    ])
+  })
+
+  it('go as soon as an answer shows that the budget is there again', async () => {
+    const { gate, clock } = createSetting()
+    await hear(gate)
+    const all = [passing(gate), passing(gate)]
+    await settle()
+    all[0]?.answer(1, 60)
+    await settle()
+    const waiter = passing(gate)
+    await clock.pass(1000)
+    expect(waiter.sent).toBe(false)
+
+    all[1]?.fail()
+    await settle()
+
+    expect(waiter.sent).toBe(true)
+    expect(waiter.told.at(-1)).toEqual(['waited', 1000])
+  })
+})
+
+describe('a waiter that is stopped', () => {
+  it.each(['the first in line', 'one behind it'])('goes at once: %s', async (place) => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const stop = new AbortController()
+    await hear(gate)
+    const ahead = place === 'one behind it' ? [passing(gate)] : []
+    const stopped = passing(gate, stop.signal)
+    await clock.pass(1000)
+
+    stop.abort(new Error('stopped'))
+    await settle()
+
+    expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
+    expect(stopped.told.at(-1)).toEqual(['waited', 1000])
+    expect(whoSent(ahead)).toEqual([])
+  })
+
+  it('goes at once while it waits for a slot, and is never sent', async () => {
+    const { gate } = createSetting({ slots: pLimit(1) })
+    const stop = new AbortController()
+    const busy = passing(gate)
+    await settle()
+    const stopped = passing(gate, stop.signal)
+    await settle()
+
+    stop.abort(new Error('stopped'))
+    await settle()
+    expect(stopped.outcome).toEqual(new Error('stopped'))
+    busy.succeed()
+    await settle()
+
+    expect(stopped.sent).toBe(false)
+  })
+
+  it('goes at once when it was stopped before it came', async () => {
+    const { gate } = createSetting()
+
+    const stopped = passing(gate, AbortSignal.abort(new Error('stopped')))
+    await settle()
+
+    expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
+  })
+
+  it('leaves its place to those behind it', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const stop = new AbortController()
+    await hear(gate)
+    const [first, second, last] = [passing(gate, stop.signal), passing(gate, stop.signal), passing(gate)]
+    await settle()
+
+    stop.abort(new Error('stopped'))
+    await clock.pass(MINUTE + 1)
+
+    expect(whoSent([first, second, last])).toEqual([2])
+  })
+})
+
+describe('a 429', () => {
+  it('closes the gate for as long as the server said, a second and a jitter', async () => {
+    const { gate, clock } = createSetting()
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 30_000 })
+    await settle()
+    const end = clock.now() + 30_000 + 1000 + 500
+
+    const other = passing(gate)
+    await clock.pass(31_499)
+    expect(other).toMatchObject({ sent: false, told: [['wait', 'the server asked for a pause', end]] })
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+    expect(one.outcome).toEqual(new Error('429'))
+  })
+
+  it('closes the gate for those who wait already', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const one = passing(gate)
+    await settle()
+    const waiter = passing(gate)
+    await clock.pass(MINUTE)
+    one.throttle({ retryAfterMs: 120_000 })
+    await clock.pass(120_000)
+    expect(waiter.sent).toBe(false)
+
+    await clock.pass(1500)
+
+    expect(waiter.sent).toBe(true)
+    expect(waiter.told.map(([, reason]) => reason)).toContain('the server asked for a pause')
+  })
+
+  it('that says nothing closes it for the fallback', async () => {
+    const { gate, clock } = createSetting({ rules: { fallbackWaitMs: 20_000 } })
+    const one = passing(gate)
+    await settle()
+    one.throttle()
+    await settle()
+
+    const other = passing(gate)
+    await clock.pass(21_499)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('closes no gate of another budget', async () => {
+    const memory = createGateMemory()
+    const [{ gate }, other] = [createSetting({ memory, scope: 'a' }), createSetting({ memory, scope: 'b' })]
+    const one = passing(gate)
+    await settle()
+    one.throttle()
+
+    const another = passing(other.gate)
+    await settle()
+
+    expect(another.sent).toBe(true)
+  })
+})
+
+describe('a pause', () => {
+  it('is kept by the gate of the next run', async () => {
+    const { gate, clock, memory } = createSetting()
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 30_000 })
+    await settle()
+
+    const { gate: next } = createSetting({ memory, clock })
+    const other = passing(next)
+    await clock.pass(31_499)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('holds for a gate that was open before another met it', async () => {
+    const { gate, clock, memory } = createSetting()
+    const { gate: other } = createSetting({ memory, clock })
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 30_000 })
+    await settle()
+
+    const another = passing(other)
+    await settle()
+
+    expect(another.sent).toBe(false)
+  })
+
+  it('is over once it was forgotten', async () => {
+    const { gate, memory } = createSetting()
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 60 * MINUTE })
+    await settle()
+    expect(gate.refusal()).not.toBeNull()
+
+    memory.close('a', 0)
+    const other = passing(gate)
+    await settle()
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('that is longer than anybody waits is refused at once, with nothing sent', async () => {
+    const { gate, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 2 * 60 * MINUTE })
+    await clock.pass(1000)
+    const opens = new Date(clock.now() - 1000 + 2 * 60 * MINUTE + 1500).toISOString()
+
+    const other = passing(gate)
+    await settle()
+
+    expect(other.sent).toBe(false)
+    expect(other.told).toEqual([['waited', 0]])
+    expect(other.outcome).toBeInstanceOf(JobError)
+    expect(other.outcome).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(String(other.outcome)).toContain('the server asked for a pause, 2 hours long')
+    expect(String(other.outcome)).toContain('more than rateLimit.maxWait (5 minutes)')
+    expect(String(other.outcome)).toContain(`nothing is sent before ${opens}`)
+    expect(gate.refusal()).toEqual(other.outcome)
+  })
+
+  it('is refused to those who wait already', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const one = passing(gate)
+    await settle()
+    const waiter = passing(gate)
+    await clock.pass(1000)
+
+    one.throttle({ retryAfterMs: 60 * MINUTE })
+    await clock.pass(MINUTE)
+
+    expect(waiter).toMatchObject({ sent: false, outcome: { code: 'RATE_LIMITED' } })
+  })
+
+  it('is no longer refused once the rest of it is short enough', async () => {
+    const { gate, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 60 * MINUTE })
+    await clock.pass(56 * MINUTE)
+    expect(gate.refusal()).toBeNull()
+
+    const other = passing(gate)
+    await clock.pass(4 * MINUTE + 1500)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('of our own making is none that is refused', async () => {
+    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
+    await hear(gate)
+
+    const other = passing(gate)
+    await clock.pass(MINUTE + 1)
+
+    expect(gate.refusal()).toBeNull()
+    expect(other.sent).toBe(true)
+  })
+})
