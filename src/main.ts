@@ -4,13 +4,19 @@ import { runProgram } from './cli/program.ts'
 
 const EXIT_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143 }
 
+// A service manager signals all processes of a service, and src/bin.js hands its signal on: it comes twice, and means once.
+const SAME_SIGNAL_MS = process.env.ADMIN_MIRROR_NODE ? 1000 : 0
+
 /** The first signal asks the program to stop; a second one ends it where it is, which is safe at any moment. */
 function listenForSignals(): AbortSignal {
   const stop = new AbortController()
+  let stoppedAt = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(EXIT_OF_SIGNAL[signal])
-      stop.abort(signal)
+      if (!stop.signal.aborted) {
+        stoppedAt = Date.now()
+        stop.abort(signal)
+      } else if (Date.now() - stoppedAt >= SAME_SIGNAL_MS) process.exit(EXIT_OF_SIGNAL[signal])
     })
   }
   return stop.signal
@@ -18,9 +24,15 @@ function listenForSignals(): AbortSignal {
 
 /** Started by a process that only stands in for us (src/bin.js): when that one is killed, so are we. */
 function dieWithParent(): void {
-  if (!process.env.ADMIN_MIRROR_NODE || !process.channel) return
-  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-  process.channel.unref()
+  if (!process.env.ADMIN_MIRROR_NODE) return
+  // It may be gone before this line is reached; a process that never had a channel has no such property.
+  if ('connected' in process && !process.connected) die()
+  process.on('disconnect', die)
+  process.channel?.unref()
+}
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
 }
 
 /** `admin-mirror query ... | head` closes our output early: nobody reads on, so there is nothing left to do. */
@@ -28,6 +40,20 @@ function endWhenNobodyReads(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1)
   })
+  // A log that nobody reads any more is no reason to leave a walk unfinished.
+  process.stderr.on('error', () => {})
+}
+
+/** Node would print every field of an error that nobody caught; of a network error that may be the token. */
+function endOnUnforeseen(): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      const text =
+        error instanceof Error ? (error.stack ?? error.message) : 'something was thrown that is no error'
+      process.stderr.write(`INTERNAL: ${text}\n`)
+      process.exit(1)
+    })
+  }
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
@@ -36,10 +62,12 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 
 dieWithParent()
 endWhenNobodyReads()
+endOnUnforeseen()
 
 const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
+  pid: process.pid,
   stdout: process.stdout,
   stderr: process.stderr,
   signal: listenForSignals(),

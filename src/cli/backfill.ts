@@ -11,6 +11,7 @@ export interface BackfillOptions extends JobSelection {
   filter: [string, string][]
   fromPage?: number
   restart?: boolean
+  wait?: boolean
 }
 
 /** `backfill`: from the first page, or page N, whatever a sync's checkpoint says; with filters or a start page only a part. */
@@ -30,7 +31,12 @@ export function backfill(runtime: Runtime, globals: Globals, options: BackfillOp
         resumeWithin: null,
         restart: options.restart === true,
       } as const
-      const results = await run(jobs, { plan, trigger: 'backfill', signal: runtime.signal })
+      const results = await run(jobs, {
+        plan,
+        trigger: 'backfill',
+        waitForOwner: options.wait === true,
+        signal: runtime.signal,
+      })
       return exitCodeOfJobs(results, runtime.signal)
     },
   )

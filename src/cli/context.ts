@@ -9,6 +9,7 @@ const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 /** The configuration a command is to use. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const { env, cwd } = runtime
-  const file = globals.config ?? env.ADMIN_MIRROR_CONFIG ?? DEFAULT_CONFIG
+  // Containers pass an empty variable where they mean none.
+  const file = globals.config ?? (env.ADMIN_MIRROR_CONFIG || DEFAULT_CONFIG)
   return loadConfig(path.resolve(cwd, file), { env, tokens, isCron: checkCron })
 }

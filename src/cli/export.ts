@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { UsageError } from '../errors.ts'
 import type { Reader } from '../mirror/reader.ts'
 import { readConfig } from './context.ts'
-import { writeAll } from './output.ts'
+import { chunked, writeAll } from './output.ts'
 import type { Globals } from './program.ts'
 import { openMirror } from './query.ts'
 import { csvText } from './rows.ts'
@@ -64,20 +64,30 @@ function* oneLineEach(items: Iterable<string>): Iterable<string> {
   for (const item of items) yield `${item.replace(/[\r\n]+/g, ' ')}\n`
 }
 
-/** Written beside the file and then moved there: nobody ever finds half an export. */
 async function writeFile(file: string, pieces: Iterable<string>): Promise<void> {
+  try {
+    if (isReplaceable(file)) await replaceFile(fs.existsSync(file) ? fs.realpathSync(file) : file, pieces)
+    else await pipeline(chunked(pieces), fs.createWriteStream(file))
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error)
+      throw new UsageError(`--output ${file} cannot be written: ${error.message}`)
+    throw error
+  }
+}
+
+/** A device or a pipe, such as /dev/stdout, is written to as it stands; a file moved over it would take its place. */
+function isReplaceable(file: string): boolean {
+  return fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
+}
+
+/** Written beside the file and then moved there: nobody ever finds half an export. */
+async function replaceFile(file: string, pieces: Iterable<string>): Promise<void> {
   const unfinished = `${file}.unfinished`
   try {
-    const stream = fs.createWriteStream(unfinished)
-    await once(stream, 'open')
-    await writeAll(stream, pieces)
-    stream.end()
-    await once(stream, 'finish')
+    await pipeline(chunked(pieces), fs.createWriteStream(unfinished))
     fs.renameSync(unfinished, file)
   } catch (error) {
     fs.rmSync(unfinished, { force: true })
-    if (error instanceof Error && 'syscall' in error)
-      throw new UsageError(`--output ${file} cannot be written: ${error.message}`)
     throw error
   }
 }

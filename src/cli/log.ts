@@ -23,7 +23,23 @@ export function createLogger({ level, destination, pretty: isPretty, color }: Lo
     serializers: { err: describe },
   }
   if (!isPretty) return pino(options, destination)
-  return pino(options, pretty({ destination, colorize: color, translateTime: 'SYS:HH:MM:ss' }))
+  return pino(
+    options,
+    pretty({
+      destination,
+      colorize: color,
+      translateTime: 'SYS:HH:MM:ss',
+      singleLine: true,
+      ignore: 'organization,collection',
+      messageFormat: withJob,
+    }),
+  )
+}
+
+/** On a terminal the job stands before the message, as a person would say it. */
+function withJob(line: Record<string, unknown>, messageKey: string): string {
+  const words = [line.organization, line.collection, line[messageKey]]
+  return words.filter((word) => typeof word === 'string').join(' ')
 }
 
 function describe(error: unknown): object {

@@ -11,7 +11,7 @@ export async function writeAll(stream: Writable, pieces: Iterable<string>): Prom
 const CHUNK = 64 * 1024
 
 /** Small pieces put together: a write of its own for each row would cost more than making it. */
-function* chunked(pieces: Iterable<string>): Iterable<string> {
+export function* chunked(pieces: Iterable<string>): Iterable<string> {
   let chunk = ''
   for (const piece of pieces) {
     chunk += piece

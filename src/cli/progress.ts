@@ -11,18 +11,20 @@ export interface JobProgress {
   lastPage: number | null
   rows: number
   pass: number
+  /** Requests a minute that the rate limit leaves us, as far as it is known. */
+  allowedPerMinute: number | null
   wait: { reason: string; until: number } | null
 }
 
-/** The line that shows a job's progress: page of pages, rows, rate, time left, and what it waits for. */
+/** The line that shows a job's progress: page of pages, what it waits for, rows, rate and time left. */
 export function progressLine(job: JobProgress, now: number): string {
   const parts = [
-    job.label.padEnd(24),
+    job.label.padEnd(20),
     pageOfPages(job),
+    waiting(job, now),
     `${grouped(job.rows)} rows`,
     rate(job, now),
     timeLeft(job, now),
-    waiting(job, now),
   ]
   return parts.filter((part) => part !== '').join('  ')
 }
@@ -34,16 +36,26 @@ function pageOfPages({ page, lastPage, pass }: JobProgress): string {
   return `page ${grouped(page)} of ${grouped(lastPage)} ${Math.floor((page / lastPage) * 100)} %${again}`
 }
 
-function rate({ pages, startedAt }: JobProgress, now: number): string {
-  const minutes = (now - startedAt) / 60_000
-  return pages < 2 || minutes <= 0 ? '' : `${grouped(Math.round(pages / minutes))} pages a minute`
-}
-
-function timeLeft({ pages, page, lastPage, startedAt }: JobProgress, now: number): string {
-  if (pages < 2 || lastPage === null || lastPage <= page) return ''
-  return `${inWords(((lastPage - page) * (now - startedAt)) / pages)} left`
-}
-
 function waiting({ wait }: JobProgress, now: number): string {
   return wait && wait.until > now ? `waiting ${inWords(wait.until - now)}: ${wait.reason}` : ''
+}
+
+function rate(job: JobProgress, now: number): string {
+  const msPerPage = speed(job, now)
+  return msPerPage === null ? '' : `${grouped(Math.round(60_000 / msPerPage))} pages a minute`
+}
+
+/** By the speed so far; never less than what the rate limit allows, or than the wait that is on. */
+function timeLeft(job: JobProgress, now: number): string {
+  const { page, lastPage, allowedPerMinute, wait } = job
+  const msPerPage = speed(job, now)
+  if (msPerPage === null || lastPage === null || lastPage <= page) return ''
+  const pages = lastPage - page
+  const byLimit = allowedPerMinute === null ? 0 : (pages / allowedPerMinute) * 60_000
+  const waitMs = wait ? Math.max(wait.until - now, 0) : 0
+  return `${inWords(Math.max(pages * msPerPage, byLimit, waitMs))} left`
+}
+
+function speed({ pages, startedAt }: JobProgress, now: number): number | null {
+  return pages < 2 || now <= startedAt ? null : (now - startedAt) / pages
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { JobObserver, JobResult } from '../sync/job.ts'
 import type { Job, Page } from '../sync/types.ts'
-import { printable } from '../text.ts'
+import { counted, printable } from '../text.ts'
 import { allowedPerMinute, estimate } from './estimate.ts'
 import { type JobProgress, progressLine } from './progress.ts'
 import type { Runtime } from './runtime.ts'
@@ -42,18 +42,16 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
       lastPage: null,
       rows: 0,
       pass: 1,
+      allowedPerMinute: null,
       wait: null,
     }
 
     function tellEstimate(page: Page): void {
-      if (page.next === null || page.lastPage === null) return
       const { requestsPerMinute, sharePercent } = config.rateLimit
-      const pace = {
-        requestsPerMinute,
-        sharePercent,
-        announcedLimit: page.announcedLimit,
-        msPerPage: now() - progress.startedAt,
-      }
+      const msPerPage = now() - progress.startedAt
+      const pace = { requestsPerMinute, sharePercent, announcedLimit: page.announcedLimit, msPerPage }
+      progress.allowedPerMinute = allowedPerMinute(pace)
+      if (page.next === null || page.lastPage === null) return
       const left = page.lastPage - page.number + 1
       log.info(
         {
@@ -62,11 +60,14 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
           items: page.total,
           allowedPerMinute: allowedPerMinute(pace),
         },
-        `${names.collection}: ${estimate(left, pace)}`,
+        estimate(left, pace),
       )
     }
 
     return {
+      onBusy(owner) {
+        log.info({ owner }, 'another process is working on this; waiting for its end')
+      },
       onStart(walk) {
         progress.startedAt = now()
         progress.rows = walk.rowsSeen
@@ -86,6 +87,13 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
           { page: page.number, items: page.items.length, added: saved.added, changed: saved.changed },
           'page saved',
         )
+        if (page.number > 1 && page.items.length === 0 && page.next === null) {
+          const length = page.lastPage === null ? '' : ` (${counted(page.lastPage, 'page')})`
+          log.info(
+            { page: page.number },
+            `page ${page.number} is beyond the end of the list${length}: nothing is there`,
+          )
+        }
         for (const notice of saved.notices) log.warn(printable(notice, 500))
         if (saved.rejected > 0) {
           log.warn(

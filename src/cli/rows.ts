@@ -1,22 +1,26 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Rows, Value } from '../mirror/reader.ts'
 import { printable } from '../text.ts'
-import { formatTable } from './table.ts'
+import { type Layout, layOut, tableHead, tableRow } from './table.ts'
 
-/** Rows whose widths a table is laid out by; those after them are laid out by the same, a block at a time. */
-const BLOCK = 1000
+/** Rows that a table is laid out by: a large result is not read whole before its first line is shown. */
+const SAMPLE = 1000
 
 export function* tableText({ columns, rows }: Rows): Iterable<string> {
-  let block: Value[][] = []
-  let count = 0
+  const sample: Value[][] = []
+  let layout: Layout | null = null
   for (const row of rows) {
-    block.push(row)
-    count++
-    if (block.length < BLOCK) continue
-    yield formatTable(columns, block)
-    block = []
+    if (layout) yield tableRow(row, layout)
+    else if (sample.push(row) === SAMPLE) {
+      layout = layOut(columns, sample)
+      yield beginning(columns, sample, layout)
+    }
   }
-  if (block.length > 0 || count === 0) yield formatTable(columns, block)
+  if (!layout) yield beginning(columns, sample, layOut(columns, sample))
+}
+
+function beginning(columns: readonly string[], rows: readonly Value[][], layout: Layout): string {
+  return tableHead(columns, layout) + rows.map((row) => tableRow(row, layout)).join('')
 }
 
 /** A JSON array, an object a line; whole numbers exact. */

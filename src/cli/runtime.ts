@@ -10,6 +10,7 @@ export interface Output extends Writable {
 export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
+  pid: number
   stdout: Output
   stderr: Output
   /** Aborted by the first SIGINT or SIGTERM; its reason is the signal's name. */

@@ -13,7 +13,7 @@ export async function sandbox(runtime: Runtime, options: SandboxCommandOptions):
   const server = await listen({ ...options, live: options.live === true, now })
   try {
     if (options.writeConfig !== undefined) {
-      fs.writeFileSync(path.resolve(runtime.cwd, options.writeConfig), sandboxConfiguration(server))
+      writeConfig(path.resolve(runtime.cwd, options.writeConfig), sandboxConfiguration(server))
     }
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
@@ -28,6 +28,15 @@ export async function sandbox(runtime: Runtime, options: SandboxCommandOptions):
     return 0
   } finally {
     await server.close()
+  }
+}
+
+function writeConfig(file: string, text: string): void {
+  try {
+    fs.writeFileSync(file, text)
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    throw new UsageError(`--write-config ${file} cannot be written: ${error.message}`)
   }
 }
 

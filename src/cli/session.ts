@@ -3,9 +3,10 @@ import { type Credentials, createApi } from '../api/client.ts'
 import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { JobError, type KnownError } from '../errors.ts'
+import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createMirror } from '../mirror/mirror.ts'
+import { createOwners } from '../mirror/owners.ts'
 import { createRegistry, type Registry } from '../mirror/registry.ts'
 import type { Job, Mirror, PageSource } from '../sync/types.ts'
 import type { Runtime } from './runtime.ts'
@@ -34,7 +35,9 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   const connection = openForWriting(file)
   const { now, sleep, newToken } = runtime
   const registry = guarded(file, () => createRegistry(connection, newToken))
-  const mirror = guarded(file, () => createMirror({ connection, file, now, sleep }))
+  const name = `${runtime.pid}-${newToken().slice(0, 12)}`
+  const owners = guarded(file, () => createOwners({ connection, file, name, now }))
+  const mirror = guarded(file, () => createMirror({ connection, file, owners, now, sleep }))
   const api = createApi(apiOptions(config, runtime, userAgent, registry))
   const guards = new Map<string, TokenGuard>()
   guarded(file, () => registry.register(config.organizations.map(registered)))
@@ -51,10 +54,14 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   }
 
   function guardOf(fingerprint: string): TokenGuard {
+    // A token file may be exchanged while its old token is refused: nobody is held then, and jobs that began with the old
+    // one must not send it again all the same.
+    let refusedLast: string | null = null
     return api.guard({
-      heldReason: () => registry.heldReason(fingerprint),
+      heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
       hold: (reason) => {
         const ids = organizationsWith(fingerprint).map(({ id }) => id)
+        if (ids.length === 0) refusedLast = reason
         registry.hold(ids, fingerprint, reason, new Date(now()).toISOString())
       },
       lift: () => registry.liftHold(fingerprint),
@@ -71,28 +78,43 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
     })
   }
 
+  function assertNotHeld(organization: OrganizationConfig, fingerprint: string): void {
+    const reason = registry.heldReason(fingerprint)
+    if (reason === null) return
+    throw new TokenRefusedError(
+      `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
+        `"admin-mirror resume --org ${organization.name}" if it is valid again`,
+    )
+  }
+
   function source(organization: OrganizationConfig, job: Job): PageSource {
     try {
-      const known = credentials(organization)
-      if (!tryHeldTokens) known.guard.check()
-      return api.open(job, known)
+      return guarded(file, () => {
+        const known = credentials(organization)
+        if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
+        return api.open(job, known)
+      })
     } catch (error) {
-      return closedSource(
-        error instanceof Error && error.name === 'TokenFileError'
-          ? new JobError('CONFIGURATION', error.message)
-          : error,
-      )
+      return closedSource(error)
     }
   }
 
-  return { mirror, connection, registry, source, close: () => connection.close() }
+  function close(): void {
+    owners.close()
+    connection.close()
+  }
+
+  return { mirror, connection, registry, source, close }
 }
 
+/** A held token, or a mirror that cannot be used, lets no run begin; one without its token begins and fails, to be seen in `sync_runs`. */
 function closedSource(error: unknown): PageSource {
-  return {
-    refusal: () => error as KnownError,
-    fetchPage: () => Promise.reject(error),
+  if (error instanceof Error && error.name === 'TokenFileError') {
+    const missing = new JobError('CONFIGURATION', error.message)
+    return { refusal: () => null, fetchPage: () => Promise.reject(missing) }
   }
+  const refusal = toKnownError(error)
+  return { refusal: () => refusal, fetchPage: () => Promise.reject(refusal) }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {

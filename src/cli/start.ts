@@ -48,7 +48,12 @@ function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime)
     // A walk that was interrupted goes on now: its time had come, and its work is not done.
     dueAtStart: last.unfinished || isDueAtStart(last, schedule, runtime.now()),
     run: async () => {
-      await working.run([selected], { plan: syncPlan(config), trigger: 'schedule', signal: runtime.signal })
+      await working.run([selected], {
+        plan: syncPlan(config),
+        trigger: 'schedule',
+        waitForOwner: false,
+        signal: runtime.signal,
+      })
     },
   }
 }

@@ -23,7 +23,12 @@ export function sync(
         resumeWithin: config.resumeWithin,
         restart: false,
       } as const
-      const results = await run(jobs, { plan, trigger: 'manual', signal: runtime.signal })
+      const results = await run(jobs, {
+        plan,
+        trigger: 'manual',
+        waitForOwner: selection.wait === true,
+        signal: runtime.signal,
+      })
       return exitCodeOfJobs(results, runtime.signal)
     },
   )

@@ -3,30 +3,42 @@ import { printable } from '../text.ts'
 
 const WIDEST = 60
 
-/** Rows as aligned text, numbers to the right. Whatever the data holds, each row stays on its line. */
-export function formatTable(columns: readonly string[], rows: readonly (readonly Value[])[]): string {
-  const cells = rows.map((row) => row.map(cellText))
-  const widths = columns.map((column, index) =>
-    Math.max(width(column), ...cells.map((row) => width(row[index] ?? ''))),
-  )
-  const isNumeric = columns.map(
-    (_, index) => rows.length > 0 && rows.every((row) => row[index] === null || isNumber(row[index])),
-  )
-  const line = (texts: readonly string[]) =>
-    texts
-      .map((text, index) =>
-        isNumeric[index] ? text.padStart(widths[index] ?? 0) : text.padEnd(widths[index] ?? 0),
-      )
-      .join('  ')
-      .trimEnd()
-  const rule = widths.map((columnWidth) => '-'.repeat(columnWidth))
-  return [line(columns.map((column) => printable(column, WIDEST))), rule.join('  '), ...cells.map(line)]
-    .map((text) => `${text}\n`)
-    .join('')
+/** How the rows of a table are laid out: one entry a column. */
+export type Layout = { width: number; isNumeric: boolean }[]
+
+/** The layout that suits these rows; those that come after them are written by the same. */
+export function layOut(columns: readonly string[], rows: readonly (readonly Value[])[]): Layout {
+  return columns.map((column, index) => {
+    const cells = rows.map((row) => row[index] ?? null)
+    const texts = [heading(column), ...cells.map(cellText)]
+    return {
+      width: texts.reduce((widest, text) => Math.max(widest, text.length), 0),
+      isNumeric: rows.length > 0 && cells.every((cell) => cell === null || isNumber(cell)),
+    }
+  })
 }
 
-function isNumber(value: Value | undefined): boolean {
-  return typeof value === 'number' || typeof value === 'bigint'
+/** The names of the columns, and a rule below them. */
+export function tableHead(columns: readonly string[], layout: Layout): string {
+  const rule = layout.map(({ width }) => '-'.repeat(width))
+  return line(columns.map(heading), layout) + line(rule, layout)
+}
+
+/** A row as aligned text, numbers to the right. Whatever it holds, it stays on its line. */
+export function tableRow(row: readonly Value[], layout: Layout): string {
+  return line(row.map(cellText), layout)
+}
+
+function line(texts: readonly string[], layout: Layout): string {
+  const cells = layout.map(({ width, isNumeric }, index) => {
+    const text = texts[index] ?? ''
+    return isNumeric ? text.padStart(width) : text.padEnd(width)
+  })
+  return `${cells.join('  ').trimEnd()}\n`
+}
+
+function heading(column: string): string {
+  return printable(column, WIDEST)
 }
 
 function cellText(value: Value): string {
@@ -35,6 +47,6 @@ function cellText(value: Value): string {
   return printable(String(value), WIDEST)
 }
 
-function width(text: string): number {
-  return text.length
+function isNumber(value: Value): boolean {
+  return typeof value === 'number' || typeof value === 'bigint'
 }

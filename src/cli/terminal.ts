@@ -35,8 +35,8 @@ export function createTerminal(output: Output): Terminal {
     draw(lines) {
       if (!output.isTTY) return
       clear()
-      // A line that wraps would count as one and be erased as half.
-      const width = (output.columns ?? 80) - 1
+      // A line that wraps would count as one and be erased as half. Terminals that do not know their width say 0.
+      const width = (output.columns || 80) - 1
       drawn = lines.map((line) => line.slice(0, width))
       show()
     },

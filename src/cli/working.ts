@@ -20,10 +20,15 @@ export interface Working {
   logger: Logger
   session: Session
   /** Runs these jobs side by side, once. */
-  run(
-    jobs: readonly SelectedJob[],
-    how: { plan: WalkPlan; trigger: Trigger; signal: AbortSignal },
-  ): Promise<JobResult[]>
+  run(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
+}
+
+export interface HowToRun {
+  plan: WalkPlan
+  trigger: Trigger
+  /** `--wait`: wait for a job that another process has, instead of reporting it as busy. */
+  waitForOwner: boolean
+  signal: AbortSignal
 }
 
 export interface WorkingOptions {
@@ -63,8 +68,13 @@ export async function whileWorking<T>(
   }
 }
 
-function runner(session: Session, config: Config, reporter: Reporter, { now }: Runtime): Working['run'] {
-  return (jobs, { plan, trigger, signal }) =>
+function runner(
+  session: Session,
+  config: Config,
+  reporter: Reporter,
+  { now, sleep }: Runtime,
+): Working['run'] {
+  return (jobs, { plan, trigger, waitForOwner, signal }) =>
     runJobs(
       jobs.map(({ organization, job }) => ({
         job,
@@ -73,7 +83,9 @@ function runner(session: Session, config: Config, reporter: Reporter, { now }: R
         source: session.source(organization, job),
         mirror: session.mirror,
         maxPasses: config.maxPasses,
+        waitForOwner,
         now,
+        sleep,
         observer: reporter.observe(job),
       })),
       signal,

@@ -8,15 +8,14 @@ import { sqlitePath } from './columns/path.ts'
 import { everyLeaf } from './columns/path-tree.ts'
 import { placeItem } from './columns/place.ts'
 import type { Connection, Statement } from './database.ts'
+import { announceSchema, redeclare, retypeKeys } from './reshape.ts'
 import { quoted } from './sql.ts'
 import {
   type ArrayView,
   addColumn,
   createTables,
   type KeyType,
-  redeclare,
   replaceView,
-  retypeKeys,
   type TableShape,
   tableName,
 } from './tables.ts'
@@ -113,7 +112,11 @@ export function openCollection(
 
   function alter({ kind, column }: ColumnChange, at: string): string[] {
     record.column(column, at)
-    if (kind === 'wide') return []
+    if (kind === 'wide') {
+      // Another process that does not know it would make the column REAL.
+      announceSchema(connection)
+      return []
+    }
     redeclare(connection, shape())
     return [`${name}: column ${column.name} holds fractions from now on (REAL)`]
   }

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError } from '../errors.ts'
+import { explainFileError } from './file-error.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
 
@@ -28,9 +29,10 @@ export function openForWriting(file: string): Connection {
     const connection = new Database(file, { timeout: OPENING_LOCK_MS })
     try {
       if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
+      // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
+      else assertUsable(connection, file)
       connection.pragma('journal_mode = WAL')
       connection.pragma('synchronous = NORMAL')
-      if (!isNew && fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
       migrate(connection)
       connection.pragma(`busy_timeout = ${LOCK_MS}`)
       return connection
@@ -44,17 +46,32 @@ export function openForWriting(file: string): Connection {
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
 export function openForReading(file: string): Connection | null {
   return guarded(file, () => {
-    if (!fs.existsSync(file) || assertOurs(file) === 'empty') return null
+    if (assertOurs(file) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
-    const version = connection.pragma('user_version', { simple: true }) as number
-    if (version >= LATEST_VERSION) return connection
+    try {
+      if (hasCurrentTables(connection, file)) return connection
+    } catch (error) {
+      connection.close()
+      throw error
+    }
     connection.close()
-    // A process that was killed while it made the file leaves one without tables.
-    if (version === 0) return null
-    throw new MirrorError(
-      `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
-    )
+    return null
   })
+}
+
+/** False for a file without tables, which a process leaves that was killed while it made it. */
+function hasCurrentTables(connection: Connection, file: string): boolean {
+  const version = schemaVersion(connection)
+  assertKnown(version, file)
+  if (version === 0 || version === LATEST_VERSION) return version > 0
+  throw new MirrorError(
+    `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
+  )
+}
+
+/** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
+export function openLockFile(file: string): Connection {
+  return new Database(file, { timeout: 0 })
 }
 
 function assertOurs(file: string): 'empty' | 'ours' {
@@ -67,16 +84,29 @@ function assertOurs(file: string): 'empty' | 'ours' {
       `${file} is a database of something else, not a mirror; it is left as it is. ${CHOOSE}`,
     )
   }
-  if (header.userVersion > LATEST_VERSION) {
-    throw new MirrorError(
-      `${file} was made by a newer admin-mirror (schema ${header.userVersion}, this one knows ${LATEST_VERSION}); ` +
-        'it is left as it is. Use the newer version',
-    )
-  }
+  assertKnown(header.userVersion, file)
   return 'ours'
 }
 
+function assertKnown(version: number, file: string): void {
+  if (version <= LATEST_VERSION) return
+  throw new MirrorError(
+    `${file} was made by a newer admin-mirror (schema ${version}, this one knows ${LATEST_VERSION}); ` +
+      'it is left as it is. Use the newer version',
+  )
+}
+
 const CHOOSE = 'Choose another file for "database" in the configuration'
+
+/** What the header of the file does not tell: a newer version may stand in the write-ahead log, and damage anywhere. */
+function assertUsable(connection: Connection, file: string): void {
+  assertKnown(schemaVersion(connection), file)
+  if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
+}
+
+function schemaVersion(connection: Connection): number {
+  return connection.pragma('user_version', { simple: true }) as number
+}
 
 function assertSound(connection: Connection, file: string): void {
   const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
@@ -106,10 +136,8 @@ export function isBusy(error: unknown): boolean {
 /** What a failure of SQLite or of the file system means for the mirror; an error of ours, or a mistake in the program, is handed back. */
 export function translate(file: string, error: unknown): unknown {
   if (error instanceof Database.SqliteError) return explain(file, error)
-  if (error instanceof Error && 'syscall' in error && 'code' in error) {
-    return new MirrorError(`${file} cannot be used: ${error.message}`)
-  }
-  return error
+  const isOfFiles = error instanceof Error && 'syscall' in error && 'code' in error
+  return isOfFiles ? explainFileError(file, error) : error
 }
 
 function explain(file: string, error: { code: string; message: string }): MirrorError {

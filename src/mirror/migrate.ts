@@ -14,8 +14,9 @@ export function migrate(connection: Connection): void {
   if (pending().length === 0) return
   const run = connection.transaction(() => {
     // Asked again under the lock: another process may have been faster.
-    for (const step of pending()) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
-    connection.pragma(`user_version = ${LATEST_VERSION}`)
+    const steps = pending()
+    for (const step of steps) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
+    if (steps.length > 0) connection.pragma(`user_version = ${LATEST_VERSION}`)
   })
   run.immediate()
 }

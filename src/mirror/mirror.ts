@@ -3,6 +3,7 @@ import { sameJson } from '../json/same.ts'
 import type { Job, Mirror, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { type Connection, guarded } from './database.ts'
+import type { Owners } from './owners.ts'
 import { createRunStore } from './run-store.ts'
 import { sightItems } from './sighting.ts'
 import { createTransact } from './transaction.ts'
@@ -11,12 +12,13 @@ import { createWalkStore } from './walk-store.ts'
 export interface MirrorOptions {
   connection: Connection
   file: string
+  owners: Owners
   now: () => number
   sleep: (ms: number) => Promise<void>
 }
 
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
-export function createMirror({ connection, file, now, sleep }: MirrorOptions): Mirror {
+export function createMirror({ connection, file, owners, now, sleep }: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const collections = createCollectionCache(connection)
@@ -61,14 +63,19 @@ export function createMirror({ connection, file, now, sleep }: MirrorOptions): M
   }
 
   return {
+    claimJob: ({ organization, collection }) => transact(() => owners.take(organization.id, collection.name)),
+    releaseJob: ({ organization, collection }) =>
+      transact(() => owners.release(organization.id, collection.name)),
+
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
     resumeWalk: (walkId) => transact(() => walks.resume(walkId)),
+    cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
     sight: async (job, walk, pass, page) =>
       guarded(file, () => {
-        const entries = sightItems(page.items, keyPathsOf(job))
+        const entries = sightItems(job, page, keyPathsOf(job))
         return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
       }),
 
@@ -78,6 +85,7 @@ export function createMirror({ connection, file, now, sleep }: MirrorOptions): M
         const tables = collections.open(job.collection.name, keyPathsOf(job))
         const saved: SavedPage = { added: 0, changed: 0, rejected: 0, notices: [] }
         for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
+        collections.keep()
         const marks = sighting.entries.map((entry) => entry.mark)
         const line = {
           pass: sighting.pass,
@@ -134,6 +142,10 @@ function createCollectionCache(connection: Connection) {
       known.set(name, tables)
       version = versionNow()
       return tables
+    },
+    /** What this transaction itself did to the schema is known already. */
+    keep(): void {
+      version = versionNow()
     },
     forget(): void {
       known.clear()

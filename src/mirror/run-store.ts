@@ -4,6 +4,7 @@ import type { Connection } from './database.ts'
 /** `sync_runs`: one line for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
+  cancel(runId: number): void
   addPage(runId: number, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
   finish(runId: number, traffic: RunTraffic, outcome: RunOutcome, at: string): RunRecord
 }
@@ -18,6 +19,7 @@ export function createRunStore(connection: Connection): RunStore {
     INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
     VALUES (?, ?, ?, ?, 'running', ?, ?)
   `)
+  const deleteRun = connection.prepare('DELETE FROM sync_runs WHERE id = ?')
   const addPage = connection.prepare(`
     UPDATE sync_runs
     SET
@@ -54,6 +56,9 @@ export function createRunStore(connection: Connection): RunStore {
       return Number(
         insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
       )
+    },
+    cancel: (runId) => {
+      deleteRun.run(runId)
     },
     addPage: (runId, items, { added, changed }) => {
       addPage.run(items, added, changed, runId)

@@ -40,9 +40,9 @@ const OWN = {
   },
 }
 
-type TableKind = keyof typeof OWN
+export type TableKind = keyof typeof OWN
 
-const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
+export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 
 export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
@@ -58,59 +58,7 @@ export function addColumn(connection: Connection, collection: string, column: Co
   connection.exec(`ALTER TABLE ${quoted(collection)} ADD COLUMN ${quoted(column.name)} ${column.type}`)
 }
 
-/**
- * Gives columns of the typed table the types that `shape` says, where INTEGER becomes REAL, without touching a row.
- * SQLite itself stores a whole number in a REAL column as an integer and reads it back as REAL, so the rows are right
- * as they stand, and only the text of the declaration has to change (https://sqlite.org/datatype3.html, 2; the way to
- * change it is the one of https://sqlite.org/lang_altertable.html, 7). Never for columns that hold integers which a
- * double would round.
- */
-export function redeclare(connection: Connection, shape: TableShape): void {
-  connection.unsafeMode(true)
-  try {
-    connection.pragma('writable_schema = ON')
-    connection
-      .prepare(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`)
-      .run(createSql(shape, 'typed', shape.name), shape.name)
-    const version = connection.pragma('schema_version', { simple: true }) as number
-    // The version tells every connection, this one too, to read the schema again.
-    connection.pragma(`schema_version = ${version + 1}`)
-  } finally {
-    connection.pragma('writable_schema = OFF')
-    connection.unsafeMode(false)
-  }
-}
-
-/** Gives the key columns of all three tables the types that `shape` says, by writing them anew. */
-export function retypeKeys(connection: Connection, shape: TableShape): void {
-  // Without it a rename would refuse views that name the table while it is away, our users' own among them.
-  connection.pragma('legacy_alter_table = ON')
-  try {
-    for (const kind of KINDS) rewrite(connection, shape, kind)
-    connection.exec(historyIndexSql(shape))
-  } finally {
-    connection.pragma('legacy_alter_table = OFF')
-  }
-}
-
-function rewrite(connection: Connection, shape: TableShape, kind: TableKind): void {
-  const name = tableName(shape.name, kind)
-  const temporary = `_new_${name}`
-  const columns = columnNames(shape, kind)
-  // STRICT would refuse an integer in a TEXT column without the cast.
-  const values = columns.map((column) => {
-    const key = shape.keyColumns.indexOf(column)
-    return key === -1 ? quoted(column) : `CAST(${quoted(column)} AS ${shape.keyTypes[key]})`
-  })
-  connection.exec(createSql(shape, kind, temporary))
-  connection.exec(
-    `INSERT INTO ${quoted(temporary)} (${columns.map(quoted).join(', ')}) SELECT ${values.join(', ')} FROM ${quoted(name)}`,
-  )
-  connection.exec(`DROP TABLE ${quoted(name)}`)
-  connection.exec(`ALTER TABLE ${quoted(temporary)} RENAME TO ${quoted(name)}`)
-}
-
-function columnNames(shape: TableShape, kind: TableKind): string[] {
+export function columnNames(shape: TableShape, kind: TableKind): string[] {
   const discovered = kind === 'typed' ? shape.columns.map((column) => column.name) : []
   return [
     ...OWN[kind].before.map(declaredName),
@@ -124,7 +72,8 @@ function declaredName(declaration: string): string {
   return declaration.split('"')[1] ?? ''
 }
 
-function createSql(shape: TableShape, kind: TableKind, name: string): string {
+/** What a table of the collection is declared as, under its own name or another. */
+export function createSql(shape: TableShape, kind: TableKind, name: string): string {
   const keys = shape.keyColumns.map((column, index) => `${quoted(column)} ${shape.keyTypes[index]} NOT NULL`)
   const discovered =
     kind === 'typed' ? shape.columns.map((column) => `${quoted(column.name)} ${column.type}`) : []

@@ -1,4 +1,4 @@
-import { type Connection, isBusy, translate } from './database.ts'
+import { type Connection, guarded, isBusy, translate } from './database.ts'
 
 export interface TransactionOptions {
   connection: Connection
@@ -31,4 +31,20 @@ export function createTransact(options: TransactionOptions): Transact {
       }
     }
   }
+}
+
+/**
+ * The same for a short write that must not be lost, by a caller that cannot wait: so the wait is inside SQLite. Throws
+ * MirrorError.
+ */
+export function writePatiently<T>(connection: Connection, task: () => T): T {
+  const usual = connection.pragma('busy_timeout', { simple: true }) as number
+  return guarded(connection.name, () => {
+    connection.pragma(`busy_timeout = ${PATIENCE_MS}`)
+    try {
+      return connection.transaction(task).immediate()
+    } finally {
+      connection.pragma(`busy_timeout = ${usual}`)
+    }
+  })
 }

@@ -15,6 +15,8 @@ const FRESH_ACCOUNT: Account = {
   totalChanged: false,
   firstLastPage: null,
   paginated: true,
+  passTotal: null,
+  passMoved: false,
   passAnswers: 0,
   passDistinct: 0,
   passRepeated: 0,
@@ -38,30 +40,42 @@ export function advance(
   const askedAgain = from.nextPage !== null && page.number < from.nextPage
   const account = enter(from.account, page, sighting, askedAgain)
   const { pass } = from
-  if (isBeyondEnd(page) && page.number > walk.firstPage && !account.steppedBack) {
-    return { pass, nextPage: page.lastPage, account: { ...account, moved: true, steppedBack: true } }
+  if (isBeyondEnd(page) && page.number > walk.firstPage) {
+    const moved = { ...account, moved: true, passMoved: true, steppedBack: true }
+    return { pass, nextPage: lastPageBack(walk, account, page), account: moved }
   }
   assertEnds(account, page)
   return { pass, nextPage: page.next, account }
 }
 
+/** The page to step back to, once a pass; null where nothing is left of what this walk reads. */
+function lastPageBack(walk: Pick<Walk, 'firstPage'>, account: Account, page: Page): number | null {
+  const isLeft = page.lastPage !== null && page.lastPage >= walk.firstPage
+  return isLeft && !account.steppedBack ? page.lastPage : null
+}
+
 function enter(account: Account, page: Page, sighting: Sighting, askedAgain: boolean): Account {
   const first = account.passAnswers === 0
-  const changedAgain = askedAgain && (sighting.newToPass > 0 || sighting.repeated > 0)
+  const isRepeated = sighting.repeated > 0 || (askedAgain && sighting.newToPass > 0)
   return {
     ...account,
     counted: account.counted && (page.total !== null || !page.paginated),
     firstTotal: account.firstTotal ?? page.total,
-    totalChanged:
-      account.totalChanged || (page.total !== null && page.total !== (account.firstTotal ?? page.total)),
+    totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
+    passTotal: account.passTotal ?? page.total,
+    passMoved: account.passMoved || isRepeated || differs(page.total, account.passTotal),
     firstLastPage: first ? page.lastPage : account.firstLastPage,
     paginated: page.paginated,
     passAnswers: account.passAnswers + 1,
     passDistinct: account.passDistinct + sighting.newToPass,
     passRepeated: account.passRepeated + sighting.repeated,
-    moved: account.moved || sighting.repeated > 0 || changedAgain,
+    moved: account.moved || isRepeated,
     stale: sighting.newToPass > 0 || askedAgain ? 0 : account.stale + 1,
   }
+}
+
+function differs(total: number | null, before: number | null): boolean {
+  return total !== null && before !== null && total !== before
 }
 
 /** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
@@ -101,23 +115,24 @@ export type Verdict =
   | { kind: 'incomplete'; why: string }
 
 /**
- * What the end of a pass means. `distinct` counts the items of the whole walk. That the sums agree proves a walk only
- * where nothing moved: an item that slid past the reader and one that came in its place cancel out.
+ * What the end of a pass means. `distinct` counts the items of the whole walk. That the sums agree proves a reading only
+ * where nothing moved meanwhile: an item that slid past the reader and one that came in its place cancel out. A first
+ * pass in which nothing moved is steady; a later one has repaired what moved before it.
  */
 export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
   const { pass, account } = checkpoint
+  const { passDistinct } = account
   if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
-  if (isSingleAnswer(account) && account.passDistinct >= (account.firstTotal ?? 0))
-    return { kind: 'complete', coverage: 'steady' }
+  const settled: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
+  const total = account.passTotal ?? 0
+  if (isSingleAnswer(account) && passDistinct >= total) return settled
   if (!account.counted || rules.total === 'ignore') return { kind: 'complete', coverage: null }
-  const total = account.firstTotal ?? 0
+  if (!account.passMoved && passDistinct === total) return settled
   const still = !account.totalChanged
-  if (still && !account.moved && account.passDistinct === total)
-    return { kind: 'complete', coverage: 'steady' }
   if (pass > 1 && still && distinct === total) return { kind: 'complete', coverage: 'repaired' }
   const why = movement(account, total)
   if (pass < rules.maxPasses) return { kind: 'again', why }
-  if (still && !account.moved && account.passDistinct < total) return { kind: 'incomplete', why }
+  if (still && !account.moved && passDistinct < total) return { kind: 'incomplete', why }
   return { kind: 'complete', coverage: 'drifted' }
 }
 
@@ -132,7 +147,7 @@ export function nextPass(checkpoint: Checkpoint): Checkpoint {
 }
 
 function isSingleAnswer(account: Account): boolean {
-  return account.passAnswers === 1 && !account.moved
+  return account.passAnswers === 1 && !account.passMoved
 }
 
 function movement(account: Account, total: number): string {

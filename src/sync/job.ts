@@ -1,4 +1,4 @@
-import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
+import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import { findWalk } from './resume.ts'
 import type {
   Coverage,
@@ -16,6 +16,8 @@ import { type WalkObserver, walkList } from './walk.ts'
 
 /** What becomes of a job, told as it happens. Times are epoch milliseconds. */
 export interface JobObserver extends Omit<WalkObserver, 'onRequest' | 'onThrottled' | 'onWaited'> {
+  /** Another process has the job, and its end is waited for. */
+  onBusy(owner: string): void
   onStart(walk: Walk): void
   onFinish(result: JobResult): void
 }
@@ -27,7 +29,10 @@ export interface JobOptions {
   source: PageSource
   mirror: Mirror
   maxPasses: number
+  /** Whether to wait for a job that another process has. */
+  waitForOwner: boolean
   now: () => number
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
   observer: JobObserver
   signal: AbortSignal
 }
@@ -42,36 +47,68 @@ export interface JobResult {
   error: KnownError | null
 }
 
+/** How often a job that another process has is asked for. */
+const LOOK_EVERY_MS = 250
+
 /** Runs one job once: goes on with its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
-  const { job, plan, trigger, source, mirror, observer, signal } = options
+  const { job, trigger, source, mirror, observer } = options
   const result: JobResult = { job, trigger, walk: null, run: null, coverage: null, error: null }
   try {
     const refusal = source.refusal()
     if (refusal) throw refusal
-    throwIfStopped(signal)
-    result.walk = await findWalk(job, plan, mirror, options.now())
-    const runId = await mirror.beginRun(job, result.walk, trigger)
-    observer.onStart(result.walk)
-    const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+    await claim(options)
     try {
-      result.coverage = await walkList({
-        ...options,
-        walk: result.walk,
-        runId,
-        observer: counting(observer, traffic),
-      })
-    } catch (error) {
-      result.error = signal.aborted ? stopped(signal) : toKnownError(error)
+      await runOwned(options, result)
+    } finally {
+      await mirror.releaseJob(job)
     }
-    const record = await mirror.finishRun(runId, traffic, outcomeOf(result.error))
-    result.run = { ...record, ...traffic }
   } catch (error) {
     // The first error is the cause; that the run's line could not be written either changes nothing about it.
     result.error ??= toKnownError(error)
   }
   observer.onFinish(result)
   return result
+}
+
+/** Takes the job, or waits until its owner has finished or died. Throws `BUSY` where nobody asked to wait. */
+async function claim({ job, mirror, waitForOwner, sleep, observer, signal }: JobOptions): Promise<void> {
+  for (let told = false; ; told = true) {
+    if (signal.aborted) throw stopped(signal)
+    const claimed = await mirror.claimJob(job)
+    if (claimed.taken) return
+    const { owner } = claimed
+    if (!waitForOwner) {
+      const place = `${job.organization.name} ${job.collection.name}`
+      throw new JobError(
+        'BUSY',
+        `${place}: another process (${owner}) is working on it; --wait waits for its end`,
+      )
+    }
+    if (!told) observer.onBusy(owner)
+    await sleep(LOOK_EVERY_MS, signal)
+  }
+}
+
+async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
+  const { job, plan, trigger, mirror, observer, signal } = options
+  const walk = await findWalk(job, plan, mirror, options.now())
+  const runId = await mirror.beginRun(job, walk, trigger)
+  result.walk = walk
+  observer.onStart(walk)
+  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+  try {
+    result.coverage = await walkList({ ...options, walk, runId, observer: counting(observer, traffic) })
+  } catch (error) {
+    result.error = signal.aborted ? stopped(signal) : toKnownError(error)
+  }
+  if (traffic.requests === 0 && isRefusal(result.error)) await mirror.cancelRun(runId)
+  else result.run = { ...(await mirror.finishRun(runId, traffic, outcomeOf(result.error))), ...traffic }
+}
+
+/** A token that is held, or a wait that is too long: a run that meets these before its first request has not happened. */
+function isRefusal(error: KnownError | null): boolean {
+  return error?.code === 'UNAUTHORIZED' || error?.code === 'RATE_LIMITED'
 }
 
 function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
@@ -93,10 +130,6 @@ function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
       traffic.rateLimitWaitMs += ms
     },
   }
-}
-
-function throwIfStopped(signal: AbortSignal): void {
-  if (signal.aborted) throw stopped(signal)
 }
 
 function stopped(signal: AbortSignal): KnownError {

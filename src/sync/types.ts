@@ -69,6 +69,9 @@ export interface Account {
   /** The last page that the first answer of this pass named. */
   firstLastPage: number | null
   paginated: boolean
+  /** The total of this pass's first answer, and whether anything moved while the pass was read. */
+  passTotal: number | null
+  passMoved: boolean
   /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
   passAnswers: number
   passDistinct: number
@@ -185,12 +188,20 @@ export interface RunRecord {
   rowsRemoved: number
 }
 
+/** Whether a job is ours now; if not, the name of the process that has it. */
+export type Claim = { taken: true } | { taken: false; owner: string }
+
 /** The mirror as the page loop sees it. Asynchronous, so that a writer elsewhere can stand behind it one day. */
 export interface Mirror {
+  /** Takes a job for this process, unless another living one has it. */
+  claimJob(job: Job): Promise<Claim>
+  releaseJob(job: Job): Promise<void>
   openWalks(job: Job): Promise<OpenWalk[]>
   beginWalk(job: Job, beginning: WalkBeginning): Promise<Walk>
   resumeWalk(walkId: number): Promise<Walk>
   beginRun(job: Job, walk: Walk, trigger: Trigger): Promise<number>
+  /** Undoes `beginRun`: the run was refused before its first request. */
+  cancelRun(runId: number): Promise<void>
   /** Tells known items from new ones; writes nothing. */
   sight(job: Job, walk: Walk, pass: number, page: Page): Promise<Sighting>
   /** Rows, history, ledger, counters and checkpoint, in one transaction. */

@@ -9,6 +9,7 @@ import type {
   PageObserver,
   PageSource,
   SavedPage,
+  Sighting,
   Walk,
 } from './types.ts'
 
@@ -75,13 +76,23 @@ async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: 
   while (ask !== null) {
     const page = await source.fetchPage(ask, observer, signal)
     const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
-    checkpoint = advance(walk, checkpoint, page, sighting)
+    checkpoint = advanceOn(job, walk, checkpoint, page, sighting)
     const saved = await mirror.savePage(job, walk, runId, page, sighting, checkpoint)
     distinct += sighting.newToWalk
     observer.onPage(page, saved, distinct)
     ask = checkpoint.nextPage
   }
   return { checkpoint, distinct }
+}
+
+/** `advance`, whose complaint gets the name of the list. */
+function advanceOn(job: Job, walk: Walk, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  try {
+    return advance(walk, from, page, sighting)
+  } catch (error) {
+    if (!(error instanceof JobError)) throw error
+    throw new JobError(error.code, `${job.organization.name} ${job.collection.name}: ${error.message}`)
+  }
 }
 
 /**

@@ -21,6 +21,7 @@ CREATE TABLE sync_jobs (
   configured INTEGER NOT NULL,
   rows INTEGER NOT NULL DEFAULT 0 /* live ones */,
   removals_held INTEGER NOT NULL DEFAULT 0,
+  owner TEXT /* the process that works on it: the name of its lock file beside the mirror */,
   PRIMARY KEY (organization_id, collection)
 ) STRICT, WITHOUT ROWID;
 

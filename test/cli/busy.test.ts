@@ -1,0 +1,146 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization } from './workspace.ts'
+
+const ITEMS = items(6)
+const isOrdersPage = (wanted: number) => (asked: Asked) =>
+  asked.collection === 'orders' && asked.page === wanted
+
+/** A server that keeps the second page of acme's orders behind a door, so that whoever asks for it stays at work. */
+async function createScene() {
+  const door = createDoor()
+  const server = await serve(async (asked) => {
+    if (isOrdersPage(2)(asked) && asked.organization.endsWith('1')) await door.opened
+    return pageOf(ITEMS, asked)
+  })
+  const workspace = createWorkspace({
+    baseUrl: server.url,
+    organizations: [organization('acme', 1), organization('globex', 2)],
+  })
+  return { door, server, workspace }
+}
+
+describe.concurrent('a job that another process is working on', () => {
+  it('is reported as busy, leaves no run, and does not keep other jobs', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+
+    const other = await workspace.run(['sync'])
+    door.open()
+    const first = await owner.ended
+
+    expect(other.code).toBe(1)
+    expect(other.logs.filter(({ error_code: code }) => code === 'BUSY')).toMatchObject([
+      { msg: 'run not begun', organization: 'acme', collection: 'orders' },
+    ])
+    expect(first.code).toBe(0)
+    expect(
+      workspace.rows(
+        'SELECT name, status FROM sync_runs JOIN organizations ON organizations.id = organization_id',
+      ),
+    ).toEqual(
+      expect.arrayContaining([
+        { name: 'acme', status: 'succeeded' },
+        { name: 'globex', status: 'succeeded' },
+      ]),
+    )
+    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(2)
+  })
+
+  it('is waited for with --wait, and then read anew', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+
+    const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
+    await waiting.log(({ msg }) => msg.includes('another process'))
+    door.open()
+    const codes = [(await owner.ended).code, (await waiting.ended).code]
+
+    expect(codes).toEqual([0, 0])
+    expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
+      { status: 'succeeded', pages: 3 },
+      { status: 'succeeded', pages: 3 },
+    ])
+  })
+
+  it('stops waiting when it is told to stop', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+    const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
+    await waiting.log(({ msg }) => msg.includes('another process'))
+
+    waiting.kill('SIGTERM')
+    const ended = await waiting.ended
+    door.open()
+    await owner.ended
+
+    expect(ended.code).toBe(143)
+    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
+  })
+
+  it('is taken over at once from a process that was killed, whose run is closed as interrupted', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+
+    owner.killAll('SIGKILL')
+    await owner.ended
+    door.open()
+    const next = await workspace.run(['sync', '--org', 'acme'])
+
+    expect(next.code).toBe(0)
+    expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
+      { status: 'interrupted', pages: 1 },
+      { status: 'succeeded', pages: 3 },
+    ])
+  })
+
+  it('stays with a process that merely stands still', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+    owner.killAll('SIGSTOP')
+
+    const other = await workspace.run(['sync', '--org', 'acme'])
+    owner.killAll('SIGCONT')
+    door.open()
+    const first = await owner.ended
+
+    expect(other.logs).toContainEqual(expect.objectContaining({ error_code: 'BUSY' }))
+    expect(first.code).toBe(0)
+  })
+
+  it('is had by one alone of several that begin in the same instant', async () => {
+    const { door, server, workspace } = await createScene()
+
+    const rivals = Array.from({ length: 4 }, () => workspace.start(['sync', '--org', 'acme']))
+    await server.arrival(isOrdersPage(2))
+    const losers = rivals.map((rival) => rival.ended)
+    await Promise.race(losers)
+    door.open()
+    const ended = await Promise.all(losers)
+
+    const all = ended.flatMap(({ logs }) => logs)
+    const busy = all.filter(({ error_code: code }) => code === 'BUSY')
+    const finished = all.filter(({ msg }) => msg === 'run finished')
+    expect(busy.length + finished.length).toBe(4)
+    expect(finished.length).toBeGreaterThan(0)
+    // However many had their turn, one after another: each read the whole list alone.
+    expect(workspace.rows('SELECT DISTINCT status, pages, rows_seen FROM sync_runs')).toEqual([
+      { status: 'succeeded', pages: 3, rows_seen: 6 },
+    ])
+  })
+
+  it('leaves no lock file behind', async () => {
+    const { door, workspace } = await createScene()
+    door.open()
+
+    await workspace.run(['sync'])
+
+    expect(fs.readdirSync(`${workspace.mirror}-owners`)).toEqual([])
+  })
+})

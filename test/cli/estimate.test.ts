@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { allowedPerMinute, estimate } from '../../src/cli/estimate.ts'
+
+const PACE = { requestsPerMinute: null, announcedLimit: null, sharePercent: 100, msPerPage: 100 }
+
+describe('estimate', () => {
+  it.each([
+    [
+      'what the server announced',
+      4000,
+      { announcedLimit: 60 },
+      '4,000 pages, about 67 minutes at 60 a minute',
+    ],
+    ['our own ceiling', 4000, { requestsPerMinute: 300 }, '4,000 pages, about 13 minutes at 300 a minute'],
+    [
+      'the speed of a slow server',
+      100,
+      { announcedLimit: 600, msPerPage: 6000 },
+      '100 pages, about 10 minutes at the speed of the first',
+    ],
+    ['the speed where no limit is known', 600, {}, '600 pages, about 60 seconds at the speed of the first'],
+    ['one page', 1, { announcedLimit: 60 }, '1 page, about 1 second at 60 a minute'],
+  ])('goes by %s', (_, pages, pace, words) => {
+    expect(estimate(pages, { ...PACE, ...pace })).toBe(words)
+  })
+})
+
+describe('allowedPerMinute', () => {
+  it.each([
+    [{}, null],
+    [{ requestsPerMinute: 300 }, 300],
+    [{ announcedLimit: 60 }, 60],
+    [{ announcedLimit: 60, requestsPerMinute: 30 }, 30],
+    [{ announcedLimit: 60, requestsPerMinute: 300 }, 60],
+    [{ announcedLimit: 60, sharePercent: 50 }, 30],
+    // A share of almost nothing still lets one through.
+    [{ announcedLimit: 60, sharePercent: 1 }, 1],
+  ])('of %j is %s', (pace, allowed) => {
+    expect(allowedPerMinute({ ...PACE, ...pace })).toBe(allowed)
+  })
+})

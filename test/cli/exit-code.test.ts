@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { exitCodeOf, exitCodeOfJobs } from '../../src/cli/exit-code.ts'
+import { type ErrorCode, JobError, type KnownError } from '../../src/errors.ts'
+import type { JobResult } from '../../src/sync/job.ts'
+
+const JOB = {
+  organization: { id: '1', name: 'acme' },
+  collection: { name: 'orders', path: '/', key: [], filters: {}, history: true, ignore: [], total: 'check' },
+} as const
+
+function result(code: ErrorCode | null): JobResult {
+  const error: KnownError | null = code === null ? null : new JobError(code, 'it failed')
+  const job = { ...JOB, collection: { ...JOB.collection, key: [], ignore: [] } }
+  return { job, trigger: 'manual', walk: null, run: null, coverage: null, error }
+}
+
+describe('exitCodeOf', () => {
+  it.each<[ErrorCode, number]>([
+    ['UNAUTHORIZED', 3],
+    ['FORBIDDEN', 3],
+    ['ORGANIZATION_NOT_FOUND', 3],
+    ['BAD_REQUEST', 3],
+    ['RATE_LIMITED', 1],
+    ['SERVER_ERROR', 1],
+    ['NETWORK', 1],
+    ['TIMEOUT', 1],
+    ['BAD_RESPONSE', 1],
+    ['LINK_REFUSED', 1],
+    ['INCOMPLETE', 5],
+    ['CONFIGURATION', 1],
+    ['REMOVALS_HELD', 5],
+    ['UNEXPECTED_STATUS', 1],
+    ['DATABASE', 4],
+    ['INTERNAL', 1],
+    ['BUSY', 1],
+  ])('is for %s alone %i', (code, exitCode) => {
+    expect(exitCodeOf(new JobError(code, 'it failed'))).toBe(exitCode)
+  })
+})
+
+describe('exitCodeOfJobs', () => {
+  const running = new AbortController().signal
+
+  it.each<[(ErrorCode | null)[], number]>([
+    [[], 0],
+    [[null, null], 0],
+    [[null, 'NETWORK'], 1],
+    [['NETWORK', 'INCOMPLETE'], 5],
+    [['INCOMPLETE', 'FORBIDDEN', 'BUSY'], 3],
+    [['UNAUTHORIZED', 'DATABASE', 'INCOMPLETE'], 4],
+  ])('of jobs that ended with %j is %i', (codes, exitCode) => {
+    expect(exitCodeOfJobs(codes.map(result), running)).toBe(exitCode)
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('puts %s before whatever happened', (signal, exitCode) => {
+    expect(exitCodeOfJobs([result('DATABASE')], AbortSignal.abort(signal))).toBe(exitCode)
+  })
+})

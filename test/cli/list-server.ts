@@ -1,0 +1,155 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { afterAll } from 'vitest'
+
+/** A request as a test wants to see it. */
+export interface Asked {
+  path: string
+  /** The last part of the path. */
+  collection: string
+  page: number
+  query: URLSearchParams
+  organization: string
+  token: string
+  accept: string
+  /** Resolves when the connection is closed before there is an answer. */
+  gone: Promise<void>
+}
+
+export interface Reply {
+  status?: number
+  headers?: Record<string, string>
+  /** A text is sent as it is, anything else as JSON. */
+  body?: unknown
+  /** Ends the connection in the middle of the body. */
+  breaksOff?: boolean
+}
+
+export interface ListServer {
+  url: string
+  /** Every request so far, in the order they came. */
+  asked: Asked[]
+  /** The first request, past or to come, that `isMeant` is true for. */
+  arrival(isMeant: (asked: Asked) => boolean): Promise<Asked>
+  /** As soon as there are so many of them. */
+  arrivals(isMeant: (asked: Asked) => boolean, count: number): Promise<Asked[]>
+  close(): Promise<void>
+}
+
+const servers: ListServer[] = []
+
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+/** A server on loopback that answers each request as `reply` says; it is closed after the tests of the file. */
+export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Promise<ListServer> {
+  const asked: Asked[] = []
+  const watchers = new Set<() => void>()
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost')
+    const one: Asked = {
+      path: url.pathname,
+      collection: url.pathname.split('/').at(-1) ?? '',
+      page: Number(url.searchParams.get('page') ?? 1),
+      query: url.searchParams,
+      organization: String(request.headers['x-service-organization']),
+      token: String(request.headers.authorization).replace(/^Bearer /, ''),
+      accept: String(request.headers.accept),
+      gone: new Promise((resolve) => response.once('close', () => !response.writableEnded && resolve())),
+    }
+    asked.push(one)
+    for (const watch of watchers) watch()
+    void Promise.resolve(reply(one)).then((answer) => send(response, answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : address
+
+  function arrivals(isMeant: (one: Asked) => boolean, count: number): Promise<Asked[]> {
+    return new Promise((resolve) => {
+      const watch = () => {
+        const found = asked.filter(isMeant)
+        if (found.length < count) return
+        watchers.delete(watch)
+        resolve(found)
+      }
+      watchers.add(watch)
+      watch()
+    })
+  }
+
+  const running: ListServer = {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    arrival: (isMeant) => arrivals(isMeant, 1).then(([first]) => first as Asked),
+    arrivals,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  servers.push(running)
+  return running
+}
+
+function send(response: ServerResponse, { status = 200, headers = {}, body = '', breaksOff }: Reply): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  response.writeHead(status, {
+    'content-type': text.startsWith('<') ? 'text/html' : 'application/json',
+    ...(breaksOff ? { 'content-length': String(Buffer.byteLength(text)) } : {}),
+    ...headers,
+  })
+  if (!breaksOff) response.end(text)
+  else response.write(text.slice(0, text.length / 2), () => response.destroy())
+}
+
+export interface ListOptions {
+  perPage?: number
+  /** What `meta.total` says, where it is not the number of items. */
+  total?: number
+}
+
+/** The page that was asked for, in the envelope of the API, with links that carry the query on. */
+export function pageOf(
+  list: readonly unknown[],
+  { path, page, query }: Pick<Asked, 'path' | 'page' | 'query'>,
+  { perPage = 2, total = list.length }: ListOptions = {},
+): Reply {
+  const lastPage = Math.max(1, Math.ceil(list.length / perPage))
+  const link = (number: number) => {
+    const parameters = new URLSearchParams(query)
+    parameters.set('page', String(number))
+    return `http://127.0.0.1${path}?${parameters.toString()}`
+  }
+  return {
+    body: {
+      data: list.slice((page - 1) * perPage, page * perPage),
+      links: {
+        first: link(1),
+        last: link(lastPage),
+        prev: page > 1 ? link(page - 1) : null,
+        next: page < lastPage ? link(page + 1) : null,
+      },
+      meta: { current_page: page, last_page: lastPage, per_page: perPage, total },
+      success: true,
+      message: 'ok',
+    },
+  }
+}
+
+/** So many items, `id` from 1. */
+export function items(count: number): { id: number; state: string }[] {
+  return Array.from({ length: count }, (_, index) => ({ id: index + 1, state: index % 2 ? 'paid' : 'open' }))
+}
+
+/** A promise that somebody else resolves. */
+export interface Door {
+  opened: Promise<void>
+  open(): void
+}
+
+export function createDoor(): Door {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}

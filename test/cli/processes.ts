@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+
+const ROOT = path.resolve(import.meta.dirname, '../..')
+const BIN = path.join(ROOT, 'src/bin.js')
+
+/** The Node that the lockfile names. The one that runs the tests need not be it. */
+const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
+
+export interface LogLine {
+  level: string
+  msg: string
+  organization?: string
+  collection?: string
+  [field: string]: unknown
+}
+
+/** How a process ended, and all that it wrote. */
+export interface Ended {
+  /** Null when a signal ended it. */
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+  /** The lines of standard error that are JSON. */
+  logs: LogLine[]
+}
+
+export interface Running {
+  kill(signal: NodeJS.Signals): void
+  /** Signals it and all processes that it started, as a service manager does. */
+  killAll(signal: NodeJS.Signals): void
+  /** Stops reading its standard output, as `| head` does. */
+  closeStdout(): void
+  closeStderr(): void
+  /** The first line of standard output. */
+  firstLine(): Promise<string>
+  /** The first line of the log, past or to come, that `isMeant` is true for. Rejects when the process ends without one. */
+  log(isMeant: (line: LogLine) => boolean): Promise<LogLine>
+  /** As soon as there are so many of them. */
+  logs(isMeant: (line: LogLine) => boolean, count: number): Promise<LogLine[]>
+  ended: Promise<Ended>
+}
+
+export interface StartOptions {
+  cwd: string
+  env?: Record<string, string>
+  node?: string
+}
+
+const alive = new Set<ChildProcess>()
+
+afterAll(() => {
+  for (const child of alive) child.kill('SIGKILL')
+})
+
+/** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
+export function startProgram(args: readonly string[], options: StartOptions): Running {
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
+  const child = spawn(options.node ?? LOCKED_NODE, [BIN, ...args], {
+    cwd: options.cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own.
+    detached: true,
+  })
+  alive.add(child)
+  let stdout = ''
+  let stderr = ''
+  let hasEnded = false
+  const watchers = new Set<() => void>()
+  const changed = () => {
+    for (const watch of watchers) watch()
+  }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+    changed()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+    changed()
+  })
+
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      alive.delete(child)
+      hasEnded = true
+      changed()
+      resolve({ code, signal, stdout, stderr, logs: logLines(stderr) })
+    })
+  })
+
+  /** What `look` finds in the output, as soon as it is there. */
+  function found<T>(look: () => T | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const watch = () => {
+        const value = look()
+        if (value === undefined && !hasEnded) return
+        watchers.delete(watch)
+        if (value === undefined) reject(new Error(`The process ended without it:\n${stderr}\n${stdout}`))
+        else resolve(value)
+      }
+      watchers.add(watch)
+      watch()
+    })
+  }
+
+  return {
+    kill: (signal) => child.kill(signal),
+    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
+    closeStdout: () => child.stdout.destroy(),
+    closeStderr: () => child.stderr.destroy(),
+    firstLine: () => found(() => (stdout.includes('\n') ? stdout.slice(0, stdout.indexOf('\n')) : undefined)),
+    log: (isMeant) => found(() => logLines(stderr).find(isMeant)),
+    logs: (isMeant, count) =>
+      found(() => {
+        const lines = logLines(stderr).filter(isMeant)
+        return lines.length < count ? undefined : lines
+      }),
+    ended,
+  }
+}
+
+/** Every whole line that is a JSON object. */
+function logLines(text: string): LogLine[] {
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
+  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine)
+}

@@ -1,0 +1,170 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { items, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+
+interface Job {
+  organization: string
+  collection: string
+  [field: string]: unknown
+}
+
+const ACME = organization('acme', 1)
+const GLOBEX = organization('globex', 2)
+
+async function createScene() {
+  const server = await serve((asked) =>
+    asked.organization === GLOBEX.id ? { status: 404, body: {} } : pageOf(items(4), asked),
+  )
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
+  return { server, workspace }
+}
+
+async function jobs(workspace: Workspace): Promise<Job[]> {
+  const { code, stdout, stderr } = await workspace.run(['status', '--json'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return (JSON.parse(stdout) as { jobs: Job[] }).jobs
+}
+
+describe.concurrent('status', () => {
+  it('before the first sync exits with 0, says what to type, and makes no mirror', async () => {
+    const { workspace } = await createScene()
+
+    const human = await workspace.run(['status'])
+    const [acme] = await jobs(workspace)
+
+    expect(human).toMatchObject({ code: 0, stderr: '' })
+    expect(human.stdout).toMatch(/acme orders.*never synced/)
+    expect(human.stdout).toMatch(/next: admin-mirror sync/)
+    expect(acme).toMatchObject({
+      organization_id: ACME.id,
+      organization: 'acme',
+      collection: 'orders',
+      configured: true,
+      rows: 0,
+      as_of: null,
+      last_run_at: null,
+    })
+    expect(fs.existsSync(workspace.mirror)).toBe(false)
+  })
+
+  it('tells how fresh each list is, what went wrong, and what to do', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+
+    const human = await workspace.run(['status'])
+    const [acme, globex] = await jobs(workspace)
+
+    expect(human.code).toBe(0)
+    expect(human.stdout).toMatch(/acme orders +4 rows +as of \d{4}-\d\d-\d\dT\S+Z \(.* ago\), steady/)
+    expect(human.stdout).toMatch(/globex orders[\s\S]*ORGANIZATION_NOT_FOUND: globex orders page 1/)
+    expect(human.stdout).toMatch(/next: .*globex/)
+    expect(acme).toMatchObject({
+      rows: 4,
+      coverage: 'steady',
+      last_run_status: 'succeeded',
+      error_code: null,
+      next: null,
+    })
+    expect(globex).toMatchObject({
+      rows: 0,
+      as_of: null,
+      last_run_status: 'failed',
+      error_code: 'ORGANIZATION_NOT_FOUND',
+    })
+  })
+
+  it('says what sync_status says', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+
+    const told = await jobs(workspace)
+
+    const view = workspace.rows('SELECT * FROM sync_status ORDER BY organization')
+    expect(told).toEqual(view.map((line) => expect.objectContaining(line)))
+  })
+
+  it.each([
+    ['where every list is young enough', ['sync', '--org', 'acme'], '1d', 0],
+    ['where one is too old', ['sync', '--org', 'acme'], '1ms', 1],
+    ['where one was never read whole', ['sync'], '1d', 1],
+    ['before the first sync', null, '1d', 1],
+  ])('with --max-age %s exits with the code that says so', async (_, before, maxAge, code) => {
+    const { server, workspace } = await createScene()
+    if (before?.includes('--org')) workspace.configure({ baseUrl: server.url, organizations: [ACME] })
+    if (before) await workspace.run(before)
+
+    const status = await workspace.run(['status', '--max-age', maxAge])
+
+    expect(status.code).toBe(code)
+    expect(status.stdout).toMatch(/acme orders/)
+  })
+
+  it('shows how far an interrupted walk has come', async () => {
+    const server = await serve((asked) =>
+      asked.page === 2 ? new Promise(() => {}) : pageOf(items(6), asked),
+    )
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+    const sync = workspace.start(['sync'])
+    await server.arrival(({ page }) => page === 2)
+    const [running] = await jobs(workspace)
+    sync.kill('SIGTERM')
+    await sync.ended
+
+    const human = await workspace.run(['status'])
+
+    expect(running).toMatchObject({
+      last_run_status: 'running',
+      walk_page: 2,
+      walk_rows_seen: 2,
+      walk_total: 6,
+    })
+    expect(human.stdout).toMatch(/stopped at page 2, 2 of 6 items seen/)
+    expect(human.stdout).toMatch(/next: admin-mirror sync --org acme.*page 2/)
+  })
+
+  it('leaves no control character as it is, whoever sent it', async () => {
+    const server = await serve(() => ({ status: 422, body: { message: 'a\u001b[2Jb\u0007c\u202ed\ne' } }))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+    await workspace.run(['sync'])
+
+    const { stdout } = await workspace.run(['status'])
+
+    expect(stdout).toContain('\\u{1b}[2Jb')
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+  })
+
+  it('needs no token', async () => {
+    const { server, workspace } = await createScene()
+    workspace.configure({ baseUrl: server.url, organizations: [{ ...ACME, token: variable('NOT_SET') }] })
+
+    expect((await workspace.run(['status'])).code).toBe(0)
+    expect((await workspace.run(['sync'])).code).toBe(2)
+  })
+})
+
+describe('an organization that is taken out of the configuration', () => {
+  it('stays with its rows, and is asked for no more', async () => {
+    const server = await serve((asked) => pageOf(items(4), asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
+    await workspace.run(['sync'])
+    const before = server.asked.length
+    workspace.configure({ baseUrl: server.url, organizations: [ACME] })
+
+    const sync = await workspace.run(['sync'])
+    const status = await workspace.run(['status', '--max-age', '1d'])
+
+    expect(sync.code).toBe(0)
+    expect(server.asked.slice(before).map((asked) => asked.organization)).not.toContain(GLOBEX.id)
+    expect(workspace.rows('SELECT name, configured FROM organizations ORDER BY name')).toEqual([
+      { name: 'acme', configured: 1 },
+      { name: 'globex', configured: 0 },
+    ])
+    expect(workspace.rows('SELECT organization, rows FROM sync_status ORDER BY organization')).toEqual([
+      { organization: 'acme', rows: 4 },
+      { organization: 'globex', rows: 4 },
+    ])
+    expect(status.code).toBe(0)
+    expect(status.stdout).toMatch(/globex orders[\s\S]*no longer in the configuration/)
+  })
+})

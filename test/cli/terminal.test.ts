@@ -1,0 +1,55 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { createTerminal } from '../../src/cli/terminal.ts'
+
+function createScreen(isTTY: boolean, columns?: number) {
+  const stream = Object.assign(
+    new PassThrough({ encoding: 'utf8' }),
+    columns === undefined ? { isTTY } : { isTTY, columns },
+  )
+  return { stream, written: () => String(stream.read() ?? '') }
+}
+
+describe('a terminal', () => {
+  it('draws lines over the last ones', () => {
+    const { stream, written } = createScreen(true, 80)
+    const terminal = createTerminal(stream)
+
+    terminal.draw(['one', 'two'])
+    terminal.draw(['three'])
+
+    expect(written()).toBe('one\ntwo\n\u001b[2A\u001b[0Jthree\n')
+  })
+
+  it('keeps log lines above the drawn ones', () => {
+    const { stream, written } = createScreen(true, 80)
+    const terminal = createTerminal(stream)
+
+    terminal.draw(['drawn'])
+    terminal.log.write('a log line\n')
+
+    expect(written()).toBe('drawn\n\u001b[1A\u001b[0Ja log line\ndrawn\n')
+  })
+
+  it.each([
+    [10, '012345678'],
+    [80, '0123456789abcdef'],
+    // Not known.
+    [0, '0123456789abcdef'],
+    [undefined, '0123456789abcdef'],
+  ])('of %s columns cuts a line before it wraps', (columns, text) => {
+    const { stream, written } = createScreen(true, columns)
+
+    createTerminal(stream).draw(['0123456789abcdef'])
+
+    expect(written()).toBe(`${text}\n`)
+  })
+
+  it('that is none is drawn nothing on', () => {
+    const { stream, written } = createScreen(false)
+
+    createTerminal(stream).draw(['drawn'])
+
+    expect(written()).toBe('')
+  })
+})

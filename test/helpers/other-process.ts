@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { onTestFinished } from 'vitest'
+
+const DATABASE = new URL('../../src/mirror/database.ts', import.meta.url).href
+
+const OPEN = `
+const { openForWriting } = await import(${JSON.stringify(DATABASE)})
+try {
+  openForWriting(process.argv[1]).close()
+  console.log('opened')
+} catch (error) {
+  console.log(error.name + ': ' + error.message)
+}
+`
+
+const HOLD = `
+const { openForWriting } = await import(${JSON.stringify(DATABASE)})
+const connection = openForWriting(process.argv[1])
+connection.exec('BEGIN IMMEDIATE')
+console.log('held')
+process.stdin.once('data', () => setTimeout(() => connection.exec('COMMIT'), Number(process.argv[2])))
+`
+
+/** A user who owns nothing: for root no folder is read-only. */
+const NOBODY = 65_534
+
+/** Whether opening can be tried as somebody who may not write everywhere. */
+export const CAN_BE_REFUSED = process.platform === 'linux'
+
+/** Opens the mirror for writing in a process of its own, as a user without rights; what came of it in words. */
+export function openAsNobody(file: string): string {
+  const uid = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', OPEN, file], {
+    encoding: 'utf8',
+    ...uid,
+  })
+  return child.stdout.trim() || child.stderr
+}
+
+/** Opens the mirror for writing in so many processes at the same time; what came of it in words. */
+export function openInProcesses(file: string, count: number): Promise<string[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', OPEN, file])
+      return (await outputOf(child)).trim()
+    }),
+  )
+}
+
+async function outputOf(child: ChildProcess): Promise<string> {
+  let output = ''
+  child.stdout?.on('data', (data) => {
+    output += data
+  })
+  await once(child, 'close')
+  return output
+}
+
+/** Another process that holds the write lock, until so many milliseconds after it was told to let go. */
+export async function holdLock(file: string, holdMs: number): Promise<{ letGo(): void }> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', HOLD, file, String(holdMs)])
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  await once(child.stdout, 'data')
+  return { letGo: () => child.stdin.end('now') }
+}

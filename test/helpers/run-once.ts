@@ -1,0 +1,63 @@
+import { type JobObserver, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { jobOf } from './jobs.ts'
+import { SYNC, type TestMirror } from './test-mirror.ts'
+
+/** An observer that hears everything and says nothing, unless it is told to. */
+export function observerOf(changed: Partial<JobObserver> = {}): JobObserver {
+  return {
+    onBusy: () => {},
+    onStart: () => {},
+    onPage: () => {},
+    onPassAgain: () => {},
+    onRetry: () => {},
+    onWait: () => {},
+    onFinish: () => {},
+    ...changed,
+  }
+}
+
+/** What it takes to run the orders of acme by hand, or what is said instead. */
+export function jobOptions(
+  { mirror, clock }: TestMirror,
+  source: PageSource,
+  changed: Partial<JobOptions> = {},
+): JobOptions {
+  return {
+    job: jobOf(),
+    plan: SYNC,
+    trigger: 'manual',
+    source,
+    mirror,
+    maxPasses: 3,
+    waitForOwner: false,
+    now: clock.now,
+    sleep: clock.sleep,
+    observer: observerOf(),
+    signal: new AbortController().signal,
+    ...changed,
+  }
+}
+
+export function runOnce(
+  test: TestMirror,
+  { source }: { source: PageSource },
+  changed: Partial<JobOptions> = {},
+): Promise<JobResult> {
+  return runJob(jobOptions(test, source, changed))
+}
+
+/** The ids that the mirror holds, in their order. */
+export function mirroredIds(test: TestMirror): unknown[] {
+  const isMade = test.value(`SELECT count(*) FROM sqlite_schema WHERE name = 'orders'`) === 1
+  return isMade ? test.rows('SELECT id FROM orders ORDER BY id').map(({ id }) => id) : []
+}
+
+/** The walks of the mirror, the oldest first. */
+export function walks(test: TestMirror) {
+  return test.rows('SELECT * FROM sync_walks ORDER BY id')
+}
+
+export function runs(test: TestMirror) {
+  return test.rows('SELECT * FROM sync_runs ORDER BY id')
+}

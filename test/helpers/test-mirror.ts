@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+import { type Connection, openForWriting } from '../../src/mirror/database.ts'
+import { createMirror } from '../../src/mirror/mirror.ts'
+import { createOwners } from '../../src/mirror/owners.ts'
+import { createRegistry, type Registry } from '../../src/mirror/registry.ts'
+import { advance, startCheckpoint } from '../../src/sync/coverage.ts'
+import { filtersText } from '../../src/sync/resume.ts'
+import type { Job, Mirror, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
+import { type Clock, createClock } from './clock.ts'
+import { ACME, GLOBEX } from './jobs.ts'
+import { pageOf } from './pages.ts'
+import { tempFolder } from './temp-folder.ts'
+
+export type Row = Record<string, unknown>
+
+/** A real mirror in a file of its own, with acme and globex registered for `orders`. */
+export interface TestMirror {
+  file: string
+  clock: Clock
+  connection: Connection
+  mirror: Mirror
+  registry: Registry
+  /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
+  rows(sql: string, ...values: unknown[]): Row[]
+  /** The first column of the first row. */
+  value(sql: string, ...values: unknown[]): unknown
+  close(): void
+}
+
+export function openTestMirror(options: { file?: string; clock?: Clock } = {}): TestMirror {
+  const { file = path.join(tempFolder(), 'mirror.db'), clock = createClock() } = options
+  const connection = openForWriting(file)
+  const { now, sleep } = clock
+  const owners = createOwners({ connection, file, name: `test-${randomUUID()}`, now: Date.now })
+  const mirror = createMirror({ connection, file, owners, now, sleep })
+  const registry = createRegistry(connection, () => 'a salt')
+  registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
+  const reader = new Database(file, { readonly: true })
+  const close = () => {
+    reader.close()
+    owners.close()
+    connection.close()
+  }
+  onTestFinished(close)
+  return {
+    file,
+    clock,
+    connection,
+    mirror,
+    registry,
+    rows: (sql, ...values) => reader.prepare(sql).all(...values) as Row[],
+    value: (sql, ...values) =>
+      reader
+        .prepare(sql)
+        .pluck()
+        .get(...values),
+    close,
+  }
+}
+
+export const SYNC: WalkPlan = {
+  origin: 'sync',
+  kind: 'full',
+  firstPage: 1,
+  resumeWithin: 86_400_000,
+  restart: false,
+}
+
+/** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
+export interface TestWalk {
+  walk: Walk
+  runId: number
+  save(page: Page): Promise<SavedPage>
+  /** Saves a page that holds these texts. */
+  saveItems(...texts: string[]): Promise<SavedPage>
+}
+
+export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<TestWalk> {
+  const beginning = {
+    plan: SYNC,
+    filters: filtersText(job.collection.filters),
+    first: startCheckpoint(1),
+    abandon: [],
+  }
+  const walk = await mirror.beginWalk(job, beginning)
+  const runId = await mirror.beginRun(job, walk, 'manual')
+  let checkpoint = walk.checkpoint
+  let number = 1
+  const save = async (page: Page) => {
+    const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
+    const next = advance(walk, checkpoint, page, sighting)
+    const saved = await mirror.savePage(job, walk, runId, page, sighting, next)
+    checkpoint = next
+    number = page.number + 1
+    return saved
+  }
+  return {
+    walk,
+    runId,
+    save,
+    saveItems: (...texts) => save(pageOf(texts, { number, next: number + 1, lastPage: 1000, total: 25_000 })),
+  }
+}
+
+/** All that is committed: the schema, and every row of every table. */
+export function dump({ rows }: TestMirror): Record<string, Row[]> {
+  const schema = rows('SELECT type, name, sql FROM sqlite_schema ORDER BY name')
+  const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name))
+  return { schema, ...Object.fromEntries(tables.map((name) => [name, rows(`SELECT * FROM "${name}"`)])) }
+}

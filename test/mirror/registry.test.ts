@@ -1,0 +1,252 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { MirrorError } from '../../src/errors.ts'
+import { createRegistry } from '../../src/mirror/registry.ts'
+import { START, timeAt } from '../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { holdLock } from '../helpers/other-process.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+
+const TOKEN = 'one-very-secret-token'
+const HOUR = 3_600_000
+
+function organizations(test: TestMirror) {
+  return test.rows('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name')
+}
+
+const FREE = { configured: 1, held_since: null, held_reason: null }
+
+describe('the organizations of the configuration', () => {
+  it('are written with their jobs', () => {
+    const test = openTestMirror()
+
+    test.registry.register([
+      { ...ACME, collections: ['orders', 'establishments'] },
+      { ...GLOBEX, collections: [] },
+    ])
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      { ...GLOBEX, ...FREE },
+    ])
+    const status = test.rows('SELECT * FROM sync_status ORDER BY collection')
+    expect(status.map(({ organization, collection, rows }) => [organization, collection, rows])).toEqual([
+      ['acme', 'establishments', 0],
+      ['acme', 'orders', 0],
+    ])
+  })
+
+  it('stay when they are configured no longer, marked so, and visible as long as they have rows', async () => {
+    const test = openTestMirror()
+    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+
+    test.registry.register([])
+
+    expect(organizations(test).map(({ configured }) => configured)).toEqual([0, 0])
+    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
+      { organization: 'acme', rows: 1 },
+    ])
+    expect(test.value('SELECT count(*) FROM orders')).toBe(1)
+  })
+
+  it('come back as they were, also under another name', async () => {
+    const test = openTestMirror()
+    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+    test.registry.register([])
+
+    test.registry.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
+
+    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
+      { organization: 'acme-inc', rows: 1 },
+    ])
+  })
+})
+
+/** Two organizations whose token was refused. */
+function held() {
+  const test = openTestMirror()
+  const { registry } = test
+  const fingerprint = registry.fingerprint(TOKEN)
+  for (const { id } of [ACME, GLOBEX]) registry.useToken(id, fingerprint)
+  registry.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+  return { test, registry, fingerprint }
+}
+
+describe('a token that was refused', () => {
+  it('holds its organizations, and everybody who has the same token', () => {
+    const { test, registry, fingerprint } = held()
+
+    const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...hold },
+      { ...GLOBEX, ...hold },
+    ])
+    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
+    expect(registry.heldReason(registry.fingerprint('another'))).toBeNull()
+  })
+
+  it('still holds them when the same token is used again, in a later process too', () => {
+    const { test, fingerprint } = held()
+    const later = createRegistry(test.connection, () => 'another salt')
+
+    later.useToken(ACME.id, later.fingerprint(TOKEN))
+
+    expect(later.fingerprint(TOKEN)).toBe(fingerprint)
+    expect(later.heldReason(fingerprint)).toBe('refused (401)')
+    expect(organizations(test)[0]).toMatchObject({ held_since: timeAt(0) })
+  })
+
+  it('holds an organization no longer that has another token', () => {
+    const { test, registry } = held()
+
+    registry.useToken(ACME.id, registry.fingerprint('another'))
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      expect.objectContaining({ ...GLOBEX, held_since: timeAt(0) }),
+    ])
+  })
+
+  it('holds nobody once it was answered', () => {
+    const { test, registry, fingerprint } = held()
+
+    registry.liftHold(fingerprint)
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      { ...GLOBEX, ...FREE },
+    ])
+    expect(registry.heldReason(fingerprint)).toBeNull()
+  })
+
+  it('holds those no longer for whom somebody typed resume', () => {
+    const { test, registry } = held()
+
+    const lifted = registry.resume([ACME.id])
+
+    expect(lifted).toEqual(['acme'])
+    expect(organizations(test).map(({ held_since }) => held_since)).toEqual([null, timeAt(0)])
+    expect(registry.resume([ACME.id])).toEqual([])
+  })
+
+  it('is nowhere in the file, nor in what SQLite keeps beside it', () => {
+    const { test } = held()
+    test.registry.closeGate(test.registry.fingerprint(TOKEN), START + HOUR)
+
+    const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
+
+    expect(files.map((bytes) => bytes.length > 0)).toEqual([true, true, true])
+    expect(files.map((bytes) => bytes.includes(TOKEN))).toEqual([false, false, false])
+    expect(files.some((bytes) => bytes.includes('refused (401)'))).toBe(true)
+  })
+})
+
+describe('the fingerprint of a token', () => {
+  it('is another one in each mirror', () => {
+    const [one, two] = [openTestMirror(), openTestMirror()]
+    two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
+    const other = createRegistry(two.connection, () => 'another salt')
+
+    expect(one.registry.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
+  })
+
+  it('tells two tokens apart', () => {
+    const { registry } = openTestMirror()
+
+    expect(registry.fingerprint('a')).not.toBe(registry.fingerprint('b'))
+  })
+})
+
+describe('a gate', () => {
+  it('is open until it was closed, and remembers the latest time', () => {
+    const { registry } = openTestMirror()
+    expect(registry.gateClosedUntil('all')).toBe(0)
+
+    registry.closeGate('all', START + HOUR)
+    registry.closeGate('all', START + 1000)
+
+    expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
+    expect(registry.gateClosedUntil(ACME.id)).toBe(0)
+  })
+
+  it.each<[string, (registry: TestMirror['registry']) => string, number]>([
+    ['of the token that was used last', (registry) => registry.fingerprint(TOKEN), 0],
+    ['of the organization', () => ACME.id, 0],
+    ['of all', () => 'all', 0],
+    ['of another token', (registry) => registry.fingerprint('another'), START + HOUR],
+    ['of another organization', () => GLOBEX.id, START + HOUR],
+  ])('is forgotten by resume, or not: that %s', (_whose, scopeOf, expected) => {
+    const { registry } = openTestMirror()
+    registry.useToken(ACME.id, registry.fingerprint(TOKEN))
+    const scope = scopeOf(registry)
+    registry.closeGate(scope, START + HOUR)
+
+    registry.resume([ACME.id])
+
+    expect(registry.gateClosedUntil(scope)).toBe(expected)
+  })
+})
+
+describe('what a job did last', () => {
+  it('is nothing at first', () => {
+    const { registry } = openTestMirror()
+
+    expect(registry.lastRuns(ACME.id, 'orders')).toEqual({
+      completedAt: null,
+      startedAt: null,
+      unfinished: false,
+    })
+  })
+
+  it('is the start of its last run, and of its last complete full walk', async () => {
+    const test = openTestMirror()
+    const first = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), first.walk, 'steady')
+    test.clock.advance(HOUR)
+    await beginTestWalk(test, jobOf())
+    test.clock.advance(HOUR)
+
+    const backfill = await beginTestWalk(test, jobOf())
+    await test.mirror.beginRun(jobOf(), backfill.walk, 'backfill')
+
+    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({
+      completedAt: START,
+      startedAt: START + 2 * HOUR,
+      unfinished: true,
+    })
+  })
+})
+
+describe('a mirror that another process has locked', () => {
+  it.each<[string, (registry: TestMirror['registry']) => void, string]>([
+    [
+      'a hold',
+      (registry) => registry.hold([ACME.id], registry.fingerprint(TOKEN), 'refused', timeAt(0)),
+      'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
+    ],
+    ['a gate that closes', (registry) => registry.closeGate('all', START), 'SELECT count(*) FROM sync_gates'],
+    [
+      'the token in use',
+      (registry) => registry.useToken(ACME.id, 'fingerprint'),
+      `SELECT count(*) FROM organizations WHERE last_fingerprint = 'fingerprint'`,
+    ],
+  ])('is waited for, so that nothing is lost: %s', async (_what, write, count) => {
+    const test = openTestMirror()
+    test.registry.fingerprint(TOKEN)
+    const other = await holdLock(test.file, 500)
+    other.letGo()
+
+    write(test.registry)
+
+    expect(test.value(count)).toBe(1)
+  })
+})
+
+describe('a mirror that cannot be written', () => {
+  it('is told of as such', () => {
+    const test = openTestMirror()
+    test.connection.exec('DROP TABLE sync_gates')
+
+    expect(() => test.registry.closeGate('all', START)).toThrow(MirrorError)
+  })
+})

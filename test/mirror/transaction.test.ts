@@ -1,0 +1,106 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { MirrorError } from '../../src/errors.ts'
+import { isBusy } from '../../src/mirror/database.ts'
+import { createTransact } from '../../src/mirror/transaction.ts'
+import { createClock } from '../helpers/clock.ts'
+import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+
+/** Another connection that holds the write lock. */
+function lock(test: TestMirror): Database.Database {
+  const other = new Database(test.file)
+  onTestFinished(() => {
+    other.close()
+  })
+  return other.exec('BEGIN IMMEDIATE')
+}
+
+function write(test: TestMirror): () => void {
+  return () => test.connection.exec(`INSERT INTO sync_settings VALUES ('written', '')`)
+}
+
+const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
+
+describe('a transaction on a mirror that another process has locked', () => {
+  it('is tried again until the lock is gone', async () => {
+    const test = openTestMirror()
+    const other = lock(test)
+    const waits: number[] = []
+    const sleep = async (ms: number) => {
+      waits.push(ms)
+      if (waits.length === 3) other.exec('COMMIT')
+    }
+    const { connection, file, clock } = test
+    const transact = createTransact({ connection, file, now: clock.now, sleep, onRollback: () => {} })
+
+    await transact(write(test))
+
+    expect(waits).toHaveLength(3)
+    expect(test.value(WRITTEN)).toBe(1)
+  })
+
+  it('is given up after 30 seconds, with nothing written', async () => {
+    const clock = createClock()
+    const test = openTestMirror({ clock })
+    lock(test)
+    const begun = clock.now()
+    const { connection, file } = test
+    // The real time that SQLite waits by itself is no part of the test.
+    connection.pragma('busy_timeout = 0')
+    const transact = createTransact({ connection, file, ...clock, onRollback: () => {} })
+
+    const writing = transact(write(test))
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    await expect(writing).rejects.toThrow(/locked by another process.*see who has it open/)
+    expect(clock.now() - begun).toBeGreaterThanOrEqual(30_000)
+    expect(clock.now() - begun).toBeLessThan(31_000)
+    expect(test.value(WRITTEN)).toBe(0)
+  })
+})
+
+describe('a transaction that fails', () => {
+  it('is undone, told of, and not tried again', async () => {
+    const test = openTestMirror()
+    const { connection, file, clock } = test
+    let undone = 0
+    let tried = 0
+    const onRollback = () => {
+      undone++
+    }
+    const transact = createTransact({ connection, file, ...clock, onRollback })
+
+    const writing = transact(() => {
+      tried++
+      write(test)()
+      throw new RangeError('a mistake in the program')
+    })
+
+    await expect(writing).rejects.toThrow(RangeError)
+    expect({ tried, undone }).toEqual({ tried: 1, undone: 1 })
+    expect(test.value(WRITTEN)).toBe(0)
+  })
+
+  it('leaves the connection as usable as before', async () => {
+    const test = openTestMirror()
+    const { connection, file, clock } = test
+    const transact = createTransact({ connection, file, ...clock, onRollback: () => {} })
+    await transact(() => connection.exec('SELECT * FROM nothing')).catch(() => undefined)
+
+    await transact(write(test))
+
+    expect(test.value(WRITTEN)).toBe(1)
+  })
+})
+
+describe('an error of SQLite', () => {
+  it.each([
+    ['SQLITE_BUSY', true],
+    ['SQLITE_BUSY_SNAPSHOT', true],
+    ['SQLITE_LOCKED', true],
+    ['SQLITE_CORRUPT', false],
+    ['SQLITE_FULL', false],
+  ])('is worth waiting for: %s, %s', (code, expected) => {
+    expect(isBusy(new Database.SqliteError('text', code))).toBe(expected)
+  })
+})

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import { PassingError } from '../../src/errors.ts'
+import type { JobOptions } from '../../src/sync/job.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
+
+const PAGES = [1, 2, 3, 4]
+const HOUR = 3_600_000
+
+const FULL: Partial<JobOptions> = {
+  plan: { ...SYNC, origin: 'backfill', resumeWithin: null },
+  trigger: 'backfill',
+}
+const AGAIN: Partial<JobOptions> = {
+  plan: { ...SYNC, origin: 'backfill', resumeWithin: null, restart: true },
+  trigger: 'backfill',
+}
+
+function fromPage(firstPage: number, job = jobOf()): Partial<JobOptions> {
+  return {
+    plan: { ...SYNC, origin: 'backfill', kind: 'partial', firstPage, resumeWithin: null },
+    trigger: 'backfill',
+    job,
+  }
+}
+
+const FILTERED = fromPage(1, jobOf({ filters: { state: 'paid' } }))
+
+/** The list of ten, of which a run like this wrote two pages before the server failed. */
+async function interrupted(
+  options: Partial<JobOptions>,
+  test = openTestMirror(),
+): Promise<{ test: TestMirror; list: ScriptedList }> {
+  const failing = scriptedList({
+    ids: upTo(10),
+    before: (answer) => {
+      if (answer === 3) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+    },
+  })
+  await runOnce(test, failing, options)
+  return { test, list: scriptedList({ ids: upTo(10) }) }
+}
+
+function statuses(test: TestMirror): unknown[] {
+  return walks(test).map(({ kind, status }) => [kind, status].join(' '))
+}
+
+describe('a backfill', () => {
+  it('of the whole list is a full walk, and as good as any', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(10) })
+
+    const result = await runOnce(test, list, FULL)
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ kind: 'full', status: 'complete', filters: '{}' }),
+    ])
+    expect(runs(test)).toEqual([expect.objectContaining({ trigger: 'backfill', status: 'succeeded' })])
+    expect(test.value('SELECT coverage FROM sync_status WHERE last_run_at IS NOT NULL')).toBe('steady')
+  })
+
+  it('from a page on is partial: it reads from there, and is as sure of nothing', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(10) })
+
+    const result = await runOnce(test, list, fromPage(3))
+
+    expect(result).toMatchObject({ error: null, coverage: null })
+    expect(list.asked).toEqual([3, 4])
+    expect(mirroredIds(test)).toEqual([7, 8, 9, 10])
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ kind: 'partial', status: 'complete', coverage: null, next_page: null }),
+    ])
+    expect(runs(test)).toEqual([expect.objectContaining({ first_page: 3, pages: 2, rows_seen: 4 })])
+    expect(test.value('SELECT as_of FROM sync_status WHERE last_run_at IS NOT NULL')).toBeNull()
+  })
+
+  it('from a page beyond the end reads nothing, and is complete', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(10) })
+
+    const result = await runOnce(test, list, fromPage(9))
+
+    expect(result).toMatchObject({ error: null, coverage: null, run: { rowsSeen: 0 } })
+    expect(list.asked).toEqual([9])
+    expect(statuses(test)).toEqual(['partial complete'])
+    expect(mirroredIds(test)).toEqual([])
+  })
+
+  it('with filters is partial, and says which', async () => {
+    const test = openTestMirror()
+
+    await runOnce(test, scriptedList({ ids: upTo(4) }), FILTERED)
+
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ kind: 'partial', filters: '{"state":"paid"}', coverage: null }),
+    ])
+  })
+
+  it('begins at the first page, whatever a sync has read, and takes the place of its walk', async () => {
+    const { test, list } = await interrupted({})
+
+    await runOnce(test, list, FULL)
+
+    expect(list.asked).toEqual(PAGES)
+    expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
+  })
+
+  it.each([
+    ['from a page on', fromPage(2), [2, 3, 4]],
+    ['with filters', FILTERED, PAGES],
+  ])("leaves a sync's walk alone when it is partial: %s", async (_how, options, asked) => {
+    const { test, list } = await interrupted({})
+
+    await runOnce(test, list, options)
+    expect(list.asked.splice(0)).toEqual(asked)
+    await runOnce(test, list)
+
+    expect(list.asked).toEqual([2, 3, 4])
+    expect(statuses(test)).toEqual(['full complete', 'partial complete'])
+  })
+})
+
+describe('a backfill that was interrupted', () => {
+  it.each<[string, Partial<JobOptions>, number[]]>([
+    ['a full one', FULL, [2, 3, 4]],
+    ['one from a page on', fromPage(2), [3, 4]],
+    ['one with filters', FILTERED, [2, 3, 4]],
+  ])('goes on when it is typed again, after weeks too: %s', async (_what, options, asked) => {
+    const { test, list } = await interrupted(options)
+    test.clock.advance(1000 * HOUR)
+
+    const result = await runOnce(test, list, options)
+
+    expect(list.asked).toEqual(asked)
+    expect(result.error).toBeNull()
+    expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete' })])
+  })
+
+  it('begins again with --restart', async () => {
+    const { test, list } = await interrupted(FULL)
+
+    await runOnce(test, list, AGAIN)
+
+    expect(list.asked).toEqual(PAGES)
+    expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
+  })
+
+  it('is not gone on with by a sync, and stays open', async () => {
+    const { test, list } = await interrupted(FULL)
+
+    await runOnce(test, list)
+    expect(list.asked.splice(0)).toEqual(PAGES)
+    await runOnce(test, list, FULL)
+
+    expect(list.asked).toEqual([2, 3, 4])
+    expect(statuses(test)).toEqual(['full complete', 'full complete'])
+  })
+
+  it('is another one with another page or other filters, and stays open', async () => {
+    const { test, list } = await interrupted(fromPage(1, jobOf({ filters: { state: 'paid' } })))
+
+    await runOnce(test, list, fromPage(1, jobOf({ filters: { state: 'open' } })))
+    await runOnce(test, list, fromPage(2))
+
+    expect(statuses(test)).toEqual(['partial open', 'partial complete', 'partial complete'])
+  })
+
+  it('only asks for pages from its own first page on, however short the list became', async () => {
+    const { test } = await interrupted(fromPage(2))
+    const list = scriptedList({ ids: upTo(2) })
+
+    const result = await runOnce(test, list, fromPage(2))
+
+    expect(list.asked).toEqual([3])
+    expect(result.error).toBeNull()
+    expect(statuses(test)).toEqual(['partial complete'])
+  })
+})

@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest'
+import { PassingError } from '../../src/errors.ts'
+import type { JobOptions } from '../../src/sync/job.ts'
+import type { Collection } from '../../src/sync/types.ts'
+import { createClock, timeAt } from '../helpers/clock.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
+
+const HOUR = 3_600_000
+const IDS = upTo(10)
+const PAGES = [1, 2, 3, 4]
+
+/** How a run may end after it wrote so many pages; `file` is what it leaves. */
+type Ending = (test: TestMirror, list: ScriptedList, written: number) => Promise<void>
+
+const ENDINGS: [string, Ending][] = [
+  [
+    'stopped by a signal',
+    async (test, list, written) => {
+      const stop = new AbortController()
+      const observer = observerOf({ onPage: (page) => page.number === written && stop.abort('SIGTERM') })
+      if (written === 0) stop.abort('SIGTERM')
+      await runOnce(test, list, { observer, signal: stop.signal })
+    },
+  ],
+  ['a fault of the server', (test, list, written) => failAfter(test, list, written)],
+  [
+    'a process that dies while it waits for the answer',
+    async (test, list, written) => {
+      const asked = new Promise<void>((tell) => {
+        const waiting = hanging(list, written, tell)
+        void runOnce(test, waiting)
+      })
+      await asked
+      test.close()
+    },
+  ],
+]
+
+async function failAfter(test: TestMirror, list: ScriptedList, written: number): Promise<void> {
+  await runOnce(test, failing(list, written))
+}
+
+/** The same list, whose server fails after so many pages. */
+function failing(list: ScriptedList, written: number): ScriptedList {
+  const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) =>
+    number > written
+      ? Promise.reject(new PassingError('SERVER_ERROR', 'the server failed (500)'))
+      : list.source.fetchPage(number, ...rest)
+  return { ...list, source: { ...list.source, fetchPage } }
+}
+
+/** The same list, which never answers after so many pages. */
+function hanging(list: ScriptedList, written: number, tell: () => void): ScriptedList {
+  const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
+    if (number <= written) return list.source.fetchPage(number, ...rest)
+    tell()
+    return new Promise(() => {})
+  }
+  return { ...list, source: { ...list.source, fetchPage } }
+}
+
+async function resumed(
+  ending: Ending,
+  written: number,
+  meanwhile: (test: TestMirror, list: ScriptedList) => void,
+) {
+  const clock = createClock()
+  const before = openTestMirror({ clock })
+  const list = scriptedList({ ids: [...IDS] })
+  await ending(before, list, written)
+  clock.advance(HOUR)
+  const test = openTestMirror({ file: before.file, clock })
+  meanwhile(test, list)
+  const already = list.asked.splice(0)
+  const result = await runOnce(test, list)
+  return { test, list, result, already }
+}
+
+const AFTER = ENDINGS.flatMap(([name, ending]) =>
+  [0, 1, 2, 3].map((written) => [name, written, ending] as const),
+)
+
+describe('a walk that is interrupted', () => {
+  it.each(AFTER)(
+    'goes on where it stopped, and is steady: %s after page %i',
+    async (_how, written, ending) => {
+      const { test, list, result, already } = await resumed(ending, written, () => {})
+
+      expect(already).toEqual(PAGES.slice(0, written))
+      expect(list.asked).toEqual(PAGES.slice(Math.max(written - 1, 0)))
+      expect(result).toMatchObject({ error: null, coverage: 'steady' })
+      expect(mirroredIds(test)).toEqual(IDS)
+      expect(walks(test)).toEqual([
+        expect.objectContaining({ status: 'complete', rows_seen: 10, pages: 4 + (written > 0 ? 1 : 0) }),
+      ])
+      expect(test.rows('SELECT * FROM orders_history')).toEqual([])
+    },
+  )
+
+  it.each(AFTER.filter(([, written]) => written > 0))(
+    'has its checkpoint behind the last page written: %s after page %i',
+    async (_how, written, ending) => {
+      let open: ReturnType<typeof walks> = []
+      await resumed(ending, written, (test) => {
+        open = walks(test)
+      })
+
+      expect(open).toEqual([
+        expect.objectContaining({
+          status: 'open',
+          next_page: written + 1,
+          pages: written,
+          rows_seen: written * 3,
+        }),
+      ])
+    },
+  )
+
+  it.each(AFTER.filter(([, written]) => written > 0))(
+    'knows it when the list moved meanwhile, and loses nothing: %s after page %i',
+    async (_how, written, ending) => {
+      const { test, list, result } = await resumed(ending, written, (_test, moving) => {
+        moving.ids.shift()
+      })
+
+      expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+      expect(mirroredIds(test)).toEqual(expect.arrayContaining(list.ids))
+    },
+  )
+
+  it('knows it when one item came and one went meanwhile', async () => {
+    const { test, list, result } = await resumed(failAfter, 2, (_test, moving) => {
+      moving.ids.shift()
+      moving.ids.push(11)
+    })
+
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(expect.arrayContaining(list.ids))
+  })
+
+  it('steps back into a list that became shorter than its checkpoint', async () => {
+    const { test, list, result } = await resumed(failAfter, 3, (_test, moving) => {
+      moving.ids.splice(0, 7)
+    })
+
+    expect(list.asked).toEqual([3, 1, 1])
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+    expect(mirroredIds(test)).toEqual(IDS)
+  })
+
+  it('reads again from the first page a list that became empty', async () => {
+    const { list, result } = await resumed(failAfter, 3, (_test, moving) => {
+      moving.ids.splice(0)
+    })
+
+    expect(list.asked).toEqual([3, 1, 1])
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+  })
+
+  it('goes on within a later pass too', async () => {
+    const clock = createClock()
+    const before = openTestMirror({ clock })
+    const list = scriptedList({
+      ids: upTo(8),
+      before: (answer, { ids }) => {
+        if (answer === 2) ids.unshift(90)
+        if (answer === 6) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+      },
+    })
+    await runOnce(before, list)
+    before.close()
+    const test = openTestMirror({ file: before.file, clock })
+
+    const result = await runOnce(test, list)
+
+    expect(list.asked).toEqual([1, 2, 3, 1, 2, 3, 2, 3])
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+    expect(walks(test)).toEqual([expect.objectContaining({ passes: 2, rows_seen: 9, pages: 7 })])
+  })
+
+  it('only has to be judged when it was stopped behind its last page', async () => {
+    const clock = createClock()
+    const test = openTestMirror({ clock })
+    const list = scriptedList({ ids: [...IDS] })
+    const broken = { ...test.mirror, completeWalk: () => Promise.reject(new Error('killed')) }
+    await runOnce(test, list, { mirror: broken })
+    list.asked.splice(0)
+
+    const result = await runOnce(test, list)
+
+    expect(list.asked).toEqual([])
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(runs(test).at(-1)).toMatchObject({ status: 'succeeded', first_page: null, pages: 0 })
+  })
+})
+
+async function interrupted(): Promise<{ test: TestMirror; list: ScriptedList }> {
+  const test = openTestMirror()
+  const list = scriptedList({ ids: [...IDS] })
+  await failAfter(test, list, 2)
+  list.asked.splice(0)
+  return { test, list }
+}
+
+describe('an open walk', () => {
+  it.each<[string, number, Partial<JobOptions>, boolean]>([
+    ['it stood still for a day', 24 * HOUR, {}, true],
+    ['it stood still for longer than a day', 24 * HOUR + 1, {}, false],
+    ['it may stand still for less', 2, { plan: { ...SYNC, resumeWithin: 1 } }, false],
+  ])('is gone on with, or abandoned: %s', async (_what, pause, options, goesOn) => {
+    const { test, list } = await interrupted()
+    test.clock.advance(pause)
+
+    await runOnce(test, list, options)
+
+    expect(list.asked).toEqual(goesOn ? [2, 3, 4] : PAGES)
+    expect(walks(test).map(({ status }) => status)).toEqual(goesOn ? ['complete'] : ['abandoned', 'complete'])
+  })
+
+  it.each<[string, Partial<Collection>, boolean]>([
+    ['the filters', { filters: { state: 'open' } }, false],
+    ['the path', { path: '/api/v2/admin/orders' }, false],
+    ['nothing but what is ignored', { ignore: ['seen'] }, true],
+  ])('is abandoned when the configuration names another list: %s', async (_what, collection, goesOn) => {
+    const { test, list } = await interrupted()
+
+    await runOnce(test, list, { job: jobOf(collection) })
+
+    expect(list.asked).toEqual(goesOn ? [2, 3, 4] : PAGES)
+    expect(walks(test)[0]).toMatchObject({ status: goesOn ? 'complete' : 'abandoned' })
+  })
+
+  it('counts its time from the last page that was written', async () => {
+    const { test, list } = await interrupted()
+    test.clock.advance(20 * HOUR)
+    await failAfter(test, list, 3)
+    test.clock.advance(20 * HOUR)
+    list.asked.splice(0)
+
+    await runOnce(test, list)
+
+    expect(list.asked).toEqual([3, 4])
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ started_at: timeAt(0), finished_at: timeAt(40 * HOUR) }),
+    ])
+  })
+})

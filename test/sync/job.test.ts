@@ -1,0 +1,270 @@
+import { describe, expect, it } from 'vitest'
+import {
+  InterruptedError,
+  JobError,
+  MirrorError,
+  PassingError,
+  ThrottledError,
+  TokenRefusedError,
+} from '../../src/errors.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { timeAt } from '../helpers/clock.ts'
+import { ACME } from '../helpers/jobs.ts'
+import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
+
+describe('a run that succeeds', () => {
+  it('leaves a line with all that it did', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
+
+    const result = await runOnce(test, list, { trigger: 'schedule' })
+
+    expect(runs(test)).toEqual([
+      {
+        id: 1,
+        walk_id: 1,
+        organization_id: ACME.id,
+        collection: 'orders',
+        trigger: 'schedule',
+        status: 'succeeded',
+        started_at: timeAt(0),
+        finished_at: timeAt(2000),
+        first_page: 1,
+        pages: 2,
+        rows_seen: 5,
+        rows_added: 5,
+        rows_changed: 0,
+        rows_removed: 0,
+        requests: 2,
+        retries: 0,
+        rate_limit_hits: 0,
+        rate_limit_wait_ms: 0,
+        error_code: null,
+        error_message: null,
+      },
+    ])
+    expect(result).toMatchObject({
+      trigger: 'schedule',
+      error: null,
+      coverage: 'steady',
+      run: { pages: 2, rowsSeen: 5, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 2 },
+    })
+  })
+
+  it('is fresh as of the start of its walk', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
+
+    await runOnce(test, list)
+
+    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
+      {
+        organization_id: ACME.id,
+        organization: 'acme',
+        collection: 'orders',
+        rows: 5,
+        as_of: timeAt(0),
+        last_complete_at: timeAt(2000),
+        coverage: 'steady',
+        last_run_at: timeAt(0),
+        last_run_status: 'succeeded',
+        error_code: null,
+        removals_held: 0,
+      },
+    ])
+  })
+
+  it('counts what the source tells of its requests', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(4) })
+    const source: PageSource = {
+      ...list.source,
+      async fetchPage(page, observer, signal) {
+        observer.onRequest()
+        observer.onThrottled()
+        observer.onWaited(1000.4)
+        observer.onRetry('the server failed (500)', 500)
+        return list.source.fetchPage(page, observer, signal)
+      },
+    }
+
+    const result = await runOnce(test, { source })
+
+    const traffic = { requests: 4, retries: 2, rate_limit_hits: 2, rate_limit_wait_ms: 2001 }
+    expect(runs(test)).toEqual([expect.objectContaining(traffic)])
+    expect(result.run).toMatchObject({ requests: 4, retries: 2, rateLimitHits: 2, rateLimitWaitMs: 2000.8 })
+  })
+
+  it('tells what happens as it happens', async () => {
+    const test = openTestMirror()
+    const told: string[] = []
+    const observer = observerOf({
+      onStart: (walk) => told.push(`start of walk ${walk.id}`),
+      onPage: (page, saved, rows) => told.push(`page ${page.number}: ${saved.added} added, ${rows} seen`),
+      onFinish: ({ coverage }) => told.push(`finished ${coverage}`),
+    })
+
+    await runOnce(test, scriptedList({ ids: upTo(4) }), { observer })
+
+    expect(told).toEqual([
+      'start of walk 1',
+      'page 1: 3 added, 3 seen',
+      'page 2: 1 added, 4 seen',
+      'finished steady',
+    ])
+  })
+})
+
+describe('a run that fails', () => {
+  it.each<[string, unknown, string]>([
+    ['the server', new PassingError('SERVER_ERROR', 'the server failed (500)'), 'SERVER_ERROR'],
+    ['the network', new PassingError('NETWORK', 'no route'), 'NETWORK'],
+    ['the rate limit', new ThrottledError('the server asks for fewer requests'), 'RATE_LIMITED'],
+    ['the token', new TokenRefusedError('the token was refused (401)'), 'UNAUTHORIZED'],
+    ['the answer', new JobError('BAD_RESPONSE', 'not the envelope'), 'BAD_RESPONSE'],
+    ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
+  ])('says why, and keeps what was written: %s', async (_what, error, code) => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(10),
+      before: (answer) => {
+        if (answer === 2) throw error
+      },
+    })
+
+    const result = await runOnce(test, list)
+
+    expect(result.error).toMatchObject({ code })
+    expect(runs(test)).toEqual([
+      expect.objectContaining({
+        status: 'failed',
+        finished_at: timeAt(0),
+        pages: 1,
+        rows_added: 3,
+        requests: 2,
+        error_code: code,
+        error_message: result.error?.message,
+      }),
+    ])
+    expect(mirroredIds(test)).toEqual([1, 2, 3])
+    expect(walks(test)).toEqual([expect.objectContaining({ status: 'open', next_page: 2 })])
+  })
+
+  it('writes nothing of a page on which two items have one key, and goes on from it later', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(6),
+      instead: (page, answer) =>
+        answer === 2
+          ? { ...page, items: [...page.items, { text: '{"id":4,"b":1}', value: { id: 4, b: 1 } }] }
+          : page,
+    })
+
+    const result = await runOnce(test, list)
+    expect(result.error).toMatchObject({ code: 'BAD_RESPONSE' })
+    expect(mirroredIds(test)).toEqual([1, 2, 3])
+    const again = await runOnce(test, list)
+
+    expect(again).toMatchObject({ error: null, coverage: 'steady' })
+    expect(runs(test).map(({ first_page }) => first_page)).toEqual([1, 2])
+  })
+})
+
+describe('a run that is stopped', () => {
+  it.each<[string, (stop: AbortController) => void]>([
+    ['by a signal', (stop) => stop.abort('SIGINT')],
+    ['without a reason', (stop) => stop.abort()],
+  ])('is interrupted, keeps what is written, and can go on: %s', async (_how, abort) => {
+    const test = openTestMirror()
+    const stop = new AbortController()
+    const observer = observerOf({ onPage: () => abort(stop) })
+
+    const result = await runOnce(test, scriptedList({ ids: upTo(10) }), { observer, signal: stop.signal })
+
+    expect(result.error).toBeInstanceOf(InterruptedError)
+    expect(runs(test)).toEqual([
+      expect.objectContaining({ status: 'interrupted', error_code: 'INTERRUPTED', pages: 1 }),
+    ])
+    expect(mirroredIds(test)).toEqual([1, 2, 3])
+  })
+
+  it('is complete all the same when its last page was written', async () => {
+    const test = openTestMirror()
+    const stop = new AbortController()
+    const observer = observerOf({ onPage: () => stop.abort('SIGTERM') })
+
+    const result = await runOnce(test, scriptedList({ ids: upTo(2) }), { observer, signal: stop.signal })
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(runs(test)).toEqual([expect.objectContaining({ status: 'succeeded' })])
+  })
+
+  it('before it began leaves no line', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(2) })
+
+    const result = await runOnce(test, list, { signal: AbortSignal.abort('SIGTERM') })
+
+    expect(result).toMatchObject({ run: null, walk: null, error: { code: 'INTERRUPTED' } })
+    expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
+  })
+
+  it('without a word is closed by the next run of its job', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(2) })
+    const dead = { ...test.mirror, finishRun: () => Promise.reject(new Error('killed')) }
+    await runOnce(test, list, { mirror: dead })
+    test.clock.advance(1000)
+
+    await runOnce(test, list)
+
+    expect(runs(test)).toEqual([
+      expect.objectContaining({
+        status: 'interrupted',
+        error_code: 'INTERRUPTED',
+        finished_at: timeAt(1000),
+      }),
+      expect.objectContaining({ status: 'succeeded', error_code: null }),
+    ])
+  })
+})
+
+describe('a job that may not send even one request', () => {
+  it('leaves no line, and says why', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(2) })
+    const refusal = new JobError('RATE_LIMITED', 'closed for an hour')
+    const finished: unknown[] = []
+    const observer = observerOf({ onFinish: ({ error }) => finished.push(error) })
+
+    const result = await runOnce(test, { source: { ...list.source, refusal: () => refusal } }, { observer })
+
+    expect(result).toMatchObject({ error: refusal, run: null, walk: null })
+    expect(finished).toEqual([refusal])
+    expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
+  })
+})
+
+describe('a mirror that cannot be written', () => {
+  it('fails the run, with what the mirror said', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(10), before: (answer) => answer === 2 && breakLedger() })
+    const breakLedger = () => test.connection.exec('DROP TABLE sync_pages')
+
+    const result = await runOnce(test, list)
+
+    expect(result.error).toBeInstanceOf(MirrorError)
+    expect(runs(test)).toEqual([expect.objectContaining({ status: 'failed', error_code: 'DATABASE' })])
+  })
+
+  it('is reported even when not so much as a line can be begun', async () => {
+    const test = openTestMirror()
+    test.connection.exec('DROP TABLE sync_runs')
+
+    const result = await runOnce(test, scriptedList({ ids: upTo(2) }))
+
+    expect(result).toMatchObject({ run: null, error: { code: 'DATABASE' } })
+  })
+})

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import { JobError, MirrorError, PassingError } from '../../src/errors.ts'
+import { runJobs } from '../../src/sync/jobs.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { jobOptions, runs } from '../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+
+function jobs(test: TestMirror, acme: Script, globex: Script) {
+  return [
+    jobOptions(test, scriptedList(acme).source, { job: jobOf({}, ACME) }),
+    jobOptions(test, scriptedList(globex).source, { job: jobOf({}, GLOBEX) }),
+  ]
+}
+
+const GOING = new AbortController().signal
+
+describe('jobs that run side by side', () => {
+  it('write to one mirror, each its own rows', async () => {
+    const test = openTestMirror()
+
+    const results = await runJobs(jobs(test, { ids: upTo(10) }, { ids: upTo(7) }), GOING)
+
+    expect(results.map(({ job, coverage }) => [job.organization.name, coverage])).toEqual([
+      ['acme', 'steady'],
+      ['globex', 'steady'],
+    ])
+    expect(test.rows('SELECT organization, rows FROM sync_status ORDER BY organization')).toEqual([
+      { organization: 'acme', rows: 10 },
+      { organization: 'globex', rows: 7 },
+    ])
+  })
+
+  it.each([
+    ['a fault of the server', new PassingError('SERVER_ERROR', 'failed')],
+    ['an answer that cannot be trusted', new JobError('BAD_RESPONSE', 'no envelope')],
+    ['a mistake of ours', new TypeError('x is not a function')],
+  ])('do not stop each other: %s', async (_what, error) => {
+    const test = openTestMirror()
+    const failing: Script = {
+      ids: upTo(10),
+      before: () => {
+        throw error
+      },
+    }
+
+    const [acme, globex] = await runJobs(jobs(test, failing, { ids: upTo(10) }), GOING)
+
+    expect(acme?.error).not.toBeNull()
+    expect(globex).toMatchObject({ error: null, coverage: 'steady', run: { rowsAdded: 10 } })
+  })
+
+  it('are all stopped when the mirror cannot be used, and all say so', async () => {
+    const test = openTestMirror()
+    const breaking: Script = {
+      ids: upTo(10),
+      before: (answer) => {
+        if (answer === 2) test.connection.exec('DROP TABLE sync_pages')
+      },
+    }
+    const endless = scriptedList({ ids: upTo(10) })
+    const waiting: PageSource = {
+      ...endless.source,
+      fetchPage: (_page, _observer, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')))
+        }),
+    }
+
+    const [acme] = jobs(test, breaking, { ids: [] })
+    const globex = jobOptions(test, waiting, { job: jobOf({}, GLOBEX) })
+    const results = await runJobs([...(acme ? [acme] : []), globex], GOING)
+
+    expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
+    expect(runs(test).map(({ status, error_code }) => [status, error_code])).toEqual([
+      ['failed', 'DATABASE'],
+      ['failed', 'DATABASE'],
+    ])
+  })
+
+  it('are all interrupted by a signal', async () => {
+    const test = openTestMirror()
+    const stop = new AbortController()
+    const stopping: Script = { ids: upTo(10), before: (answer) => answer === 2 && stop.abort('SIGTERM') }
+
+    const results = await runJobs(jobs(test, stopping, stopping), stop.signal)
+
+    expect(results.map(({ error }) => error?.code)).toEqual(['INTERRUPTED', 'INTERRUPTED'])
+    expect(runs(test).map(({ status }) => status)).toEqual(['interrupted', 'interrupted'])
+  })
+
+  it('do not begin when the signal came before', async () => {
+    const test = openTestMirror()
+
+    const results = await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), AbortSignal.abort())
+
+    expect(results.map(({ error, run }) => [error?.code, run])).toEqual([
+      ['INTERRUPTED', null],
+      ['INTERRUPTED', null],
+    ])
+  })
+})

@@ -1,0 +1,281 @@
+import { describe, expect, it } from 'vitest'
+import type { JobResult } from '../../src/sync/job.ts'
+import type { Page } from '../../src/sync/types.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { mirroredIds, observerOf, runOnce, walks } from '../helpers/run-once.ts'
+import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+
+interface Walked {
+  test: TestMirror
+  list: ScriptedList
+  result: JobResult
+}
+
+async function walk(script: Script, options: Parameters<typeof runOnce>[2] = {}): Promise<Walked> {
+  const test = openTestMirror()
+  const list = scriptedList(script)
+  return { test, list, result: await runOnce(test, list, options) }
+}
+
+describe('a list that stands still', () => {
+  it.each([
+    [0, [1]],
+    [1, [1]],
+    [3, [1]],
+    [4, [1, 2]],
+    [9, [1, 2, 3]],
+    [10, [1, 2, 3, 4]],
+  ])('is steady with exactly its pages: %i items of three a page', async (count, pages) => {
+    const { test, list, result } = await walk({ ids: upTo(count) })
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(list.asked).toEqual(pages)
+    expect(mirroredIds(test)).toEqual(upTo(count))
+    expect(walks(test)).toEqual([
+      expect.objectContaining({
+        status: 'complete',
+        coverage: 'steady',
+        next_page: null,
+        pages: pages.length,
+        rows_seen: count,
+        total: count,
+        passes: 1,
+      }),
+    ])
+  })
+
+  it.each<[string, number, (page: Page) => Page, string | null]>([
+    ['one answer without a total', 3, (page) => ({ ...page, total: null }), 'steady'],
+    ['one answer without paging', 3, bare, 'steady'],
+    ['an empty answer without paging', 0, bare, 'steady'],
+    ['one answer with more than its total', 3, (page) => ({ ...page, total: 2 }), 'steady'],
+    ['several answers without a total', 7, (page) => ({ ...page, total: null }), null],
+    [
+      'several answers, one without a total',
+      7,
+      (page) => ({ ...page, total: page.number === 2 ? null : 7 }),
+      null,
+    ],
+  ])('is known to be whole or not: %s', async (_what, count, shape, coverage) => {
+    const { test, list, result } = await walk({ ids: upTo(count), instead: shape })
+
+    expect(result).toMatchObject({ error: null, coverage })
+    expect(list.asked).toEqual(upTo(Math.max(Math.ceil(count / 3), 1)))
+    expect(mirroredIds(test)).toEqual(upTo(count))
+    expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete', coverage })])
+  })
+
+  it.each<[string, Script, string | null]>([
+    ['several pages', { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }, null],
+    ['one answer', { ids: upTo(2) }, 'steady'],
+    [
+      'one answer that is shorter than its total',
+      { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) },
+      null,
+    ],
+  ])('is not counted where the total is ignored: %s', async (_what, script, coverage) => {
+    const { list, result } = await walk(script, { job: jobOf({ total: 'ignore' }) })
+
+    expect(result).toMatchObject({ error: null, coverage })
+    expect(list.asked).toEqual(upTo(Math.ceil(script.ids.length / 3)))
+  })
+})
+
+function bare(page: Page): Page {
+  return { ...page, total: null, lastPage: null, next: null, paginated: false }
+}
+
+const PAGES = [1, 2, 3]
+
+describe('a list that moves once while it is read', () => {
+  it.each<[string, (list: ScriptedList) => unknown]>([
+    ['an item added in front', ({ ids }) => ids.unshift(90)],
+    ['an item added behind', ({ ids }) => ids.push(90)],
+    ['an item deleted that was read already', ({ ids }) => ids.shift()],
+    ['an item deleted that was not read yet', ({ ids }) => ids.pop()],
+    ['an item moved from the end to the front', ({ ids }) => ids.unshift(ids.pop() ?? 0)],
+  ])('is read again, and repaired: %s', async (_what, move) => {
+    const reasons: string[] = []
+    const { test, list, result } = await walk(
+      {
+        ids: upTo(8),
+        before: (answer, moving) => {
+          if (answer === 2) move(moving)
+        },
+      },
+      { observer: observerOf({ onPassAgain: (why, pass) => reasons.push(`${pass}: ${why}`) }) },
+    )
+
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+    expect(list.asked).toEqual([...PAGES, ...PAGES])
+    expect(mirroredIds(test)).toEqual(expect.arrayContaining(list.ids.toSorted((a, b) => a - b)))
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ status: 'complete', coverage: 'repaired', passes: 2, pages: 6 }),
+    ])
+    expect(reasons).toEqual([expect.stringMatching(/^2: \d items came of a total of \d/)])
+  })
+
+  it('is repaired, not steady, when the first pass only was short of its total', async () => {
+    const { test, list, result } = await walk({
+      ids: upTo(8),
+      instead: (page, answer) => (answer === 2 ? { ...page, items: page.items.slice(1) } : page),
+    })
+
+    expect(result.coverage).toBe('repaired')
+    expect(list.asked).toEqual([...PAGES, ...PAGES])
+    expect(mirroredIds(test)).toEqual(upTo(8))
+  })
+
+  it('is repaired, not steady, when one answer was short of its total the first time only', async () => {
+    const { result } = await walk({
+      ids: upTo(3),
+      instead: (page, answer) => (answer === 1 ? { ...page, items: page.items.slice(1) } : page),
+    })
+
+    expect(result.coverage).toBe('repaired')
+  })
+
+  it('is repaired when all passes together saw all of a total that never changed', async () => {
+    // Items with equal places in the order: each pass shows one of them twice and another not at all.
+    const { test, result } = await walk({
+      ids: upTo(6),
+      before: (answer, list) => {
+        list.ids =
+          answer % 2 === 1 ? [1, 2, answer === 1 ? 3 : 4, 0, 5, 6] : [1, 2, 0, answer === 2 ? 3 : 4, 5, 6]
+      },
+    })
+
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(upTo(6))
+  })
+})
+
+describe('a list that moves all the time', () => {
+  it.each([1, 2, 3, 5])('is drifted after so many passes: %i', async (maxPasses) => {
+    let next = 100
+    const { test, list, result } = await walk(
+      {
+        ids: upTo(7),
+        before: (_answer, { ids }) => {
+          ids.unshift(next++)
+          ids.pop()
+        },
+      },
+      { maxPasses },
+    )
+
+    expect(result).toMatchObject({ error: null, coverage: 'drifted' })
+    expect(list.asked).toEqual(upTo(maxPasses).flatMap(() => PAGES))
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ status: 'complete', coverage: 'drifted', passes: maxPasses }),
+    ])
+  })
+
+  it('is drifted, and no longer asked, when it stands still but shows items twice and others never', async () => {
+    const { list, result } = await walk({
+      ids: upTo(6),
+      instead: (page) =>
+        page.number === 2 ? { ...page, items: [...page.items.slice(1), ...pageOne(page)] } : page,
+    })
+
+    expect(result).toMatchObject({ error: null, coverage: 'drifted' })
+    expect(list.asked).toEqual([1, 2, 1, 2, 1, 2])
+  })
+})
+
+function pageOne({ items: [item] }: Page): Page['items'] {
+  return item ? [{ text: '{"id":1}', value: { id: 1 } }] : []
+}
+
+describe('a list that ends before its own total', () => {
+  const SHORT: Script = { ids: upTo(7), instead: (page) => ({ ...page, total: 8 }) }
+
+  it('in every pass is incomplete: its rows are kept and the walk is abandoned', async () => {
+    const { test, list, result } = await walk(SHORT)
+
+    expect(result.error).toMatchObject({ code: 'INCOMPLETE' })
+    expect(result.error?.message).toMatch(/acme orders.*7 items came of a total of 8.*total: ignore/)
+    expect(list.asked).toEqual([...PAGES, ...PAGES, ...PAGES])
+    expect(mirroredIds(test)).toEqual(upTo(7))
+    expect(walks(test)).toEqual([expect.objectContaining({ status: 'abandoned', coverage: null })])
+    expect(test.rows('SELECT last_run_status, error_code, as_of FROM sync_status')).toContainEqual({
+      last_run_status: 'failed',
+      error_code: 'INCOMPLETE',
+      as_of: null,
+    })
+  })
+
+  it('in one answer is incomplete too', async () => {
+    const { list, result } = await walk({ ids: upTo(2), instead: (page) => ({ ...page, total: 3 }) })
+
+    expect(result.error).toMatchObject({ code: 'INCOMPLETE' })
+    expect(list.asked).toEqual([1, 1, 1])
+  })
+
+  it('is walked anew the next time', async () => {
+    const { test } = await walk(SHORT)
+    const whole = scriptedList({ ids: upTo(8) })
+
+    const result = await runOnce(test, whole)
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(whole.asked).toEqual(PAGES)
+    expect(walks(test)).toHaveLength(2)
+  })
+})
+
+describe('a list with items that cannot be placed', () => {
+  it('is steady, since a rejected item was seen', async () => {
+    const { test, result } = await walk({
+      ids: upTo(5),
+      instead: (page) => ({
+        ...page,
+        items: page.items.with(0, { text: `{"page":${page.number}}`, value: { page: page.number } }),
+      }),
+    })
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(mirroredIds(test)).toEqual([2, 3, 5])
+    expect(walks(test)).toEqual([expect.objectContaining({ rows_seen: 5 })])
+  })
+})
+
+describe('a list without an end', () => {
+  it.each<[string, (page: Page) => Page]>([
+    [
+      'that shows the same page for ever',
+      (page) => ({ ...page, items: [{ text: '{"id":1}', value: { id: 1 } }], total: null, lastPage: null }),
+    ],
+    [
+      'that brings something new for ever, and said how long it was',
+      (page) => ({
+        ...page,
+        items: [{ text: `{"id":${page.number}}`, value: { id: page.number } }],
+        lastPage: 2,
+      }),
+    ],
+    ['that is empty for ever', (page) => ({ ...page, items: [], total: null, lastPage: null })],
+  ])('is no list: one %s', async (_which, shape) => {
+    const { list, result } = await walk({
+      ids: [],
+      instead: (page) => ({ ...shape(page), next: page.number + 1 }),
+    })
+
+    expect(result.error).toMatchObject({ code: 'BAD_RESPONSE' })
+    expect(result.error?.message).toMatch(/acme orders.*does not end/)
+    expect(list.asked.length).toBeLessThan(1100)
+  })
+
+  it('is not what a list is that only grows a good deal while it is read', async () => {
+    const { result, list } = await walk({
+      ids: upTo(3),
+      before: (answer, moving) => {
+        if (answer < 50) moving.ids.push(...upTo(3).map((offset) => answer * 10 + offset))
+      },
+    })
+
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+    expect(list.asked.slice(0, 50)).toEqual(upTo(50))
+  })
+})

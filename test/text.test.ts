@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { counted, grouped, inWords, printable } from '../src/text.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+describe('printable', () => {
+  it.each([
+    ['letters of all sorts', 'Zoë 田中 🙂', 'Zoë 田中 🙂'],
+    ['an escape sequence', '\u001b[2Jx', '\\u{1b}[2Jx'],
+    ['line breaks', 'a\r\nb\u2028c', 'a\\u{d}\\u{a}b\\u{2028}c'],
+    ['a control character beyond ASCII', '\u009b2J', '\\u{9b}2J'],
+    ['what turns the line around', 'a\u202eb', 'a\\u{202e}b'],
+    ['half a character', 'a\ud83d', 'a\\u{d83d}'],
+    ['nothing', '', ''],
+  ])('writes %s so that it stays on its line', (_, text, shown) => {
+    expect(printable(text)).toBe(shown)
+  })
+
+  it('cuts what is too long, and says so', () => {
+    expect(printable('12345', 5)).toBe('12345')
+    expect(printable('123456', 5)).toBe('12345...')
+  })
+})
+
+describe('grouped and counted', () => {
+  it.each([
+    [0, '0', '0 pages'],
+    [1, '1', '1 page'],
+    [4000, '4,000', '4,000 pages'],
+    [1_234_567, '1,234,567', '1,234,567 pages'],
+  ])('write %i in groups of three, and with its noun', (count, text, withNoun) => {
+    expect(grouped(count)).toBe(text)
+    expect(counted(count, 'page')).toBe(withNoun)
+  })
+})
+
+describe('inWords', () => {
+  it.each([
+    [0, '0 seconds'],
+    [1, '1 second'],
+    [1499, '1 second'],
+    [90 * SECOND, '90 seconds'],
+    [91 * SECOND, '2 minutes'],
+    [90 * MINUTE, '90 minutes'],
+    [91 * MINUTE, '2 hours'],
+    [36 * HOUR, '36 hours'],
+    [37 * HOUR, '2 days'],
+    [90 * DAY, '90 days'],
+    // A clock that was put back.
+    [-5 * SECOND, '0 seconds'],
+  ])('says %i ms as %s', (ms, words) => {
+    expect(inWords(ms)).toBe(words)
+  })
+})
