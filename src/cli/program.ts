@@ -87,14 +87,14 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
 
   runs(
     define('start', "run every organization's jobs on its schedule, until SIGTERM or SIGINT"),
-    async (globals, _options: object) => (await import('./start.ts')).start(runtime, globals),
+    async (globals, _options: object) => (await import('./commands/start.ts')).start(runtime, globals),
   )
   runs(
     withJobs(define('sync', 'run the jobs once, now; unfinished walks go on where they stopped'))
       .option('--accept-removals', 'lift the brake on removals for this command')
       .option('--wait', 'wait for jobs that another process is working on'),
     async (globals, options: JobSelection & { acceptRemovals?: boolean }) =>
-      (await import('./sync.ts')).sync(runtime, globals, options),
+      (await import('./commands/sync.ts')).sync(runtime, globals, options),
   )
   runs(
     withJobs(define('backfill', 'walk from the first page, whatever the checkpoint of a sync says'))
@@ -105,14 +105,14 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
     async (
       globals,
       options: JobSelection & { filter: [string, string][]; fromPage?: number; restart?: boolean },
-    ) => (await import('./backfill.ts')).backfill(runtime, globals, options),
+    ) => (await import('./commands/backfill.ts')).backfill(runtime, globals, options),
   )
   runs(
     define('status', 'how fresh each list is, what went wrong, and what to type next')
       .option('--json', 'as JSON')
       .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)'),
     async (globals, options: { json?: boolean; maxAge?: string }) =>
-      (await import('./status.ts')).status(runtime, globals, options),
+      (await import('./commands/status.ts')).status(runtime, globals, options),
   )
   runs(
     define('query', 'read-only SQL on the mirror')
@@ -121,7 +121,7 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
         new Option('--format <format>', 'output format').choices(['table', 'json', 'csv']).default('table'),
       ),
     async (globals, sql: string, options: { format: 'table' | 'json' | 'csv' }) =>
-      (await import('./query.ts')).query(runtime, globals, sql, options),
+      (await import('./commands/query.ts')).query(runtime, globals, sql, options),
   )
   runs(
     define('export', 'write the live rows of a collection')
@@ -135,7 +135,7 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
       globals,
       collection: string,
       options: { format: 'csv' | 'ndjson'; org: string[]; output?: string },
-    ) => (await import('./export.ts')).exportRows(runtime, globals, collection, options),
+    ) => (await import('./commands/export.ts')).exportRows(runtime, globals, collection, options),
   )
   runs(
     define(
@@ -143,10 +143,10 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
       'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
     ).option('--org <org>', "an organization's name or UUID (may be repeated)", collect, []),
     async (globals, options: { org: string[] }) =>
-      (await import('./resume.ts')).resume(runtime, globals, options),
+      (await import('./commands/resume.ts')).resume(runtime, globals, options),
   )
   runs(define('schema', 'print the JSON Schema of the configuration file'), async () =>
-    (await import('./schema.ts')).schema(runtime),
+    (await import('./commands/schema.ts')).schema(runtime),
   )
   runs(
     define('sandbox', 'serve a made-up Administration API on loopback, to try everything without credentials')
@@ -159,10 +159,10 @@ function createProgram(runtime: Runtime, setExitCode: (code: number) => void): C
       .option('--live', 'orders come, change and go while it runs')
       .option('--write-config <file>', 'write a configuration that uses it'),
     async (_globals, options: SandboxCommandOptions) =>
-      (await import('./sandbox.ts')).sandbox(runtime, options),
+      (await import('./commands/sandbox.ts')).sandbox(runtime, options),
   )
   runs(program.command('demo', { hidden: true }).exitOverride(), async () =>
-    (await import('./demo.ts')).demo(runtime),
+    (await import('./commands/demo.ts')).demo(runtime),
   )
   return program
 }

@@ -18,11 +18,11 @@ print(json.dumps([dict(row) for row in connection.execute(sys.argv[2])]))
 export const OUTSIDE_READERS: readonly OutsideReader[] = [
   {
     name: 'the sqlite3 shell',
-    read: (file: string, sql: string) => parseRows(execFileSync('sqlite3', ['-json', file, sql])),
+    read: (file: string, sql: string) => ask('sqlite3', ['-json', file, sql]),
   },
   {
     name: "Python's sqlite3",
-    read: (file: string, sql: string) => parseRows(execFileSync('python3', ['-c', PYTHON, file, sql])),
+    read: (file: string, sql: string) => ask('python3', ['-c', PYTHON, file, sql]),
   },
 ].filter(isInstalled)
 
@@ -35,7 +35,7 @@ function isInstalled({ read }: OutsideReader): boolean {
 }
 
 /** The shell prints nothing for no rows. */
-function parseRows(output: Buffer): Record<string, unknown>[] {
-  const text = output.toString().trim()
+function ask(program: string, options: string[]): Record<string, unknown>[] {
+  const text = execFileSync(program, options, { encoding: 'utf8' }).trim()
   return text === '' ? [] : JSON.parse(text)
 }

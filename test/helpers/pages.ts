@@ -2,7 +2,7 @@ import { parseExact } from '../../src/json/exact.ts'
 import type { Item, Page } from '../../src/sync/types.ts'
 
 /** An item as the API room hands it on: the text that was sent, and its values. */
-export function itemOf(text: string): Item {
+function itemOf(text: string): Item {
   return { text, value: parseExact(text) }
 }
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import type { Config } from '../config/config.ts'
-import { isDueAtStart } from '../schedule/due.ts'
-import { type ScheduledJob, startScheduler } from '../schedule/scheduler.ts'
-import type { Globals } from './program.ts'
-import type { Runtime } from './runtime.ts'
-import { type SelectedJob, selectJobs } from './selection.ts'
-import { type Working, whileWorking } from './working.ts'
+import type { Config } from '../../config/config.ts'
+import { isDueAtStart } from '../../schedule/due.ts'
+import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
+import type { Globals } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
+import { type SelectedJob, selectJobs } from '../selection.ts'
+import { type Working, whileWorking } from '../working.ts'
 
 /** `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. */
 export function start(runtime: Runtime, globals: Globals): Promise<number> {

@@ -1,5 +1,5 @@
-import { configJsonSchema } from '../config/json-schema.ts'
-import type { Runtime } from './runtime.ts'
+import { configJsonSchema } from '../../config/json-schema.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** `schema`: for editors, which then know every key of the configuration. */
 export async function schema({ stdout }: Runtime): Promise<number> {

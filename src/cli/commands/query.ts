@@ -1,10 +1,10 @@
-import { MirrorError } from '../errors.ts'
-import { openReader, type Reader } from '../mirror/reader.ts'
-import { readConfig } from './context.ts'
-import { writeAll } from './output.ts'
-import type { Globals } from './program.ts'
-import { csvText, jsonText, tableText } from './rows.ts'
-import type { Runtime } from './runtime.ts'
+import { MirrorError } from '../../errors.ts'
+import { openReader, type Reader } from '../../mirror/reader.ts'
+import { readConfig } from '../context.ts'
+import { writeAll } from '../output.ts'
+import type { Globals } from '../program.ts'
+import { csvText, jsonText, tableText } from '../rows.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** `query`: one statement that reads. */
 export async function query(

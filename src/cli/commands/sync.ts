@@ -1,8 +1,8 @@
-import { exitCodeOfJobs } from './exit-code.ts'
-import type { Globals, JobSelection } from './program.ts'
-import type { Runtime } from './runtime.ts'
-import { selectJobs } from './selection.ts'
-import { whileWorking } from './working.ts'
+import { exitCodeOfJobs } from '../exit-code.ts'
+import type { Globals, JobSelection } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
+import { selectJobs } from '../selection.ts'
+import { whileWorking } from '../working.ts'
 
 /** `sync`: the jobs once, now, going on with unfinished walks. */
 export function sync(

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { UsageError } from '../errors.ts'
-import { sandboxConfiguration } from '../sandbox/configuration.ts'
-import { type Sandbox, startSandbox } from '../sandbox/server.ts'
-import type { SandboxCommandOptions } from './program.ts'
-import type { Runtime } from './runtime.ts'
+import { UsageError } from '../../errors.ts'
+import { sandboxConfiguration } from '../../sandbox/configuration.ts'
+import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
+import type { SandboxCommandOptions } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
 export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {

@@ -1,9 +1,9 @@
-import { guarded, openForWriting } from '../mirror/database.ts'
-import { createRegistry } from '../mirror/registry.ts'
-import { readConfig } from './context.ts'
-import type { Globals } from './program.ts'
-import type { Runtime } from './runtime.ts'
-import { selectOrganizations } from './selection.ts'
+import { guarded, openForWriting } from '../../mirror/database.ts'
+import { createRegistry } from '../../mirror/registry.ts'
+import { readConfig } from '../context.ts'
+import type { Globals } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
+import { selectOrganizations } from '../selection.ts'
 
 /** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
 export async function resume(

@@ -1,11 +1,11 @@
-import type { Config } from '../config/config.ts'
-import { parseDuration } from '../config/duration.ts'
-import { UsageError } from '../errors.ts'
-import { openReader, type StatusRow } from '../mirror/reader.ts'
-import { jobStatus, neverSynced, type Status, statusText } from '../report/status.ts'
-import { readConfig } from './context.ts'
-import type { Globals } from './program.ts'
-import type { Runtime } from './runtime.ts'
+import type { Config } from '../../config/config.ts'
+import { parseDuration } from '../../config/duration.ts'
+import { UsageError } from '../../errors.ts'
+import { openReader, type StatusRow } from '../../mirror/reader.ts'
+import { jobStatus, neverSynced, type Status, statusText } from '../../report/status.ts'
+import { readConfig } from '../context.ts'
+import type { Globals } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole. */
 export async function status(

@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { sandboxConfiguration } from '../sandbox/configuration.ts'
-import { startSandbox } from '../sandbox/server.ts'
-import { runProgram } from './program.ts'
-import type { Runtime } from './runtime.ts'
+import { sandboxConfiguration } from '../../sandbox/configuration.ts'
+import { startSandbox } from '../../sandbox/server.ts'
+import { runProgram } from '../program.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, so that it can be found again; everything of an earlier demo goes. */
 const FOLDER = path.join('data', 'demo')
