@@ -87,7 +87,6 @@ describe('the house', () => {
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'mirror/database.ts'],
     ['pino', 'cli/log.ts'],
-    ['commander', 'cli/program.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
       .filter(({ to, typeOnly }) => to === library && !typeOnly)

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { isPlainParseExact, type JsonValue, parseExact } from '../json/exact.ts'
+import { hasEscapedName } from '../json/escaped-names.ts'
+import { type JsonValue, mayHoldInexactNumber, parseExact } from '../json/exact.ts'
 import type { Item } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { breaksOff, cutItems, nestingDepth } from './items.ts'
@@ -163,7 +164,17 @@ function readItems(text: string, data: unknown): Item[] {
 
 /** `parsed` is what JSON.parse made of the same text, to be used again where that lost nothing. */
 function readItem(text: string, parsed: JsonValue | undefined): Item {
-  return { text, value: parsed !== undefined && isPlainParseExact(text) ? parsed : parseExact(text) }
+  const isRead = parsed !== undefined && !hasEscapedName(text)
+  const plain = isRead ? parsed : parseExact(text)
+  let exact = isRead ? undefined : plain
+  return {
+    text,
+    plain,
+    get value() {
+      exact ??= mayHoldInexactNumber(text) ? parseExact(text) : plain
+      return exact
+    },
+  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,10 +1,15 @@
 import path from 'node:path'
 import { type Config, loadConfig } from '../config/config.ts'
 import { checkCron } from '../schedule/cron.ts'
-import type { Globals } from './program.ts'
 import type { Runtime } from './runtime.ts'
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
+
+/** What every command is told beside its own options. */
+export interface Globals {
+  config?: string
+  logLevel: string
+}
 
 /** The configuration a command is to use. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {

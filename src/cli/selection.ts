@@ -3,7 +3,12 @@ import type { Config } from '../config/config.ts'
 import { findOrganization, type OrganizationConfig } from '../config/organizations.ts'
 import { UsageError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
-import type { JobSelection } from './program.ts'
+
+/** `--org` and `--collection`, each as often as it was given. */
+export interface JobSelection {
+  org: string[]
+  collection: string[]
+}
 
 export interface SelectedJob {
   organization: OrganizationConfig

@@ -79,7 +79,7 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   }
 
   function assertNotHeld(organization: OrganizationConfig, fingerprint: string): void {
-    const reason = registry.heldReason(fingerprint)
+    const reason = registry.heldReasonOf(organization.id, fingerprint)
     if (reason === null) return
     throw new TokenRefusedError(
       `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +

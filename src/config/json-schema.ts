@@ -20,9 +20,16 @@ const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0
 
 /** A number, truth value or text of a certain shape may come from the environment, which an editor cannot know. */
 function allowVariables(schema: JsonSchema): JsonSchema {
-  const { description, default: standard, ...rest } = mapParts(schema, allowVariables)
+  const { description, default: standard, ...rest } = portable(mapParts(schema, allowVariables))
   if (!isRestrictedScalar(rest)) return { ...rest, ...given({ description, default: standard }) }
   return { ...given({ description, default: standard }), anyOf: [rest, VARIABLE] }
+}
+
+/** Not every validator's regular expressions know Unicode's classes (Python's do not). */
+function portable(schema: JsonSchema): JsonSchema {
+  const { pattern } = schema
+  if (typeof pattern !== 'string') return schema
+  return { ...schema, pattern: pattern.replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f') }
 }
 
 function isRestrictedScalar({ type, pattern, enum: choices }: JsonSchema): boolean {

@@ -1,11 +1,11 @@
-import { isJsonObject, parseExact } from '../json/exact.ts'
+import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Job, Mirror, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { type Connection, guarded } from './database.ts'
 import type { Owners } from './owners.ts'
 import { createRunStore } from './run-store.ts'
-import { sightItems } from './sighting.ts'
+import { objectOf, sightItems } from './sighting.ts'
 import { createTransact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
 
@@ -43,19 +43,20 @@ export function createMirror({ connection, file, owners, now, sleep }: MirrorOpt
     saved: SavedPage,
   ): void {
     const { organization, collection } = job
-    const { text, value } = entry.item
-    if ('reject' in entry || !isJsonObject(value)) {
-      const reason = 'reject' in entry ? entry.reject : 'is no object'
-      saveReject.run(organization.id, collection.name, page.number, reason, text, at, entry.mark)
+    const { text } = entry.item
+    if ('reject' in entry) {
+      saveReject.run(organization.id, collection.name, page.number, entry.reject, text, at, entry.mark)
       saved.rejected++
       return
     }
     tables.admitKey(entry.key, at)
     const row = tables.find(organization.id, entry.key)
+    if (row?._json === text) return
+    const value = objectOf(entry.item)
     if (!row) {
       saved.notices.push(...tables.insert(organization.id, entry.key, text, value, at))
       saved.added++
-    } else if (row._json !== text && !sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
+    } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
       const keep = collection.history !== false
       saved.notices.push(...tables.update(organization.id, entry.key, row, text, value, at, keep))
       saved.changed++

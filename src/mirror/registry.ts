@@ -16,7 +16,10 @@ export interface Registry {
   fingerprint(token: string): string
   /** Notes which token an organization uses now; a hold that another token left is lifted. */
   useToken(organizationId: string, fingerprint: string): void
+  /** Why nobody may use a token; null while one of those that use it is not held, since somebody typed resume for it. */
   heldReason(fingerprint: string): string | null
+  /** Why an organization may not use its token. */
+  heldReasonOf(organizationId: string, fingerprint: string): string | null
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): void
   liftHold(fingerprint: string): void
   /**
@@ -62,13 +65,25 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
     'UPDATE organizations SET last_fingerprint = ? WHERE id = ? AND last_fingerprint IS NOT ?',
   )
   const heldReason = connection
-    .prepare(
-      'SELECT held_reason FROM organizations WHERE held_fingerprint = ? AND held_since IS NOT NULL LIMIT 1',
-    )
+    .prepare(`
+      SELECT held_reason
+      FROM organizations
+      WHERE held_fingerprint = :fingerprint AND NOT EXISTS (
+        SELECT 1
+        FROM organizations
+        WHERE last_fingerprint = :fingerprint AND held_since IS NULL AND configured = 1
+      )
+      LIMIT 1
+    `)
     .pluck()
-  const hold = connection.prepare(
-    'UPDATE organizations SET held_since = ?, held_reason = ?, held_fingerprint = ? WHERE id = ?',
-  )
+  const heldReasonOf = connection
+    .prepare('SELECT held_reason FROM organizations WHERE id = ? AND held_fingerprint = ?')
+    .pluck()
+  const hold = connection.prepare(`
+    UPDATE organizations
+    SET held_since = ?, held_reason = ?, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
+    WHERE id = ?
+  `)
   const liftHold = connection.prepare(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = ?`)
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
@@ -134,10 +149,12 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
         liftReplaced.run(organizationId, fingerprint)
         noteToken.run(fingerprint, organizationId, fingerprint)
       }),
-    heldReason: (fingerprint) => read(() => (heldReason.get(fingerprint) as string | undefined) ?? null),
+    heldReason: (fingerprint) => read(() => (heldReason.get({ fingerprint }) as string | undefined) ?? null),
+    heldReasonOf: (organizationId, fingerprint) =>
+      read(() => (heldReasonOf.get(organizationId, fingerprint) as string | undefined) ?? null),
     hold: (organizationIds, fingerprint, reason, at) =>
       write(() => {
-        for (const id of organizationIds) hold.run(at, reason, fingerprint, id)
+        for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })
       }),
     liftHold: (fingerprint) =>
       write(() => {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { JobError } from '../errors.ts'
-import { isJsonObject } from '../json/exact.ts'
+import { isJsonObject, type JsonObject } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Item, Job, Page, SightedItem } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { readKey } from './columns/key.ts'
+import { isKeyPlain, readKey } from './columns/key.ts'
 
 type KeyPaths = readonly (readonly string[])[]
 
@@ -13,25 +13,33 @@ type KeyPaths = readonly (readonly string[])[]
  * same item twice has one entry. Two different items with one key are no list that can be mirrored by that key.
  */
 export function sightItems(job: Job, page: Page, keyPaths: KeyPaths): SightedItem[] {
-  const ignore = new Set(job.collection.ignore)
+  // The key is the same, 1 or "1": that is no difference.
+  const ignore = new Set([...job.collection.ignore, ...job.collection.key])
   const entries = new Map<string, SightedItem>()
   for (const item of page.items) {
     const entry = sightItem(item, keyPaths)
     const other = entries.get(entry.mark)
     if (!other) entries.set(entry.mark, entry)
-    else if (!sameJson(other.item.value, item.value, ignore)) throw ambiguous(job, page, entry.mark)
+    else if (other.item.text !== item.text && !sameJson(other.item.value, item.value, ignore))
+      throw ambiguous(job, page, entry.mark)
   }
   return [...entries.values()]
 }
 
 function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
-  if (!isJsonObject(item.value)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
-  const reading = readKey(keyPaths, item.value)
+  if (!isJsonObject(item.plain)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
+  const reading = readKey(keyPaths, isKeyPlain(keyPaths, item.plain) ? item.plain : objectOf(item))
   if (!reading.ok) return { item, mark: fingerprint(item.text), reject: reading.reason }
   const [first, ...others] = reading.parts
   const mark =
     first && others.length === 0 ? first.text : JSON.stringify(reading.parts.map((part) => part.text))
   return { item, mark, key: reading.parts }
+}
+
+/** The exact values of an item that is an object. */
+export function objectOf({ value }: Item): JsonObject {
+  if (isJsonObject(value)) return value
+  throw new Error('the item is no object')
 }
 
 /** Begins with NUL, which no key holds: so it is never taken for one. */

@@ -21,10 +21,14 @@ export interface Collection {
 
 export type Filters = Record<string, string | string[]>
 
-/** An item of a list: its text as it was sent, and the same as values with every number exact. */
+/** An item of a list. */
 export interface Item {
+  /** As it was sent. */
   text: string
-  value: JsonValue
+  /** As JSON.parse reads it: texts and safe integers are right, any other number may be rounded. */
+  plain: JsonValue
+  /** With every number exact. Worked out when it is asked for, which for an item that did not change is never. */
+  readonly value: JsonValue
 }
 
 /** One answer, checked: what the page loop and the mirror work with. */

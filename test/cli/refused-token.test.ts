@@ -242,6 +242,28 @@ describe.concurrent('an organization that is held', () => {
     expect((await start.ended).code).toBe(0)
   })
 
+  it('goes on alone after resume --org, though others with the same token stay held', async () => {
+    const status = { of: 401 }
+    const server = await api(() => status.of)
+    const sharing = [
+      organization('acme', 1),
+      organization('globex', 2, { token: organization('acme', 1).token }),
+    ]
+    const workspace = createWorkspace(settings(server, { organizations: sharing }))
+    await workspace.run(['sync'])
+    status.of = 200
+
+    await workspace.run(['resume', '--org', 'acme'])
+    const asked = server.asked.length
+    const start = workspace.start(['start'])
+    await start.logs(({ msg, organization: name }) => msg === 'run finished' && name === 'acme', 1)
+    start.kill('SIGTERM')
+    await start.ended
+
+    expect(server.asked.slice(asked).map((one) => one.organization)).toContain(sharing[0]?.id)
+    expect(server.asked.slice(asked).map((one) => one.organization)).not.toContain(sharing[1]?.id)
+  })
+
   it('alone is held no longer after resume --org', async () => {
     const server = await api(({ token }) => (token === OTHER.token ? 200 : 401))
     const organizations = [organization('acme', 1), organization('globex', 2), OTHER]

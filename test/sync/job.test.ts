@@ -10,6 +10,7 @@ import {
 import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
+import { itemOf } from '../helpers/pages.ts'
 import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
@@ -157,9 +158,7 @@ describe('a run that fails', () => {
     const list = scriptedList({
       ids: upTo(6),
       instead: (page, answer) =>
-        answer === 2
-          ? { ...page, items: [...page.items, { text: '{"id":4,"b":1}', value: { id: 4, b: 1 } }] }
-          : page,
+        answer === 2 ? { ...page, items: [...page.items, itemOf('{"id":4,"b":1}')] } : page,
     })
 
     const result = await runOnce(test, list)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JobResult } from '../../src/sync/job.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
+import { itemOf } from '../helpers/pages.ts'
 import { mirroredIds, observerOf, runOnce, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
@@ -185,7 +186,7 @@ describe('a list that moves all the time', () => {
 })
 
 function pageOne({ items: [item] }: Page): Page['items'] {
-  return item ? [{ text: '{"id":1}', value: { id: 1 } }] : []
+  return item ? [itemOf('{"id":1}')] : []
 }
 
 describe('a list that ends before its own total', () => {
@@ -231,7 +232,7 @@ describe('a list with items that cannot be placed', () => {
       ids: upTo(5),
       instead: (page) => ({
         ...page,
-        items: page.items.with(0, { text: `{"page":${page.number}}`, value: { page: page.number } }),
+        items: page.items.with(0, itemOf(`{"page":${page.number}}`)),
       }),
     })
 
@@ -245,13 +246,13 @@ describe('a list without an end', () => {
   it.each<[string, (page: Page) => Page]>([
     [
       'that shows the same page for ever',
-      (page) => ({ ...page, items: [{ text: '{"id":1}', value: { id: 1 } }], total: null, lastPage: null }),
+      (page) => ({ ...page, items: [itemOf('{"id":1}')], total: null, lastPage: null }),
     ],
     [
       'that brings something new for ever, and said how long it was',
       (page) => ({
         ...page,
-        items: [{ text: `{"id":${page.number}}`, value: { id: page.number } }],
+        items: [itemOf(`{"id":${page.number}}`)],
         lastPage: 2,
       }),
     ],

@@ -1,10 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Filters } from '../../sync/types.ts'
+import type { Globals } from '../context.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import type { Globals, JobSelection } from '../program.ts'
 import type { Runtime } from '../runtime.ts'
-import { type SelectedJob, selectJobs } from '../selection.ts'
+import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { whileWorking } from '../working.ts'
 
 export interface BackfillOptions extends JobSelection {

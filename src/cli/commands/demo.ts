@@ -2,7 +2,6 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { startSandbox } from '../../sandbox/server.ts'
-import { runProgram } from '../program.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, so that it can be found again; everything of an earlier demo goes. */
@@ -27,7 +26,10 @@ const QUESTIONS = [
 ]
 
 /** `npm run demo`: the whole way once, from an API on this machine to answers. Leaves the mirror, and no process. */
-export async function demo(runtime: Runtime): Promise<number> {
+export async function demo(
+  runtime: Runtime,
+  runProgram: (argv: readonly string[], runtime: Runtime) => Promise<number>,
+): Promise<number> {
   const { stdout, cwd, now } = runtime
   const folder = path.resolve(cwd, FOLDER)
   fs.rmSync(folder, { recursive: true, force: true })

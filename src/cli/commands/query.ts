@@ -1,17 +1,20 @@
 import { MirrorError } from '../../errors.ts'
 import { openReader, type Reader } from '../../mirror/reader.ts'
-import { readConfig } from '../context.ts'
+import { type Globals, readConfig } from '../context.ts'
 import { writeAll } from '../output.ts'
-import type { Globals } from '../program.ts'
 import { csvText, jsonText, tableText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
+
+export interface QueryOptions {
+  format: 'table' | 'json' | 'csv'
+}
 
 /** `query`: one statement that reads. */
 export async function query(
   runtime: Runtime,
   globals: Globals,
   sql: string,
-  { format }: { format: 'table' | 'json' | 'csv' },
+  { format }: QueryOptions,
 ): Promise<number> {
   const { stdout } = runtime
   // SQLite computes without letting anything else run, so a signal has to end the process as it is; nothing is written.

@@ -1,7 +1,6 @@
 import { guarded, openForWriting } from '../../mirror/database.ts'
 import { createRegistry } from '../../mirror/registry.ts'
-import { readConfig } from '../context.ts'
-import type { Globals } from '../program.ts'
+import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 

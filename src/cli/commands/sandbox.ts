@@ -4,8 +4,18 @@ import path from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
-import type { SandboxCommandOptions } from '../program.ts'
 import type { Runtime } from '../runtime.ts'
+
+export interface SandboxCommandOptions {
+  port: number
+  orders: number
+  establishments: number
+  organizations: number
+  requestsPerMinute: number
+  seed: number
+  live?: boolean
+  writeConfig?: string
+}
 
 /** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
 export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {

@@ -3,16 +3,16 @@ import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import { openReader, type StatusRow } from '../../mirror/reader.ts'
 import { jobStatus, neverSynced, type Status, statusText } from '../../report/status.ts'
-import { readConfig } from '../context.ts'
-import type { Globals } from '../program.ts'
+import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
 
+export interface StatusOptions {
+  json?: boolean
+  maxAge?: string
+}
+
 /** `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole. */
-export async function status(
-  runtime: Runtime,
-  globals: Globals,
-  options: { json?: boolean; maxAge?: string },
-): Promise<number> {
+export async function status(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
   const config = readConfig(runtime, globals, 'leave')
   const report = readStatus(config, runtime.now())

@@ -1,20 +1,21 @@
+import type { Globals } from '../context.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import type { Globals, JobSelection } from '../program.ts'
 import type { Runtime } from '../runtime.ts'
-import { selectJobs } from '../selection.ts'
+import { type JobSelection, selectJobs } from '../selection.ts'
 import { whileWorking } from '../working.ts'
 
+export interface SyncOptions extends JobSelection {
+  acceptRemovals?: boolean
+  wait?: boolean
+}
+
 /** `sync`: the jobs once, now, going on with unfinished walks. */
-export function sync(
-  runtime: Runtime,
-  globals: Globals,
-  selection: JobSelection & { acceptRemovals?: boolean; wait?: boolean },
-): Promise<number> {
+export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
   return whileWorking(
     runtime,
     globals,
     { tryHeldTokens: true },
-    (config) => selectJobs(config, selection),
+    (config) => selectJobs(config, options),
     async ({ config, run }, jobs) => {
       const plan = {
         origin: 'sync',
@@ -26,7 +27,7 @@ export function sync(
       const results = await run(jobs, {
         plan,
         trigger: 'manual',
-        waitForOwner: selection.wait === true,
+        waitForOwner: options.wait === true,
         signal: runtime.signal,
       })
       return exitCodeOfJobs(results, runtime.signal)
