@@ -81,6 +81,23 @@ describe('the view of an array of objects', () => {
     ])
   })
 
+  it.each([
+    ['table', 'CREATE TABLE Orders__Lines (mine)'],
+    ['view', 'CREATE VIEW orders__lines AS SELECT 1 AS mine'],
+  ])('leaves a %s of its name alone that a user made, and says so once', async (_kind, sql) => {
+    const test = openTestMirror()
+    test.connection.exec(sql)
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    const first = await saveItems('{"id":1,"lines":[{"sku":"s1"}]}')
+    const second = await saveItems('{"id":2,"lines":[{"sku":"s2","price":1}]}')
+
+    expect(first.notices).toEqual([expect.stringContaining('orders__lines')])
+    expect(second.notices).toEqual([])
+    expect(test.rows('SELECT mine FROM orders__lines')).toHaveLength(sql.includes('TABLE') ? 0 : 1)
+    expect(test.value('SELECT count(*) FROM orders')).toBe(2)
+  })
+
   it('is not made for a list of scalars', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())

@@ -1,0 +1,52 @@
+import { isJsonObject, type JsonObject } from '../json/exact.ts'
+import { createRecorder, loadViews } from './column-records.ts'
+import type { Catalog } from './columns/catalog.ts'
+import { discoverElements } from './columns/elements.ts'
+import { everyLeaf } from './columns/path-tree.ts'
+import type { Connection } from './database.ts'
+import { type ArrayView, replaceView, type TableShape } from './tables.ts'
+
+/** The views of a collection's arrays of objects: `orders__items`. */
+export interface ArrayViews {
+  /** Makes the views that an item asks for, or makes them anew with further columns. Returns notices for the log. */
+  discover(catalog: Catalog, item: JsonObject, shape: () => TableShape): string[]
+}
+
+export function openArrayViews(connection: Connection, collection: string): ArrayViews {
+  const views = loadViews(connection, collection)
+  const record = createRecorder(connection, collection)
+  const strangers = new Set<string>()
+
+  function save(view: ArrayView, shape: TableShape): void {
+    views.set(view.name, view)
+    for (const element of view.elements) record.element(view, element)
+    replaceView(connection, shape, view)
+  }
+
+  /** A table or view of this name that we did not make belongs to a user, and is left alone. */
+  function isTaken(name: string): boolean {
+    const sql = 'SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE'
+    return !views.has(name) && connection.prepare(sql).get(name) !== undefined
+  }
+
+  return {
+    discover(catalog, item, shape) {
+      const notices: string[] = []
+      everyLeaf(catalog.root, item, (slot, value) => {
+        const column = slot?.main?.type === 'TEXT' ? slot.main : slot?.text
+        if (!column || !Array.isArray(value) || !value.some(isJsonObject)) return true
+        const name = `${collection}__${column.name}`
+        const known = views.get(name)?.elements ?? []
+        const elements = discoverElements(known, value)
+        if (elements === known || strangers.has(name)) return true
+        if (!isTaken(name)) save({ name, arrayColumn: column.name, elements }, shape())
+        else {
+          strangers.add(name)
+          notices.push(`the name ${name} is taken in the mirror, so there is no view of that array`)
+        }
+        return true
+      })
+      return notices
+    },
+  }
+}

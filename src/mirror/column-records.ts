@@ -1,0 +1,109 @@
+import { JobError } from '../errors.ts'
+import { type Catalog, createCatalog } from './columns/catalog.ts'
+import type { Column } from './columns/column.ts'
+import type { ElementColumn } from './columns/elements.ts'
+import { sqlitePath } from './columns/path.ts'
+import type { Connection } from './database.ts'
+import type { ArrayView, KeyType } from './tables.ts'
+
+/** The key of a collection decides what an item is, so it stays for as long as its rows do. */
+export function registerKey(
+  connection: Connection,
+  name: string,
+  keyPaths: readonly (readonly string[])[],
+): void {
+  const key = JSON.stringify(keyPaths.map((path) => path.join('.')))
+  const known = connection.prepare('SELECT key FROM sync_collections WHERE name = ?').pluck().get(name) as
+    | string
+    | undefined
+  if (known === undefined)
+    connection.prepare('INSERT INTO sync_collections (name, key) VALUES (?, ?)').run(name, key)
+  else if (known !== key) {
+    throw new JobError(
+      'CONFIGURATION',
+      `collection ${name} is kept by the key ${known}, and the configuration says ${key}: give it back its key, or use another database`,
+    )
+  }
+}
+
+interface ColumnRow {
+  name: string
+  path: string
+  type: Column['type']
+  role: Column['role']
+  wide: number
+}
+
+function columnRows(connection: Connection, name: string): ColumnRow[] {
+  return connection
+    .prepare(
+      'SELECT "column" AS name, path, type, role, wide FROM sync_columns WHERE collection = ? ORDER BY rowid',
+    )
+    .all(name) as ColumnRow[]
+}
+
+export function loadCatalog(
+  connection: Connection,
+  name: string,
+  keyPaths: readonly (readonly string[])[],
+): Catalog {
+  const columns = columnRows(connection, name).map((row) => ({ ...row, wide: row.wide === 1 }))
+  return createCatalog(columns, keyPaths)
+}
+
+export function loadKeyTypes(
+  connection: Connection,
+  name: string,
+  keyColumns: readonly string[],
+): (KeyType | null)[] {
+  const rows = columnRows(connection, name).filter((row) => row.role === 'key')
+  return keyColumns.map((column) => {
+    const type = rows.find((row) => row.name === column)?.type
+    return type === 'INTEGER' || type === 'TEXT' ? type : null
+  })
+}
+
+export function loadViews(connection: Connection, name: string): Map<string, ArrayView> {
+  const rows = connection
+    .prepare(
+      `SELECT view, array_column, "column" AS name, path, type, holds
+       FROM sync_view_columns
+       WHERE substr(view, 1, ?) = ?
+       ORDER BY rowid`,
+    )
+    .all(name.length + 2, `${name}__`) as (ElementColumn & { view: string; array_column: string })[]
+  const views = new Map<string, ArrayView>()
+  for (const { view, array_column: arrayColumn, ...element } of rows) {
+    views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
+  }
+  return views
+}
+
+/** Keeps `sync_columns` and `sync_view_columns`. */
+export function createRecorder(connection: Connection, name: string) {
+  const saveColumn = connection.prepare(
+    `INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (collection, "column")
+     DO UPDATE SET
+       last_changed_at = CASE WHEN type = excluded.type THEN last_changed_at ELSE excluded.last_changed_at END,
+       type = excluded.type,
+       wide = excluded.wide`,
+  )
+  const saveElement = connection.prepare(
+    `INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
+     VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds`,
+  )
+  return {
+    column: (column: Column, at: string) => {
+      saveColumn.run(name, column.name, column.path, column.type, column.role, column.wide ? 1 : 0, at, at)
+    },
+    key: (column: string, path: readonly string[], type: KeyType, at: string) => {
+      saveColumn.run(name, column, sqlitePath(path), type, 'key', 0, at, at)
+    },
+    element: (view: ArrayView, element: ElementColumn) => {
+      saveElement.run(view.name, view.arrayColumn, element.name, element.path, element.type, element.holds)
+    },
+  }
+}
