@@ -37,7 +37,9 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   const registry = guarded(file, () => createRegistry(connection, newToken))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
-  const mirror = guarded(file, () => createMirror({ connection, file, owners, now, sleep }))
+  const mirror = guarded(file, () =>
+    createMirror({ connection, file, owners, keepRuns: config.keepRuns, now, sleep }),
+  )
   const api = createApi(apiOptions(config, runtime, userAgent, registry))
   const guards = new Map<string, TokenGuard>()
   guarded(file, () => registry.register(config.organizations.map(registered)))
@@ -150,7 +152,7 @@ function apiOptions(
 }
 
 /** Keys that are read and checked, and do nothing in this version. */
-const IDLE_KEYS = ['publish', 'publishEvery', 'http', 'removals', 'keepRuns']
+const IDLE_KEYS = ['publish', 'publishEvery', 'http', 'removals']
 
 function warnOfIdleKeys(config: Config, logger: Logger): void {
   for (const key of IDLE_KEYS) {

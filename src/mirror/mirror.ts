@@ -4,6 +4,7 @@ import type { Job, Mirror, Page, SavedPage, SightedItem, Sighting } from '../syn
 import { type CollectionTables, openCollection } from './collection.ts'
 import { type Connection, guarded } from './database.ts'
 import type { Owners } from './owners.ts'
+import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
 import { objectOf, sightItems } from './sighting.ts'
 import { createTransact } from './transaction.ts'
@@ -13,14 +14,17 @@ export interface MirrorOptions {
   connection: Connection
   file: string
   owners: Owners
+  /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
+  keepRuns: number
   now: () => number
   sleep: (ms: number) => Promise<void>
 }
 
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
-export function createMirror({ connection, file, owners, now, sleep }: MirrorOptions): Mirror {
+export function createMirror({ connection, file, owners, keepRuns, now, sleep }: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
+  const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
   const transact = createTransact({ connection, file, now, sleep, onRollback: collections.forget })
   const time = () => new Date(now()).toISOString()
@@ -105,6 +109,11 @@ export function createMirror({ connection, file, owners, now, sleep }: MirrorOpt
     completeWalk: (_job, walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
     finishRun: (runId, traffic, outcome) => transact(() => runs.finish(runId, traffic, outcome, time())),
+    prune: (job) =>
+      transact(() => {
+        pruning.ledger(job)
+        pruning.runs(job, new Date(now() - keepRuns).toISOString())
+      }),
   }
 }
 

@@ -104,6 +104,7 @@ async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
   }
   if (traffic.requests === 0 && isRefusal(result.error)) await mirror.cancelRun(runId)
   else result.run = { ...(await mirror.finishRun(runId, traffic, outcomeOf(result.error))), ...traffic }
+  if (!result.error) await mirror.prune(job)
 }
 
 /** A token that is held, or a wait that is too long: a run that meets these before its first request has not happened. */

@@ -222,4 +222,6 @@ export interface Mirror {
   completeWalk(job: Job, walk: Walk, coverage: Coverage | null): Promise<void>
   abandonWalk(walkId: number): Promise<void>
   finishRun(runId: number, traffic: RunTraffic, outcome: RunOutcome): Promise<RunRecord>
+  /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
+  prune(job: Job): Promise<void>
 }

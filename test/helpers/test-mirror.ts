@@ -30,12 +30,15 @@ export interface TestMirror {
   close(): void
 }
 
+/** How long the test mirror keeps lines of `sync_runs` and closed walks. */
+export const KEEP_RUNS_MS = 90 * 86_400_000
+
 export function openTestMirror(options: { file?: string; clock?: Clock } = {}): TestMirror {
   const { file = path.join(tempFolder(), 'mirror.db'), clock = createClock() } = options
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const owners = createOwners({ connection, file, name: `test-${randomUUID()}`, now: Date.now })
-  const mirror = createMirror({ connection, file, owners, now, sleep })
+  const mirror = createMirror({ connection, file, owners, keepRuns: KEEP_RUNS_MS, now, sleep })
   const registry = createRegistry(connection, () => 'a salt')
   registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })
