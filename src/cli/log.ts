@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import pino, { type Logger } from 'pino'
 import pretty from 'pino-pretty'
+import { sentence, TOLD_FIELDS } from './sentence.ts'
 
 export interface LoggerOptions {
   level: string
@@ -30,16 +31,10 @@ export function createLogger({ level, destination, pretty: isPretty, color }: Lo
       colorize: color,
       translateTime: 'SYS:HH:MM:ss',
       singleLine: true,
-      ignore: 'organization,collection',
-      messageFormat: withJob,
+      ignore: TOLD_FIELDS.join(','),
+      messageFormat: sentence,
     }),
   )
-}
-
-/** On a terminal the job stands before the message, as a person would say it. */
-function withJob(line: Record<string, unknown>, messageKey: string): string {
-  const words = [line.organization, line.collection, line[messageKey]]
-  return words.filter((word) => typeof word === 'string').join(' ')
 }
 
 function describe(error: unknown): object {

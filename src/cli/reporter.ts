@@ -94,7 +94,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
             `page ${page.number} is beyond the end of the list${length}: nothing is there`,
           )
         }
-        for (const notice of saved.notices) log.warn(printable(notice, 500))
+        for (const { level, message } of saved.notices) log[level](printable(message, 500))
         if (saved.rejected > 0) {
           log.warn(
             { page: page.number, rejected: saved.rejected },

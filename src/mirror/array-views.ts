@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../json/exact.ts'
+import type { Notice } from '../sync/types.ts'
 import { createRecorder, loadViews } from './column-records.ts'
 import type { Catalog } from './columns/catalog.ts'
 import { discoverElements } from './columns/elements.ts'
@@ -9,7 +10,7 @@ import { type ArrayView, replaceView, type TableShape } from './tables.ts'
 /** The views of a collection's arrays of objects: `orders__items`. */
 export interface ArrayViews {
   /** Makes the views that an item asks for, or makes them anew with further columns. Returns notices for the log. */
-  discover(catalog: Catalog, item: JsonObject, shape: () => TableShape): string[]
+  discover(catalog: Catalog, item: JsonObject, shape: () => TableShape): Notice[]
 }
 
 export function openArrayViews(connection: Connection, collection: string): ArrayViews {
@@ -31,7 +32,7 @@ export function openArrayViews(connection: Connection, collection: string): Arra
 
   return {
     discover(catalog, item, shape) {
-      const notices: string[] = []
+      const notices: Notice[] = []
       everyLeaf(catalog.root, item, (slot, value) => {
         const column = slot?.main?.type === 'TEXT' ? slot.main : slot?.text
         if (!column || !Array.isArray(value) || !value.some(isJsonObject)) return true
@@ -42,7 +43,10 @@ export function openArrayViews(connection: Connection, collection: string): Arra
         if (!isTaken(name)) save({ name, arrayColumn: column.name, elements }, shape())
         else {
           strangers.add(name)
-          notices.push(`the name ${name} is taken in the mirror, so there is no view of that array`)
+          notices.push({
+            level: 'warn',
+            message: `the name ${name} is taken, so there is no view of that array`,
+          })
         }
         return true
       })

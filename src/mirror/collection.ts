@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json/exact.ts'
+import type { Notice } from '../sync/types.ts'
 import { openArrayViews } from './array-views.ts'
 import { createRecorder, loadCatalog, loadKeyTypes, registerKey } from './column-records.ts'
 import { keyColumnNames } from './columns/catalog.ts'
@@ -29,7 +30,7 @@ export interface CollectionTables {
     json: string,
     item: JsonObject,
     at: string,
-  ): string[]
+  ): Notice[]
   /** `keep`: whether the version that goes is kept in the history. Returns notices for the log, like insert. */
   update(
     organizationId: string,
@@ -39,7 +40,7 @@ export interface CollectionTables {
     item: JsonObject,
     at: string,
     keep: boolean,
-  ): string[]
+  ): Notice[]
 }
 
 export function openCollection(
@@ -81,9 +82,9 @@ export function openCollection(
     catalog = loadCatalog(connection, name, keyPaths)
   }
 
-  function place(item: JsonObject, at: string): { values: Map<string, SqlValue>; notices: string[] } {
+  function place(item: JsonObject, at: string): { values: Map<string, SqlValue>; notices: Notice[] } {
     const placement = placeItem(catalog, item)
-    const notices = placement.warnings.map((warning) => `${name}: ${warning.message}`)
+    const notices: Notice[] = placement.warnings.map(({ message }) => ({ level: 'warn', message }))
     catalog = placement.catalog
     if (placement.changes.length > 0) {
       // Columns are added first: a table is declared anew with all of them.
@@ -100,7 +101,7 @@ export function openCollection(
     addColumn(connection, name, column)
   }
 
-  function alter({ kind, column }: ColumnChange, at: string): string[] {
+  function alter({ kind, column }: ColumnChange, at: string): Notice[] {
     record.column(column, at)
     if (kind === 'wide') {
       // Another process that does not know it would make the column REAL.
@@ -108,7 +109,7 @@ export function openCollection(
       return []
     }
     redeclare(connection, shape())
-    return [`${name}: column ${column.name} holds fractions from now on (REAL)`]
+    return [{ level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }]
   }
 
   function typedRow(

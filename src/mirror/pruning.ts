@@ -57,10 +57,6 @@ export function createPruning(connection: Connection): Pruning {
       LIMIT 20
     )
   `)
-  const names = ({ organization, collection }: Job) => ({
-    organization: organization.id,
-    collection: collection.name,
-  })
   return {
     runs(job, before) {
       pruneRuns.run({ ...names(job), before })
@@ -70,4 +66,8 @@ export function createPruning(connection: Connection): Pruning {
       pruneLedger.run(names(job))
     },
   }
+}
+
+function names({ organization, collection }: Job) {
+  return { organization: organization.id, collection: collection.name }
 }

@@ -161,12 +161,17 @@ export type SightedItem =
   | { item: Item; mark: string; key: readonly { text: string; integer: boolean }[] }
   | { item: Item; mark: string; reject: string }
 
+/** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */
+export interface Notice {
+  level: 'info' | 'warn'
+  message: string
+}
+
 export interface SavedPage {
   added: number
   changed: number
   rejected: number
-  /** Messages for the log: columns that were begun, widened, or had no room. */
-  notices: string[]
+  notices: Notice[]
 }
 
 /** The numbers of a run that the page loop counts itself. */

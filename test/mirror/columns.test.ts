@@ -80,7 +80,9 @@ describe('the columns of a collection', () => {
     const saved = await saveItems('{"id":2,"total":"free"}')
     const again = await saveItems('{"id":3,"total":"gift"}', '{"id":2,"total":5}')
 
-    expect(saved.notices).toEqual([expect.stringMatching(/^orders: column total is INTEGER.*total__text/)])
+    expect(saved.notices).toEqual([
+      { level: 'warn', message: expect.stringMatching(/^column total is INTEGER.*total__text/) },
+    ])
     expect(again.notices).toEqual([])
     expect(test.rows('SELECT id, total, total__text FROM orders')).toEqual([
       { id: 1, total: 20, total__text: null },
@@ -115,7 +117,9 @@ describe('an INTEGER column that meets a fraction', () => {
   it('becomes REAL, its old rows too, and somebody is told', async () => {
     const { test, saved } = await widened()
 
-    expect(saved.notices).toEqual([expect.stringMatching(/total.*fractions.*REAL/)])
+    expect(saved.notices).toEqual([
+      { level: 'info', message: expect.stringMatching(/total.*fractions.*REAL/) },
+    ])
     expect(test.rows(TYPES)).toContainEqual({ name: 'total', type: 'REAL' })
     expect(test.rows('SELECT DISTINCT typeof(total) AS type FROM orders')).toEqual([{ type: 'real' }])
     expect(test.rows('SELECT total FROM orders').map(({ total }) => total)).toEqual([
@@ -188,7 +192,9 @@ describe('a collection with more fields than a table has columns', () => {
     const first = await saveItems(`{"id":1,${fields}}`)
     const second = await saveItems(`{"id":2,${fields}}`, '{"id":3,"another":1}')
 
-    expect(first.notices).toEqual([expect.stringMatching(/500 discovered columns/)])
+    expect(first.notices).toEqual([
+      { level: 'warn', message: expect.stringMatching(/500 discovered columns/) },
+    ])
     expect(second.notices).toEqual([])
     expect(test.rows(TYPES)).toHaveLength(500)
     expect(test.value(`SELECT _json ->> '$.f599' FROM orders_raw WHERE id = 2`)).toBe(599)

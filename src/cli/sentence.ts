@@ -1,0 +1,55 @@
+import { counted, grouped, inWords } from '../text.ts'
+
+/** A line of the log with its fields. */
+export type LogFields = Record<string, unknown>
+
+/** Fields that a sentence tells already, or that nobody needs on a terminal. */
+export const TOLD_FIELDS = [
+  'organization',
+  'collection',
+  'trigger',
+  'status',
+  'walk_id',
+  'first_page',
+  'page',
+  'pages',
+  'items',
+  'allowedPerMinute',
+  'rows_seen',
+  'rows_added',
+  'rows_changed',
+  'rows_removed',
+  'requests',
+  'retries',
+  'rate_limit_hits',
+  'rate_limit_wait_ms',
+  'coverage',
+  'error_code',
+  'error_message',
+]
+
+/** A line of the log as a person would say it: the job first, and the numbers that matter in words. */
+export function sentence(line: LogFields, messageKey: string): string {
+  const words = [line.organization, line.collection, line[messageKey]].filter(
+    (word) => typeof word === 'string',
+  )
+  return [words.join(' '), ...details(line)].join(', ')
+}
+
+function details(line: LogFields): string[] {
+  const outcome = typeof line.status === 'string' ? [line.status, ...numbers(line)] : []
+  const failure =
+    typeof line.error_code === 'string' ? [`${line.error_code}: ${String(line.error_message)}`] : []
+  return [...outcome, ...failure]
+}
+
+function numbers(line: LogFields): string[] {
+  const number = (name: string) => Number(line[name] ?? 0)
+  const waitMs = number('rate_limit_wait_ms')
+  return [
+    counted(number('pages'), 'page'),
+    `${counted(number('rows_seen'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed)`,
+    ...(typeof line.coverage === 'string' ? [line.coverage] : []),
+    ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
+  ]
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { sentence } from '../../src/cli/sentence.ts'
+
+const RUN = {
+  msg: 'run finished',
+  organization: 'acme',
+  collection: 'orders',
+  status: 'succeeded',
+  pages: 4000,
+  rows_seen: 100_000,
+  rows_added: 12,
+  rows_changed: 3,
+  rate_limit_wait_ms: 0,
+  coverage: 'steady',
+}
+
+describe('a line of the log on a terminal', () => {
+  it.each([
+    [
+      'says whose it is',
+      { msg: 'waiting', organization: 'acme', collection: 'orders' },
+      'acme orders waiting',
+    ],
+    ["is the message alone where it is nobody's", { msg: 'started', jobs: 4 }, 'started'],
+    [
+      'tells what a run did',
+      RUN,
+      'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), steady',
+    ],
+    [
+      'tells what it waited for',
+      { ...RUN, coverage: null, rate_limit_wait_ms: 120_000 },
+      'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), 2 minutes at the rate limit',
+    ],
+    [
+      'tells why a run failed',
+      {
+        ...RUN,
+        pages: 1,
+        rows_seen: 1,
+        status: 'failed',
+        coverage: null,
+        error_code: 'NETWORK',
+        error_message: 'it failed',
+      },
+      'acme orders run finished, failed, 1 page, 1 row (12 new, 3 changed), NETWORK: it failed',
+    ],
+    [
+      'tells why a run did not begin',
+      {
+        msg: 'run not begun',
+        organization: 'acme',
+        collection: 'orders',
+        error_code: 'BUSY',
+        error_message: 'it is busy',
+      },
+      'acme orders run not begun, BUSY: it is busy',
+    ],
+  ])('%s', (_title, line, expected) => {
+    expect(sentence(line, 'msg')).toBe(expected)
+  })
+})
