@@ -195,8 +195,12 @@ function readPage(response: Response, told: Announcement, job: Job, page: number
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
     throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)
   }
-  if (!paging && page > 1)
-    throw new EnvelopeError(`asked for page ${page}, and a list without pages was answered`)
+  if (!paging && page > 1) {
+    throw new EnvelopeError(
+      `asked for page ${page}, and a list without pages was answered: the API no longer pages this list; ` +
+        'run backfill --restart or wait for resumeWithin',
+    )
+  }
   return {
     number: page,
     items: envelope.items,
@@ -204,7 +208,7 @@ function readPage(response: Response, told: Announcement, job: Job, page: number
     total: paging?.total ?? null,
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,
-    announcedLimit: told.limit,
+    announcedLimit: told.limit || null,
   }
 }
 

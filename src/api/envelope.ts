@@ -5,6 +5,7 @@ import { type JsonValue, mayHoldInexactNumber, parseExact } from '../json/exact.
 import type { Item } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { breaksOff, cutItems, nestingDepth } from './items.ts'
+import { count, isWholeList } from './whole-list.ts'
 
 /** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
 const DEEPEST = 500
@@ -35,20 +36,6 @@ export interface Paging {
   total: number | null
 }
 
-// Numbers come as texts where they were taken from the request. Two sources that both set a field make a list of it
-// (Laravel merges them so): such a number cannot be trusted and is taken as not given.
-const count = z
-  .union([
-    z.int().min(0),
-    z
-      .string()
-      .regex(/^\d{1,15}$/)
-      .transform(Number),
-    z.array(z.unknown()).transform(() => null),
-  ])
-  .nullish()
-  .transform((value) => value ?? null)
-
 const PagedEnvelope = z.looseObject({
   links: z.looseObject({ next: z.string().nullish() }),
   meta: z.looseObject({ current_page: count, last_page: count, total: count }).default({
@@ -58,7 +45,7 @@ const PagedEnvelope = z.looseObject({
   }),
 })
 
-// Fields that only paginators write: a list with any of them and without `links` would end after its first page unseen.
+// Fields that only paginators write: a list with any of them and without `links` may end after its first page unseen.
 const PAGING = [
   'current_page',
   'last_page',
@@ -72,8 +59,8 @@ const PAGING = [
 ]
 
 /**
- * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links` and
- * `meta`), or a bare list. Throws EnvelopeError, each defect in words of its own.
+ * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links`, and without
+ * a sign of further pages), or a bare list. Throws EnvelopeError, each defect in words of its own.
  */
 export function readEnvelope(body: Uint8Array): Envelope {
   const text = decode(body)
@@ -85,7 +72,8 @@ export function readEnvelope(body: Uint8Array): Envelope {
   if (parsed.success === false)
     throw new EnvelopeError(`the answer says "success": false${messageOf(parsed)}`)
   if (!Object.hasOwn(parsed, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(parsed)}`)
-  return { items: readItems(text, parsed.data), paging: isPaged(parsed) ? readPaging(parsed) : null }
+  const items = readItems(text, parsed.data)
+  return { items, paging: isPaged(parsed, items.length) ? readPaging(parsed) : null }
 }
 
 function decode(body: Uint8Array): string {
@@ -128,11 +116,11 @@ function parse(text: string): unknown {
   }
 }
 
-function isPaged(envelope: Record<string, unknown>): boolean {
+function isPaged(envelope: Record<string, unknown>, items: number): boolean {
   if (isRecord(envelope.links)) return true
   const meta = isRecord(envelope.meta) ? envelope.meta : {}
   const found = [...PAGING.filter((name) => name in envelope), ...PAGING.filter((name) => name in meta)]
-  if (found.length === 0) return false
+  if (found.length === 0 || isWholeList([envelope, meta], items)) return false
   throw new EnvelopeError(
     `the answer is paged (it has ${[...new Set(found)].join(', ')}) but has no "links" to follow`,
   )

@@ -93,9 +93,7 @@ function changedFilter(query: Map<string, string[]>, filters: Filters): string |
     const filled = values.filter((value) => value !== '')
     if (isSameList(found, values) || isSameList(found, filled)) continue
     const shown = printable(name, 80)
-    return query.has(name)
-      ? `changes the filter ${shown} to ${printable(found.join(', '), 80)}`
-      : `drops the filter ${shown}`
+    return `${query.has(name) ? 'changes' : 'drops'} the filter ${shown}`
   }
   return null
 }
@@ -119,7 +117,28 @@ function refuse(reason: string, link: string): LinkVerdict {
   return { refused: `links.next ${reason} (${shorten(link)})` }
 }
 
-/** The link without user information, which may hold a password. Addresses are read with backslashes as slashes. */
+/**
+ * The link as far as it may be told: of the query the names and the page alone, since servers write what they were sent
+ * into it; no user information, which may hold a password, and no fragment.
+ */
 function shorten(link: string): string {
-  return printable(link.replace(/([/\\]{2})[^/\\?#]*@/, '$1'))
+  const url = URL.parse(link)
+  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:'
+  const address = isWeb ? `${url.protocol}//${url.host}${url.pathname}` : withoutUser(link)
+  const query = /^[^?#]*\?([^#]*)/.exec(link)?.[1]
+  return printable(address) + (query === undefined ? '' : `?${namesOf(query)}`)
+}
+
+/** Addresses are read with backslashes as slashes, and with any number of them behind the scheme. */
+function withoutUser(link: string): string {
+  const address = link.replace(/[?#].*/s, '')
+  return address
+    .replace(/^(\s*(?:[a-z][a-z\d+.-]*:)?[/\\]*)[^/\\]*@/i, '$1')
+    .replace(/([/\\]{2})[^/\\]*@/, '$1')
+}
+
+function namesOf(query: string): string {
+  const parameters = [...new URLSearchParams(query)]
+  const shown = parameters.map(([name, value]) => (name === 'page' ? `page=${printable(value, 20)}` : name))
+  return printable(shown.join('&'))
 }

@@ -7,6 +7,7 @@ import {
   afterAnswer,
   afterSend,
   afterThrottle,
+  asOfNow,
   currentWindow,
   FRESH,
   nextSend,
@@ -60,7 +61,13 @@ export function createRateGate(options: RateGateOptions): RateGate {
 
   /** The pause is the memory's to say: another process may have met a 429, and `resume` may have forgotten one. */
   function state(): RateState {
-    return { ...own, closedUntil: memory.closedUntil(scope) }
+    own = asOfNow({ ...own, closedUntil: memory.closedUntil(scope) }, now())
+    return own
+  }
+
+  function remember(next: RateState): void {
+    if (next.closedUntil > state().closedUntil) memory.close(scope, next.closedUntil)
+    learn(next)
   }
 
   function learn(next: RateState): void {
@@ -142,13 +149,11 @@ export function createRateGate(options: RateGateOptions): RateGate {
       return await send({
         accepted: (announcement) => {
           told = true
-          learn(afterAnswer(state(), leftIn, announcement, now()))
+          remember(afterAnswer(state(), leftIn, announcement, now()))
         },
         throttled: (announcement) => {
           told = true
-          const next = afterThrottle(state(), announcement, rules, now(), Math.floor(random() * 1000))
-          memory.close(scope, next.closedUntil)
-          learn(next)
+          remember(afterThrottle(state(), announcement, rules, now(), Math.floor(random() * 1000)))
         },
       })
     } finally {
@@ -185,7 +190,8 @@ export function createRateGate(options: RateGateOptions): RateGate {
       )
       return started.result
     } finally {
-      observer.onWaited(now() - arrived)
+      // The clock may have gone back meanwhile.
+      observer.onWaited(Math.max(0, now() - arrived))
     }
   }
 

@@ -14,7 +14,7 @@ export interface Announcement {
 }
 
 /** No server is believed when it asks for a longer silence: `rateLimit.maxWait` of the interface says 24 hours. */
-const LONGEST_MS = 24 * 3_600_000
+export const LONGEST_MS = 24 * 3_600_000
 
 /**
  * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, and `Retry-After` as seconds or as a
@@ -45,7 +45,9 @@ function retryAfter(headers: Headers, serverNowMs: number): number | null {
 function reset(headers: Headers, serverNowMs: number): number | null {
   const seconds = countOf(headers, 'reset')
   if (seconds === null) return null
-  return seconds < 1e9 ? seconds * 1000 : seconds * 1000 - serverNowMs
+  if (seconds < 1e9) return seconds * 1000
+  // As a number of seconds it would be thousands of years away: it is written in milliseconds.
+  return (seconds < 1e11 ? seconds * 1000 : seconds) - serverNowMs
 }
 
 /** Where server and proxy both wrote the header, Node joins the values: the least is the one that stops us. */

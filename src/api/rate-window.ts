@@ -1,4 +1,4 @@
-import type { Announcement } from './rate-headers.ts'
+import { type Announcement, LONGEST_MS } from './rate-headers.ts'
 
 const WINDOW_MS = 60_000
 
@@ -102,6 +102,20 @@ export function currentWindow({ window }: RateState, now: number): Window | null
   return window && now < window.endsAt ? window : null
 }
 
+/**
+ * The state as far as it can be true now. What lies in the future was written before the clock went back: it counts as
+ * of now, and has to be kept so, or nothing would ever leave; a pause further away than any server is believed is none.
+ */
+export function asOfNow(state: RateState, now: number): RateState {
+  const { sent, window, closedUntil } = state
+  return {
+    ...state,
+    sent: sent.map((time) => Math.min(time, now)),
+    window: window && { ...window, endsAt: Math.min(window.endsAt, now + WINDOW_MS + ROUNDING_MS) },
+    closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
+  }
+}
+
 /** The budget after a request was sent. */
 export function afterSend(state: RateState, rules: RateRules, now: number): RateState {
   const sent = rules.requestsPerMinute === null ? [] : state.sent.filter((time) => time > now - WINDOW_MS - 1)
@@ -128,7 +142,8 @@ export function afterAnswer(
   const ours = state.window && { ...state.window, ours: state.window.ours + 1 }
   if (!told) return { ...answered, window: ours }
   const { limit, remaining } = told
-  if (limit === null || remaining === null) return { ...answered, throttled: 0, window: ours }
+  // A limit of 0 is how some servers write that there is none; with this answer they have let one through.
+  if (!limit || remaining === null) return { ...answered, throttled: 0, window: ours }
   const endsAt =
     now + (told.resetMs === null ? WINDOW_MS + SLACK_MS : Math.min(told.resetMs, WINDOW_MS) + ROUNDING_MS)
   const fresh = { limit, remaining, ours: limit - remaining, endsAt }
@@ -136,7 +151,14 @@ export function afterAnswer(
     ...answered,
     throttled: 0,
     window: nextWindow(currentWindow(state, now), leftIn, fresh, state.inFlight),
+    closedUntil: Math.max(state.closedUntil, usedUpUntil(told, now)),
   }
+}
+
+/** A budget that is used up for longer than a window of ours is a pause, which outlasts a restart and may be refused. */
+function usedUpUntil({ remaining, resetMs }: Announcement, now: number): number {
+  const isLong = remaining === 0 && resetMs !== null && resetMs > WINDOW_MS
+  return isLong ? now + Math.min(resetMs + ROUNDING_MS, LONGEST_MS) : 0
 }
 
 /**
@@ -172,7 +194,7 @@ export function afterThrottle(
   const toldMs = told.retryAfterMs ?? told.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
   const grownMs =
     isNews && state.throttled > 0 ? Math.min(1000 * 2 ** state.throttled, rules.fallbackWaitMs) : 0
-  const closedUntil = now + Math.max(toldMs, grownMs) + ROUNDING_MS + jitterMs
+  const closedUntil = now + Math.min(Math.max(toldMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
   return {
     ...state,
     inFlight: state.inFlight - 1,

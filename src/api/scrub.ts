@@ -1,16 +1,41 @@
 /** A shorter piece of a token gives nothing away, and might stand in any text. */
 const SHORTEST = 6
 
-/** The text without the token that a server may have echoed: as it is, encoded, or where `printable` cut it. */
+/** `printable` leaves no more of a text, and a pattern for much more would be too large to be one. */
+const LONGEST = 200
+
+/** A character of which `printable` left only the beginning: of `%257C`, `\u007c` or `&#x7c;`. */
+const HALF = String.raw`(?:%[\da-f]{0,5}|\\{1,4}(?:u[\da-f]{0,3})?|&(?:#x?[\da-f]{0,5})?)?`
+
+/**
+ * The text without the token that a server may have echoed: as it is, in other capitals, percent-encoded once or more,
+ * with the escapes of JSON or HTML, a mixture of all, or where `printable` cut it.
+ */
 export function scrub(text: string, token: string): string {
-  const forms = [token, encodeURIComponent(token), token.replaceAll('/', '\\/')]
-  return forms.reduce((rest, form) => withoutBeginnings(rest.replaceAll(form, '[token]'), form), text)
+  return token === '' ? text : text.replace(echoOf(token), '[token]')
 }
 
-function withoutBeginnings(text: string, form: string): string {
-  let rest = text
-  for (let length = form.length - 1; length >= SHORTEST; length--) {
-    rest = rest.replaceAll(`${form.slice(0, length)}...`, '[token]...')
-  }
-  return rest
+function echoOf(token: string): RegExp {
+  const characters = [...token]
+  const forms = characters.slice(0, LONGEST).map(formsOf)
+  const whole = forms.join('') + (characters.length > LONGEST ? String.raw`\S*` : '')
+  if (forms.length <= SHORTEST) return new RegExp(whole, 'giu')
+  // Each further character stands within the option of the one before it, so that none is left out in between.
+  const more = forms.slice(SHORTEST).reduceRight((rest, form) => `(?:${form}${rest})?`, '')
+  const beginning = forms.slice(0, SHORTEST).join('')
+  return new RegExp(`${whole}|${beginning}${more}${HALF}(?=\\.{3})`, 'giu')
+}
+
+/** All that may stand for one character, as a pattern. Escapes and encodings may have been escaped or encoded again. */
+function formsOf(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16)
+  const bytes = [...Buffer.from(character)].map((byte) => `%(?:25){0,3}${byte.toString(16).padStart(2, '0')}`)
+  const forms = [
+    String.raw`\\{0,3}\u{${code}}`,
+    bytes.join(''),
+    String.raw`\\{1,4}u${code.padStart(4, '0')}`,
+    `&#(?:x0{0,4}${code}|0{0,4}${Number.parseInt(code, 16)});`,
+  ]
+  // A query that is decoded makes a space of a plus.
+  return `(?:${character === '+' ? [...forms, ' '].join('|') : forms.join('|')})`
 }

@@ -136,7 +136,10 @@ function tellFinish(log: Logger, { run, walk, trigger, coverage, error }: JobRes
   const failure = error ? { error_code: error.code, error_message: error.message } : {}
   const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : 'info'
   if (!run) {
-    log[level]({ trigger, ...failure }, 'run not begun')
+    log[level](
+      { trigger, ...failure },
+      walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun',
+    )
     return
   }
   log[level](

@@ -38,7 +38,7 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const mirror = guarded(file, () =>
-    createMirror({ connection, file, owners, keepRuns: config.keepRuns, now, sleep }),
+    createMirror({ connection, file, owners, keepRuns: config.keepRuns, now, sleep, signal: runtime.signal }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry))
   const guards = new Map<string, TokenGuard>()

@@ -79,7 +79,7 @@ function runner(
         job,
         plan,
         trigger,
-        source: session.source(organization, job),
+        source: () => session.source(organization, job),
         mirror: session.mirror,
         maxPasses: config.maxPasses,
         waitForOwner,

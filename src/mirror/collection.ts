@@ -108,7 +108,7 @@ export function openCollection(
       announceSchema(connection)
       return []
     }
-    redeclare(connection, shape())
+    redeclare(connection, name, column.name)
     return [{ level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }]
   }
 

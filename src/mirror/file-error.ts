@@ -1,3 +1,5 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import { MirrorError } from '../errors.ts'
 
 const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
@@ -16,4 +18,49 @@ const ADVICE: Record<string, string> = {
 export function explainFileError(file: string, error: Error & { code: unknown }): MirrorError {
   const advice = ADVICE[String(error.code)] ?? 'look at the disk, and at "database" in the configuration'
   return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
+}
+
+/** Bytes 18 and 19 of a database's header are 2 in WAL mode. */
+const WAL_MARK = 18
+
+/**
+ * Why a mirror cannot even be read: in WAL mode each reader needs the -shm file, and may have to make it. Null where that
+ * is not the reason. Not to be asked while this process has the file open: closing any handle of it drops SQLite's locks.
+ */
+export function explainUnreadableWal(file: string): MirrorError | null {
+  if (!may(file, fs.constants.R_OK)) return null
+  const real = fs.realpathSync(file)
+  if (may(path.dirname(real), fs.constants.W_OK) || may(`${real}-shm`, fs.constants.R_OK)) return null
+  if (!isInWal(real)) return null
+  return new MirrorError(
+    `${file} cannot be read: a database in WAL mode needs write access to its folder, or a sync that is running. ` +
+      `Its owner can make a copy that can be read anywhere: sqlite3 ${file} ".backup copy.db"`,
+  )
+}
+
+function isInWal(file: string): boolean {
+  const header = Buffer.alloc(20)
+  const descriptor = fs.openSync(file, 'r')
+  try {
+    fs.readSync(descriptor, header, 0, header.length, 0)
+  } finally {
+    fs.closeSync(descriptor)
+  }
+  return header[WAL_MARK] === 2
+}
+
+function may(file: string, mode: number): boolean {
+  try {
+    fs.accessSync(file, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** SQLite sorts what is large in files of its own, and found no folder for them. */
+export function noTemporaryFolder(file: string): MirrorError {
+  return new MirrorError(
+    `${file} cannot be asked this: no folder for SQLite's temporary files can be written; set SQLITE_TMPDIR to one that can`,
+  )
 }

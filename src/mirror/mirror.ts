@@ -18,15 +18,25 @@ export interface MirrorOptions {
   keepRuns: number
   now: () => number
   sleep: (ms: number) => Promise<void>
+  /** Aborted when the process is told to stop. */
+  signal: AbortSignal
 }
 
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
-export function createMirror({ connection, file, owners, keepRuns, now, sleep }: MirrorOptions): Mirror {
+export function createMirror({
+  connection,
+  file,
+  owners,
+  keepRuns,
+  now,
+  sleep,
+  signal,
+}: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
-  const transact = createTransact({ connection, file, now, sleep, onRollback: collections.forget })
+  const transact = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
   const time = () => new Date(now()).toISOString()
 
   const addRows = connection.prepare(

@@ -29,7 +29,7 @@ export interface OwnersOptions {
 const SWEPT_AFTER_MS = 3_600_000
 
 export function createOwners({ connection, file, name, now }: OwnersOptions): Owners {
-  const folder = `${file}-owners`
+  const folder = ownersFolder(file)
   const own = path.join(folder, name)
   fs.mkdirSync(folder, { recursive: true })
   sweep(folder, now() - SWEPT_AFTER_MS)
@@ -43,28 +43,54 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
   const setOwner = connection.prepare(
     'UPDATE sync_jobs SET owner = ? WHERE organization_id = ? AND collection = ?',
   )
+  const clearOwner = connection.prepare(
+    'UPDATE sync_jobs SET owner = NULL WHERE organization_id = ? AND collection = ? AND owner = ?',
+  )
+  // What this process itself is at work on: our name in a row may be left from a release that could not be written.
+  const working = new Set<string>()
 
   return {
     take(organizationId, collection) {
       const owner = ownerOf.get(organizationId, collection) as string | null | undefined
+      const job = jobName(organizationId, collection)
       // Never our own file: a second handle of it, once closed, would take our lock with it.
-      if (owner && (owner === name || isAlive(path.join(folder, owner)))) return { taken: false, owner }
+      const isTaken = owner === name ? working.has(job) : owner && isAlive(path.join(folder, owner))
+      if (owner && isTaken) return { taken: false, owner }
       setOwner.run(name, organizationId, collection)
+      working.add(job)
       return { taken: true }
     },
     release(organizationId, collection) {
-      setOwner.run(null, organizationId, collection)
+      working.delete(jobName(organizationId, collection))
+      clearOwner.run(organizationId, collection, name)
     },
     close() {
       held.close()
-      fs.rmSync(own, { force: true })
+      remove(own)
     },
   }
+}
+
+function jobName(organizationId: string, collection: string): string {
+  return `${organizationId} ${collection}`
+}
+
+/** Where the lock files of a mirror lie; the same folder whatever links lead to the mirror. */
+export function ownersFolder(file: string): string {
+  return `${fs.realpathSync(file)}-owners`
+}
+
+/** What SQLite puts beside a file whose lock is held. */
+const JOURNAL = '-journal'
+
+function remove(file: string): void {
+  for (const one of [file, file + JOURNAL]) fs.rmSync(one, { force: true })
 }
 
 /** Takes away the files of processes that were killed. */
 function sweep(folder: string, madeBefore: number): void {
   for (const name of fs.readdirSync(folder)) {
+    if (name.endsWith(JOURNAL)) continue
     const file = path.join(folder, name)
     const made = fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs
     if (made !== undefined && made < madeBefore) isAlive(file)
@@ -77,7 +103,7 @@ function isAlive(file: string): boolean {
   const probe = tryLock(file)
   if (!probe) return true
   probe.close()
-  fs.rmSync(file, { force: true })
+  remove(file)
   return false
 }
 

@@ -1,6 +1,8 @@
-import { UsageError } from '../errors.ts'
+import { MirrorError, UsageError } from '../errors.ts'
 import { type Connection, guarded, openForReading, translate } from './database.ts'
+import { explainUnreadableWal, noTemporaryFolder } from './file-error.ts'
 import { quoted } from './sql.ts'
+import { readStatus, type StatusRow } from './status-rows.ts'
 import { tableName } from './tables.ts'
 
 /** Whole numbers are bigint, so that none is rounded. */
@@ -9,31 +11,6 @@ export type Value = string | number | bigint | null | Uint8Array
 export interface Rows {
   columns: string[]
   rows: Iterable<Value[]>
-}
-
-/** A line of `status`: `sync_status` and what stands behind it. Times as the mirror writes them. */
-export interface StatusRow {
-  organization_id: string
-  organization: string
-  collection: string
-  configured: number
-  rows: number
-  as_of: string | null
-  last_complete_at: string | null
-  coverage: string | null
-  last_run_at: string | null
-  last_run_status: string | null
-  error_code: string | null
-  error_message: string | null
-  removals_held: number
-  held_since: string | null
-  held_reason: string | null
-  walk_page: number | null
-  walk_pages: number | null
-  walk_rows_seen: number | null
-  walk_total: number | null
-  walk_started_at: string | null
-  walk_updated_at: string | null
 }
 
 /** The mirror for those who look at it. Nothing is ever written. */
@@ -52,13 +29,17 @@ export interface Reader {
 
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
 export function openReader(file: string): Reader | null {
-  const connection = openForReading(file)
-  return connection && createReader(connection, file)
+  try {
+    const connection = openForReading(file)
+    return connection && createReader(connection, file)
+  } catch (error) {
+    throw (error instanceof MirrorError && explainUnreadableWal(file)) || error
+  }
 }
 
 function createReader(connection: Connection, file: string): Reader {
   return {
-    status: () => guarded(file, () => connection.prepare(STATUS_SQL).all() as StatusRow[]),
+    status: () => guarded(file, () => readStatus(connection, file)),
     gateClosedUntil: () =>
       guarded(
         file,
@@ -78,15 +59,20 @@ function createReader(connection: Connection, file: string): Reader {
         .raw()
         .safeIntegers()
         .iterate(...(organizationIds ?? []))
-      return { columns: statement.columns().map(({ name }) => name), rows: rows as Iterable<Value[]> }
+      return {
+        columns: statement.columns().map(({ name }) => name),
+        rows: stepping(rows as Iterable<Value[]>, (error) => translate(file, error)),
+      }
     },
-    liveItems: (collection, organizationIds) =>
-      guarded(file, () =>
+    liveItems: (collection, organizationIds) => {
+      const items = guarded(file, () =>
         connection
           .prepare(selectSql(collection, 'raw', '"_json"', organizationIds))
           .pluck()
           .iterate(...(organizationIds ?? [])),
-      ) as Iterable<string>,
+      )
+      return stepping(items as Iterable<string>, (error) => translate(file, error))
+    },
     close: () => connection.close(),
   }
 }
@@ -106,61 +92,25 @@ function selectSql(
   `
 }
 
-const STATUS_SQL = `
-  SELECT
-    job.organization_id,
-    organizations.name AS organization,
-    job.collection,
-    job.configured,
-    job.rows,
-    sync_status.as_of,
-    sync_status.last_complete_at,
-    sync_status.coverage,
-    run.started_at AS last_run_at,
-    run.status AS last_run_status,
-    run.error_code,
-    run.error_message,
-    job.removals_held,
-    organizations.held_since,
-    organizations.held_reason,
-    walk.next_page AS walk_page,
-    walk.pages AS walk_pages,
-    walk.rows_seen AS walk_rows_seen,
-    walk.total AS walk_total,
-    walk.started_at AS walk_started_at,
-    walk.updated_at AS walk_updated_at
-  FROM sync_status
-  JOIN sync_jobs AS job USING (organization_id, collection)
-  JOIN organizations ON organizations.id = job.organization_id
-  LEFT JOIN sync_runs AS run ON run.id = (
-    SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
-  )
-  LEFT JOIN sync_walks AS walk ON walk.id = (
-    SELECT max(id)
-    FROM sync_walks
-    WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'open'
-  )
-  ORDER BY organizations.name, job.collection
-`
-
 function readOnly(connection: Connection, file: string, sql: string): Rows {
   try {
     const statement = connection.prepare(sql)
     if (!statement.reader || !statement.readonly)
       throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
     const columns = distinctNames(statement.columns().map(({ name }) => name))
-    return { columns, rows: stepping(statement.raw().safeIntegers().iterate() as Iterable<Value[]>, file) }
+    const rows = statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    return { columns, rows: stepping(rows, (error) => wrongSql(error, file)) }
   } catch (error) {
     throw wrongSql(error, file)
   }
 }
 
-/** SQL can also turn out wrong while it runs, as malformed JSON in a function does. */
-function* stepping(rows: Iterable<Value[]>, file: string): Iterable<Value[]> {
+/** Damage is often met only rows later, and SQL too can turn out wrong while it runs, as malformed JSON in a function does. */
+function* stepping<T>(rows: Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
   try {
     yield* rows
   } catch (error) {
-    throw wrongSql(error, file)
+    throw meaning(error)
   }
 }
 
@@ -168,10 +118,12 @@ function wrongSql(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || error instanceof UsageError) return error
   const code = 'code' in error ? error.code : undefined
   // better-sqlite3 refuses two statements, or none, with errors of its own that carry no code of SQLite's.
-  const isOurs =
-    code === undefined || code === 'SQLITE_ERROR' || code === 'SQLITE_MISMATCH' || code === 'SQLITE_AUTH'
-  return isOurs ? new UsageError(`the SQL cannot be run: ${error.message}`) : translate(file, error)
+  const isOfSql = code === undefined || WRONG_SQL.includes(String(code))
+  if (isOfSql) return new UsageError(`the SQL cannot be run: ${error.message}`)
+  return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
 }
+
+const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
 
 /** `SELECT a.id, b.id` names two columns alike; an object needs them apart. */
 function distinctNames(names: readonly string[]): string[] {

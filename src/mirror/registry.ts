@@ -61,6 +61,19 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
   const liftReplaced = connection.prepare(
     `UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_fingerprint IS NOT NULL AND held_fingerprint <> ?`,
   )
+  // A token that is held is held for an organization that comes to use it, too.
+  const shareHold = connection.prepare(`
+    UPDATE organizations
+    SET
+      (held_since, held_reason, held_fingerprint) = (
+        SELECT held_since, held_reason, held_fingerprint
+        FROM organizations
+        WHERE held_fingerprint = :fingerprint AND configured = 1
+        LIMIT 1
+      )
+    WHERE id = :id AND held_since IS NULL AND last_fingerprint IS NOT :fingerprint
+  `)
+  const lastToken = connection.prepare('SELECT last_fingerprint FROM organizations WHERE id = ?').pluck()
   const noteToken = connection.prepare(
     'UPDATE organizations SET last_fingerprint = ? WHERE id = ? AND last_fingerprint IS NOT ?',
   )
@@ -144,11 +157,15 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
         }
       }),
     fingerprint: (token) => createHash('sha256').update(`${salt()}\0${token}`).digest('hex').slice(0, 32),
-    useToken: (organizationId, fingerprint) =>
+    useToken: (organizationId, fingerprint) => {
+      // Most often nothing is to be written, and then nobody else's lock is waited for.
+      if (read(() => lastToken.get(organizationId)) === fingerprint) return
       write(() => {
         liftReplaced.run(organizationId, fingerprint)
+        shareHold.run({ id: organizationId, fingerprint })
         noteToken.run(fingerprint, organizationId, fingerprint)
-      }),
+      })
+    },
     heldReason: (fingerprint) => read(() => (heldReason.get({ fingerprint }) as string | undefined) ?? null),
     heldReasonOf: (organizationId, fingerprint) =>
       read(() => (heldReasonOf.get(organizationId, fingerprint) as string | undefined) ?? null),

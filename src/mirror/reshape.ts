@@ -3,24 +3,35 @@ import { quoted } from './sql.ts'
 import { columnNames, createSql, KINDS, type TableKind, type TableShape, tableName } from './tables.ts'
 
 /**
- * Gives columns of the typed table the types that `shape` says, where INTEGER becomes REAL, without touching a row.
- * SQLite itself stores a whole number in a REAL column as an integer and reads it back as REAL, so the rows are right
- * as they stand, and only the text of the declaration has to change (https://sqlite.org/datatype3.html, 2; the way to
- * change it is the one of https://sqlite.org/lang_altertable.html, 7). Never for columns that hold integers which a
- * double would round.
+ * Has an INTEGER column of a table become REAL without touching a row. SQLite itself stores a whole number in a REAL
+ * column as an integer and reads it back as REAL, so the rows are right as they stand, and only the declaration has to
+ * change (https://sqlite.org/datatype3.html, 2; the way to change it is the one of
+ * https://sqlite.org/lang_altertable.html, 7). Never for a column that holds integers which a double would round.
  */
-export function redeclare(connection: Connection, shape: TableShape): void {
+export function redeclare(connection: Connection, table: string, column: string): void {
+  const schema = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck()
+  const sql = schema.get(table) as string
   unsafely(connection, () => {
     connection.pragma('writable_schema = ON')
     try {
       connection
         .prepare(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`)
-        .run(createSql(shape, 'typed', shape.name), shape.name)
+        .run(withReal(sql, column), table)
     } finally {
       connection.pragma('writable_schema = OFF')
     }
   })
   announceSchema(connection)
+}
+
+/** The declaration as it stands, columns that a user added included, but for this one type. */
+function withReal(sql: string, column: string): string {
+  // A column stands on a line of its own, or where ALTER TABLE put it.
+  for (const before of ['\n  ', ', ']) {
+    const [head = '', ...tails] = sql.split(`${before}${quoted(column)} INTEGER`)
+    if (tails.length === 1) return `${head}${before}${quoted(column)} REAL${tails[0]}`
+  }
+  throw new Error(`the declaration of column ${column} cannot be found`)
 }
 
 /** Has every connection, this one too, read again what is known of the tables, which may have changed without them. */

@@ -5,6 +5,8 @@ export interface TransactionOptions {
   file: string
   now: () => number
   sleep: (ms: number) => Promise<void>
+  /** Once it is aborted, nobody waits long any more. */
+  signal: AbortSignal
   /** Told when a transaction is undone: what was remembered of the tables may be wrong. */
   onRollback: () => void
 }
@@ -16,8 +18,15 @@ export type Transact = <T>(task: () => T) => Promise<T>
 const PATIENCE_MS = 30_000
 const LOOK_EVERY_MS = 50
 
+/** All that is waited for locks, by all transactions together, after the process was told to stop. */
+const STOPPING_MS = 2000
+
 export function createTransact(options: TransactionOptions): Transact {
-  const { connection, file, now, sleep, onRollback } = options
+  const { connection, file, now, sleep, signal, onRollback } = options
+  let stoppedAt = Number.POSITIVE_INFINITY
+  signal.addEventListener('abort', () => {
+    stoppedAt = now()
+  })
   return async (task) => {
     const deadline = now() + PATIENCE_MS
     for (;;) {
@@ -26,7 +35,8 @@ export function createTransact(options: TransactionOptions): Transact {
       } catch (error) {
         onRollback()
         // Waiting inside SQLite would block everything else in this process, so the wait is ours.
-        if (!isBusy(error) || now() >= deadline) throw translate(file, error)
+        if (!isBusy(error) || now() >= Math.min(deadline, stoppedAt + STOPPING_MS))
+          throw translate(file, error)
         await sleep(LOOK_EVERY_MS)
       }
     }

@@ -37,7 +37,7 @@ export function createWalkStore(connection: Connection): WalkStore {
   // What open walks have seen is asked for each item of each page. Kept in a temporary table it costs the mirror's own
   // file nothing, and memory no more than SQLite's cache; the ledger can bring it back at any time.
   connection.exec(`
-    CREATE TEMP TABLE IF NOT EXISTS seen_items (
+    CREATE TEMP TABLE IF NOT EXISTS _seen_items (
       walk_id INTEGER NOT NULL,
       mark TEXT NOT NULL,
       pass INTEGER NOT NULL,
@@ -60,16 +60,16 @@ export function createWalkStore(connection: Connection): WalkStore {
     'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
   )
   const recallSeen = connection.prepare(`
-    INSERT OR REPLACE INTO temp.seen_items (walk_id, mark, pass, page)
+    INSERT OR REPLACE INTO temp._seen_items (walk_id, mark, pass, page)
     SELECT sync_pages.walk_id, mark.value, sync_pages.pass, sync_pages.page
     FROM sync_pages, json_each(sync_pages.keys) AS mark
     WHERE sync_pages.walk_id = ?
     ORDER BY sync_pages.ordinal
   `)
-  const forgetSeen = connection.prepare('DELETE FROM temp.seen_items WHERE walk_id = ?')
-  const seen = connection.prepare('SELECT pass, page FROM temp.seen_items WHERE walk_id = ? AND mark = ?')
+  const forgetSeen = connection.prepare('DELETE FROM temp._seen_items WHERE walk_id = ?')
+  const seen = connection.prepare('SELECT pass, page FROM temp._seen_items WHERE walk_id = ? AND mark = ?')
   const markSeen = connection.prepare(
-    'INSERT OR REPLACE INTO temp.seen_items (walk_id, mark, pass, page) VALUES (?, ?, ?, ?)',
+    'INSERT OR REPLACE INTO temp._seen_items (walk_id, mark, pass, page) VALUES (?, ?, ?, ?)',
   )
   const insertAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at)

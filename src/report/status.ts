@@ -1,9 +1,12 @@
-import type { StatusRow } from '../mirror/reader.ts'
+import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { grouped, inWords, printable } from '../text.ts'
+import { backfillCommand, isStopped, nextStep } from './next-step.ts'
 
 /** A job as `status --json` gives it. Times are ISO 8601; fields may be added, never changed. */
-export interface JobStatus extends Omit<StatusRow, 'configured'> {
+export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills'> {
   configured: boolean
+  /** Those that are open; `next` is the command that goes on with it. */
+  backfills: (OpenBackfill & { next: string })[]
   /** Milliseconds since `as_of`. */
   age_ms: number | null
   /** What somebody should type, or do, next; null when all is well. */
@@ -31,37 +34,28 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     coverage: null,
     last_run_at: null,
     last_run_status: null,
+    last_run_trigger: null,
     error_code: null,
     error_message: null,
     removals_held: 0,
     held_since: null,
     held_reason: null,
+    walk_origin: null,
     walk_page: null,
     walk_pages: null,
     walk_rows_seen: null,
     walk_total: null,
     walk_started_at: null,
     walk_updated_at: null,
+    running: false,
+    backfills: [],
   }
 }
 
 export function jobStatus(row: StatusRow, now: number): JobStatus {
   const age = row.as_of === null ? null : now - Date.parse(row.as_of)
-  return { ...row, configured: row.configured === 1, age_ms: age, next: nextStep(row) }
-}
-
-function nextStep(row: StatusRow): string | null {
-  const org = row.organization
-  if (row.held_since)
-    return `give ${org} a new token, or if it is valid again: admin-mirror resume --org ${org}`
-  if (row.configured === 0) return null
-  if (row.last_run_at === null) return `admin-mirror sync --org ${org}`
-  if (row.last_run_status === 'running') return null
-  if (row.last_run_status === 'interrupted')
-    return `admin-mirror sync --org ${org} (goes on at page ${row.walk_page ?? 1})`
-  if (row.last_run_status === 'failed')
-    return `look at the error, then: admin-mirror sync --org ${org} --collection ${row.collection}`
-  return null
+  const backfills = row.backfills.map((walk) => ({ ...walk, next: backfillCommand(row, walk) }))
+  return { ...row, configured: row.configured === 1, backfills, age_ms: age, next: nextStep(row) }
 }
 
 /** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */
@@ -80,10 +74,14 @@ export function statusText(status: Status): string {
 }
 
 function summary(jobs: readonly JobStatus[]): string {
-  const attention = jobs.filter((job) => job.next !== null).length
-  return attention === 0
-    ? `all ${jobs.length} lists are well`
-    : `${attention} of ${jobs.length} lists need attention`
+  const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
+  const attention = count((job) => job.next !== null)
+  if (attention > 0) return `${attention} of ${jobs.length} lists need attention`
+  const unread = count((job) => job.configured && job.as_of === null)
+  if (unread > 0) return `${unread} of ${jobs.length} lists are not read whole yet`
+  const unclear = count((job) => job.last_run_status === 'running' && job.running === null)
+  if (unclear > 0) return `${unclear} of ${jobs.length} lists are being read, or were interrupted`
+  return `all ${jobs.length} lists are well`
 }
 
 function jobLines(job: JobStatus, now: number): string[] {
@@ -92,8 +90,7 @@ function jobLines(job: JobStatus, now: number): string[] {
   const note = (text: string) => lines.push(`    ${text}`)
   if (!job.configured) note('no longer in the configuration; its rows stay')
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
-  if (job.last_run_status === 'running') note(`running since ${job.last_run_at}: ${walkText(job)}`)
-  else if (job.walk_page !== null) note(`stopped at ${walkText(job)}; the next run goes on there`)
+  for (const text of progressNotes(job)) note(text)
   if (job.error_code && job.last_run_at) {
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,
@@ -104,12 +101,42 @@ function jobLines(job: JobStatus, now: number): string[] {
   return lines
 }
 
+function progressNotes(job: JobStatus): string[] {
+  const isBegun = job.last_run_status === 'running' && job.running !== false
+  const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
+  const ofSync = isBegun && !ofBackfill
+  const notes: string[] = []
+  if (job.running && !isBegun) notes.push('running: no page has come yet')
+  if (ofSync) notes.push(begun(job, walkText(job), job.walk_updated_at))
+  else if (isStopped(job) && job.error_code === null)
+    notes.push(`interrupted: the run of ${job.last_run_at} ended without a word`)
+  if (!ofSync && job.walk_origin === 'sync') {
+    const then = job.configured ? '; the next run goes on there' : ''
+    notes.push(`stopped at ${walkText(job)}${then}`)
+  }
+  for (const walk of job.backfills) {
+    const where = placeText(walk.page, walk.rows_seen, walk.total)
+    if (ofBackfill && walk.is_last_run) notes.push(begun(job, `a backfill at ${where}`, walk.updated_at))
+    else notes.push(`a backfill stopped at ${where}; to go on with it: ${walk.next}`)
+  }
+  return notes
+}
+
+function begun(job: JobStatus, where: string, updatedAt: string | null): string {
+  if (job.running) return `running since ${job.last_run_at}: ${where}`
+  return `began ${job.last_run_at}, last page written ${updatedAt ?? job.last_run_at}: ${where}; this user cannot see whether it still runs`
+}
+
 function freshness({ as_of: asOf, age_ms: age, coverage, last_run_at: lastRun }: JobStatus): string {
   if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
   return `as of ${asOf} (${inWords(age)} ago)${coverage ? `, ${coverage}` : ''}`
 }
 
 function walkText({ walk_page: page, walk_rows_seen: seen, walk_total: total }: JobStatus): string {
+  return placeText(page, seen, total)
+}
+
+function placeText(page: number | null, seen: number | null, total: number | null): string {
   const items =
     seen === null ? '' : `, ${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
   return `page ${page === null ? 'one past the last' : grouped(page)}${items}`

@@ -17,6 +17,7 @@ const FRESH_ACCOUNT: Account = {
   paginated: true,
   passTotal: null,
   passMoved: false,
+  passShort: false,
   passAnswers: 0,
   passDistinct: 0,
   passRepeated: 0,
@@ -64,6 +65,7 @@ function enter(account: Account, page: Page, sighting: Sighting, askedAgain: boo
     totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
     passTotal: account.passTotal ?? page.total,
     passMoved: account.passMoved || isRepeated || differs(page.total, account.passTotal),
+    passShort: page.next === null && page.items.length > 0 && (page.lastPage ?? 0) > page.number,
     firstLastPage: first ? page.lastPage : account.firstLastPage,
     paginated: page.paginated,
     passAnswers: account.passAnswers + 1,
@@ -125,14 +127,15 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
   if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
   const settled: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
   const total = account.passTotal ?? 0
-  if (isSingleAnswer(account) && passDistinct >= total) return settled
-  if (!account.counted || rules.total === 'ignore') return { kind: 'complete', coverage: null }
+  const isShort = account.passShort && rules.total === 'check'
+  if (!account.passShort && isSingleAnswer(account) && passDistinct >= total) return settled
+  if (!isShort && (!account.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
   if (!account.passMoved && passDistinct === total) return settled
   const still = !account.totalChanged
   if (pass > 1 && still && distinct === total) return { kind: 'complete', coverage: 'repaired' }
-  const why = movement(account, total)
+  const why = movement(account)
   if (pass < rules.maxPasses) return { kind: 'again', why }
-  if (still && !account.moved && passDistinct < total) return { kind: 'incomplete', why }
+  if (still && !account.moved && (passDistinct < total || isShort)) return { kind: 'incomplete', why }
   return { kind: 'complete', coverage: 'drifted' }
 }
 
@@ -150,9 +153,11 @@ function isSingleAnswer(account: Account): boolean {
   return account.passAnswers === 1 && !account.passMoved
 }
 
-function movement(account: Account, total: number): string {
-  const seen = `${counted(account.passDistinct, 'item')} came of a total of ${grouped(total)}`
+function movement(account: Account): string {
+  const total = account.passTotal === null ? '' : ` of a total of ${grouped(account.passTotal)}`
+  const seen = `${counted(account.passDistinct, 'item')} came${total}`
   const repeats = account.passRepeated > 0 ? `, ${grouped(account.passRepeated)} of them twice` : ''
+  const short = account.passShort ? ', and the last page says that there are more pages' : ''
   const change = account.totalChanged ? ', and the total changed meanwhile' : ''
-  return `${seen}${repeats}${change}`
+  return `${seen}${repeats}${change}${short}`
 }

@@ -26,7 +26,8 @@ export interface JobOptions {
   job: Job
   plan: WalkPlan
   trigger: Trigger
-  source: PageSource
+  /** Asked when the job is ours: what it has of the token is then as new as can be. */
+  source: () => PageSource
   mirror: Mirror
   maxPasses: number
   /** Whether to wait for a job that another process has. */
@@ -37,7 +38,10 @@ export interface JobOptions {
   signal: AbortSignal
 }
 
-/** How a job ended. `run` is null where it never began: nothing was sent and no line of `sync_runs` was written. */
+/**
+ * How a job ended. `walk` is null where it never began: nothing was sent and no line of `sync_runs` was written. `run` is
+ * null there too, and where the mirror could not say any more what the run did.
+ */
 export interface JobResult {
   job: Job
   trigger: Trigger
@@ -52,11 +56,9 @@ const LOOK_EVERY_MS = 250
 
 /** Runs one job once: goes on with its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
-  const { job, trigger, source, mirror, observer } = options
+  const { job, trigger, mirror, observer, signal } = options
   const result: JobResult = { job, trigger, walk: null, run: null, coverage: null, error: null }
   try {
-    const refusal = source.refusal()
-    if (refusal) throw refusal
     await claim(options)
     try {
       await runOwned(options, result)
@@ -65,7 +67,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     }
   } catch (error) {
     // The first error is the cause; that the run's line could not be written either changes nothing about it.
-    result.error ??= toKnownError(error)
+    result.error ??= signal.aborted ? stopped(signal) : toKnownError(error)
   }
   observer.onFinish(result)
   return result
@@ -92,18 +94,29 @@ async function claim({ job, mirror, waitForOwner, sleep, observer, signal }: Job
 
 async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
   const { job, plan, trigger, mirror, observer, signal } = options
+  const source = options.source()
+  const refusal = source.refusal()
+  if (refusal) throw refusal
   const walk = await findWalk(job, plan, mirror, options.now())
   const runId = await mirror.beginRun(job, walk, trigger)
   result.walk = walk
   observer.onStart(walk)
   const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
   try {
-    result.coverage = await walkList({ ...options, walk, runId, observer: counting(observer, traffic) })
+    result.coverage = await walkList({
+      ...options,
+      source,
+      walk,
+      runId,
+      observer: counting(observer, traffic),
+    })
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)
   }
-  if (traffic.requests === 0 && isRefusal(result.error)) await mirror.cancelRun(runId)
-  else result.run = { ...(await mirror.finishRun(runId, traffic, outcomeOf(result.error))), ...traffic }
+  if (traffic.requests === 0 && isRefusal(result.error)) {
+    await mirror.cancelRun(runId)
+    result.walk = null
+  } else result.run = { ...(await mirror.finishRun(runId, traffic, outcomeOf(result.error))), ...traffic }
   if (!result.error) await mirror.prune(job)
 }
 

@@ -76,6 +76,8 @@ export interface Account {
   /** The total of this pass's first answer, and whether anything moved while the pass was read. */
   passTotal: number | null
   passMoved: boolean
+  /** Whether the list ended on a page that says itself that there are more. */
+  passShort: boolean
   /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
   passAnswers: number
   passDistinct: number

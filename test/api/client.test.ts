@@ -31,7 +31,7 @@ describe('a page', () => {
 
     expect(page).toEqual({
       number: 1,
-      items: [{ text: '{"id":1}', value: { id: 1 } }],
+      items: [{ text: '{"id":1}', plain: { id: 1 }, value: { id: 1 } }],
       next: 2,
       total: 3,
       lastPage: 3,
@@ -54,6 +54,16 @@ describe('a page', () => {
     const { fetchPage } = createSetting()
 
     expect(await fetchPage()).toMatchObject({ next: null, total: null, lastPage: null, paginated: false })
+  })
+
+  it('may be a whole list that tells its total, and announces no limit where that is 0', async () => {
+    foresee().reply(200, '{"data":[{"id":1}],"meta":{"total":1}}', {
+      'x-ratelimit-limit': '0',
+      'x-ratelimit-remaining': '0',
+    })
+    const { fetchPage } = createSetting()
+
+    expect(await fetchPage()).toMatchObject({ next: null, paginated: false, announcedLimit: null })
   })
 
   it('may be empty and lie beyond the last', async () => {
@@ -275,7 +285,12 @@ describe('an answer that is refused', () => {
       'the answer says "success": false (message: closed)',
     ],
     ['another page', 200, pageText(1), 'asked for page 2, and page 1 was answered'],
-    ['a list without pages', 200, '{"data":[]}', 'asked for page 2, and a list without pages was answered'],
+    [
+      'a list without pages',
+      200,
+      '{"data":[]}',
+      'asked for page 2, and a list without pages was answered: the API no longer pages this list; run backfill --restart or wait for resumeWithin',
+    ],
   ])('because it is %s is not asked for again, and is BAD_RESPONSE', async (_case, status, body, says) => {
     foresee(2).reply(status, body)
     const { errorOf } = createSetting()
@@ -540,11 +555,13 @@ describe('the token', () => {
     ['in a message beside no data', 200, JSON.stringify({ message: TOKEN })],
     ['in a name of a field', 200, JSON.stringify({ data: { [TOKEN]: 1 } })],
     [
-      'in a link',
+      'in a path, encoded in small letters',
       200,
-      pageText(1, 2, { links: { next: `https://evil.example/?token=${encodeURIComponent(TOKEN)}` } }),
+      pageText(1, 2, {
+        links: { next: `https://evil.example/${encodeURIComponent(TOKEN).toLowerCase()}?page=2` },
+      }),
     ],
-    ['in a host', 200, pageText(1, 2, { links: { next: `https://evil.example/${TOKEN}` } })],
+    ['in a path', 200, pageText(1, 2, { links: { next: `https://evil.example/${TOKEN}` } })],
     ['in a link that is none', 200, pageText(1, 2, { links: { next: `http://[${TOKEN}` } })],
   ])('is not told when the server echoes it %s', async (_case, status, body) => {
     foresee()
@@ -558,6 +575,24 @@ describe('the token', () => {
     expectNoToken(told)
     expect(error.message).toContain('[token]')
   })
+
+  it.each([TOKEN, encodeURIComponent(TOKEN), encodeURIComponent(TOKEN).toLowerCase()])(
+    'is not told, nor any other value, when the query of a link echoes it: %s',
+    async (echo) => {
+      foresee().reply(
+        200,
+        pageText(1, 2, { links: { next: `https://evil.example/?api_token=${echo}&page=2` } }),
+      )
+      const { errorOf, told } = createSetting()
+
+      const error = await errorOf()
+
+      expectNoToken(error)
+      expectNoToken(told)
+      expect(error).toMatchObject({ code: 'LINK_REFUSED' })
+      expect(error.message).toContain('(https://evil.example/?api_token&page=2)')
+    },
+  )
 
   it.each<[string, (interceptor: nock.Interceptor) => void]>([
     ['a refused status', (interceptor) => interceptor.reply(403, '{"message":"no"}')],

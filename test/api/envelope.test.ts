@@ -90,6 +90,33 @@ describe('an envelope that is accepted', () => {
     expect(read(text)).toEqual({ items: [], paging: null })
   })
 
+  it.each<[string, object]>([
+    ['its total in meta', { meta: { total: 3 } }],
+    ['its total as a text', { meta: { total: '3' } }],
+    ['its total beside data', { total: 3 }],
+    ['its total in both places', { total: 3, meta: { total: 3 } }],
+    ['its total, with links that are an empty list', { links: [], meta: { total: 3 } }],
+    ['one page of one', { meta: { current_page: 1, last_page: 1, per_page: 25 } }],
+    [
+      'one page of one, without more',
+      { current_page: 1, last_page: 1, next_page_url: null, has_more: false },
+    ],
+    ['one page of one, with a total twice', { meta: { current_page: 1, last_page: 1, total: [3, 3] } }],
+    ['its total, without a cursor', { meta: { total: 3, next_cursor: null, next: '' } }],
+  ])('may be a whole list without links that tells %s', (_case, fields) => {
+    const envelope = read(JSON.stringify({ data: [1, 2, 3], ...fields }))
+
+    expect(envelope.paging).toBeNull()
+    expect(textsOf(envelope)).toEqual(['1', '2', '3'])
+  })
+
+  it('may be a whole list without links whose items have keys', () => {
+    const envelope = read('{"data":{"0":1,"7":2},"meta":{"total":2}}')
+
+    expect(envelope.paging).toBeNull()
+    expect(textsOf(envelope)).toEqual(['1', '2'])
+  })
+
   it('may stand between white space and behind a byte order mark', () => {
     const envelope = read(`\ufeff\r\n\t ${paged()} \n`)
 
@@ -347,6 +374,30 @@ describe('an answer that is no list', () => {
 
     expect(error.message).toBe(message)
     expect(error.passing).toBe(false)
+  })
+
+  it.each<[string, object]>([
+    ['a greater total', { meta: { total: 4 } }],
+    ['a smaller total', { meta: { total: 2 } }],
+    ['a greater total on page 1 of 1', { meta: { total: 4, current_page: 1, last_page: 1 } }],
+    ['two totals', { total: 3, meta: { total: 27 } }],
+    ['a total that is none', { meta: { total: 'three' } }],
+    ['a total that cannot be trusted', { meta: { total: [3, 3] } }],
+    ['a last page 2', { meta: { total: 3, current_page: 1, last_page: 2 } }],
+    ['page 2', { meta: { total: 3, current_page: 2 } }],
+    ['page 1 of nobody knows how many', { meta: { current_page: 1 } }],
+    ['page 1 of 1 in two places', { current_page: 1, meta: { last_page: 1 } }],
+    ['the length of a page', { meta: { per_page: 25 } }],
+    ['no page', { meta: { next_cursor: null, has_more: false } }],
+    ['more', { meta: { total: 3, has_more: true } }],
+    ['a cursor', { meta: { total: 3, next_cursor: 'x' } }],
+    ['a place in the list', { meta: { total: 3, cursor: 'x' } }],
+    ['a next page', { total: 3, next_page_url: '/orders?page=2' }],
+    ['a next', { meta: { total: 3 }, next: 2 }],
+  ])('may be a list of 3 without links that tells %s', (_case, fields) => {
+    const { message } = errorOf(JSON.stringify({ data: [1, 2, 3], ...fields }))
+
+    expect(message).toMatch(/^the answer is paged \(it has .*\) but has no "links" to follow$/)
   })
 
   it.each<[string, Fields, string]>([

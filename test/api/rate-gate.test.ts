@@ -57,8 +57,8 @@ function passing(gate: RateGate, signal = new AbortController().signal) {
     told,
     sent: false,
     outcome: null as unknown,
-    answer: (remaining: number, limit: number) =>
-      finish((answer) => answer.accepted({ ...NOTHING, limit, remaining })),
+    answer: (remaining: number, limit: number, resetMs: number | null = null) =>
+      finish((answer) => answer.accepted({ ...NOTHING, limit, remaining, resetMs })),
     succeed: () => finish((answer) => answer.accepted(NOTHING)),
     throttle: (announcement: Partial<Announcement> = {}) =>
       finish((answer) => {
@@ -478,5 +478,113 @@ describe('a pause', () => {
 
     expect(gate.refusal()).toBeNull()
     expect(other.sent).toBe(true)
+  })
+
+  it('that was remembered for longer than a day is none', async () => {
+    const { gate, clock, memory } = createSetting()
+    memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
+
+    const one = passing(gate)
+    await settle()
+
+    expect(gate.refusal()).toBeNull()
+    expect(one).toMatchObject({ sent: true, told: [] })
+  })
+
+  it('that was remembered for a day is refused', () => {
+    const { gate, clock, memory } = createSetting()
+
+    memory.close('a', clock.now() + 24 * 60 * MINUTE)
+
+    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+  })
+
+  it('until a reset beyond maxWait is refused, outlasts the run, and can be forgotten', async () => {
+    const { gate, clock, memory } = createSetting()
+    const one = passing(gate)
+    await settle()
+
+    one.answer(0, 60, 60 * MINUTE)
+    await settle()
+
+    expect(one.outcome).toBe('the answer')
+    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(createSetting({ memory, clock }).gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    memory.close('a', 0)
+    expect(gate.refusal()).toBeNull()
+  })
+
+  it('until a reset within maxWait is waited out', async () => {
+    const { gate, clock } = createSetting()
+    const one = passing(gate)
+    await settle()
+    one.answer(0, 60, 5 * MINUTE)
+    await settle()
+
+    const other = passing(gate)
+    await clock.pass(5 * MINUTE + 999)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+  })
+})
+
+describe('a clock that goes back by a day', () => {
+  /** The gate's clock, which can be set back while time goes on. */
+  function createSettable() {
+    const clock = createSteppedClock()
+    let behind = 0
+    return {
+      clock: { ...clock, now: () => clock.now() - behind },
+      setBack: () => {
+        behind = 24 * 60 * MINUTE
+      },
+    }
+  }
+
+  it('holds a request back for one window of our own ceiling, and no longer', async () => {
+    const { clock, setBack } = createSettable()
+    const { gate } = createSetting({ rules: { requestsPerMinute: 1 }, clock })
+    await hear(gate)
+    setBack()
+
+    const other = passing(gate)
+    await clock.pass(MINUTE)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('holds a request back for one window of the server, and no longer', async () => {
+    const { clock, setBack } = createSettable()
+    const { gate } = createSetting({ clock })
+    const one = passing(gate)
+    await settle()
+    one.answer(0, 60)
+    await settle()
+    setBack()
+
+    const other = passing(gate)
+    await clock.pass(MINUTE + 1000)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('takes nothing away from the time that was waited', async () => {
+    const { clock, setBack } = createSettable()
+    const { gate } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
+    await hear(gate)
+    const other = passing(gate)
+    await clock.pass(1000)
+
+    setBack()
+    await clock.pass(3 * MINUTE)
+
+    expect(other.sent).toBe(true)
+    other.succeed()
+    await settle()
+    expect(other.told.at(-1)).toEqual(['waited', 0])
   })
 })

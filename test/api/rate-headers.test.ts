@@ -106,6 +106,7 @@ describe('what an answer says of the rate limit', () => {
       30_000,
     ],
     ['a time by our clock without a Date', { 'x-ratelimit-reset': epochSeconds(NOW + 30_000) }, 30_000],
+    ['a time in milliseconds', { 'x-ratelimit-reset': String(NOW + 30_000) }, 30_000],
     ['a time that has passed', { 'x-ratelimit-reset': epochSeconds(NOW - 1000) }, 0],
     ['a time beyond a day', { 'x-ratelimit-reset': epochSeconds(NOW + 2 * DAY) }, DAY],
     ['seconds from now', { ...EARLIER, 'x-ratelimit-reset': '30' }, 30_000],

@@ -5,6 +5,7 @@ import {
   afterAnswer,
   afterSend,
   afterThrottle,
+  asOfNow,
   currentWindow,
   FRESH,
   nextSend,
@@ -18,6 +19,7 @@ import { createRandom, type Log, mostInAMinute, simulate } from './helpers/traff
 const NOW = Date.UTC(2026, 10, 20, 8, 30)
 const SECOND = 1000
 const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
 
 const RULES: RateRules = { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: MINUTE }
 const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
@@ -183,6 +185,13 @@ describe('an answer', () => {
       { remaining: 30, ours: 31 },
     ],
     [
+      'that tells a limit of 0 counts as one of ours',
+      windowOf(),
+      told(0, 0),
+      {},
+      { remaining: 30, ours: 31 },
+    ],
+    [
       'that comes while the gate is closed tells nothing',
       windowOf(),
       told(60, 3),
@@ -211,6 +220,34 @@ describe('an answer', () => {
     const state = { ...FRESH, inFlight: 1, window: windowOf() }
 
     expect(afterAnswer(state, leftIn, announcement, NOW).window).toEqual({ ...windowOf(), ...expected })
+  })
+
+  it('with a limit of 0 announces nothing', () => {
+    const state = { ...FRESH, inFlight: 1, throttled: 2 }
+
+    const after = afterAnswer(state, null, told(0, 0, DAY), NOW)
+
+    expect(after).toEqual({ ...FRESH, heard: true })
+    expect(nextSend(after, RULES, NOW).at).toBe(NOW)
+  })
+
+  it.each<[string, Announcement, number]>([
+    ['an hour', told(60, 0, 60 * MINUTE), 60 * MINUTE + SECOND],
+    ['a day and no longer', told(60, 0, DAY), DAY],
+    ['a moment more than a minute', told(60, 0, MINUTE + 1), MINUTE + 1 + SECOND],
+    ['no more than its window, when that ends within a minute', told(60, 0, MINUTE), MINUTE + SECOND],
+    ['no time, while something is left', told(60, 1, 60 * MINUTE), 0],
+  ])('that leaves nothing until its reset is waited out for %s', (_case, announcement, wait) => {
+    const after = afterAnswer({ ...FRESH, inFlight: 1 }, null, announcement, NOW)
+
+    expect(nextSend(after, RULES, NOW).at - NOW).toBe(wait)
+  })
+
+  it('that leaves nothing for a minute is the matter of a window, and for longer that of a pause', () => {
+    const state = { ...FRESH, inFlight: 1 }
+
+    expect(afterAnswer(state, null, told(60, 0, MINUTE), NOW).closedUntil).toBe(0)
+    expect(afterAnswer(state, null, told(60, 0, 5 * MINUTE), NOW).closedUntil).toBe(NOW + 5 * MINUTE + SECOND)
   })
 
   it('ends a row of 429s, and none at all does not', () => {
@@ -249,6 +286,12 @@ describe('a 429', () => {
     expect(after.throttled).toBe(state.throttled + 1)
   })
 
+  it('closes the gate for a day at most', () => {
+    const after = afterThrottle({ ...FRESH, inFlight: 1 }, { ...NOTHING, retryAfterMs: DAY }, RULES, NOW, 999)
+
+    expect(after.closedUntil).toBe(NOW + DAY)
+  })
+
   it('waits for the end of a window that is later than the fallback', () => {
     const state = { ...FRESH, inFlight: 1, window: windowOf({ endsAt: NOW + 40_000 }) }
 
@@ -272,6 +315,31 @@ describe('a 429', () => {
 
     expect(rest).toEqual({ ...first, inFlight: 0 })
     expect(rest).toMatchObject({ closedUntil: NOW + 6900, throttled: 1 })
+  })
+})
+
+describe('a clock that went back', () => {
+  const HOUR = 60 * MINUTE
+
+  it.each<[string, Partial<RateState>, Partial<RateState>]>([
+    ['what was sent', { sent: [NOW - 5, NOW, NOW + HOUR] }, { sent: [NOW - 5, NOW, NOW] }],
+    [
+      'the end of a window',
+      { window: windowOf({ endsAt: NOW + HOUR }) },
+      { window: windowOf({ endsAt: NOW + 61_000 }) },
+    ],
+    ['a pause beyond a day', { closedUntil: NOW + DAY + 1 }, { closedUntil: 0 }],
+  ])('leaves nothing of the future in %s', (_case, written, expected) => {
+    expect(asOfNow({ ...FRESH, ...written }, NOW)).toEqual({ ...FRESH, ...expected })
+  })
+
+  it.each<[string, Partial<RateState>]>([
+    ['what was sent', { sent: [NOW - HOUR, NOW] }],
+    ['a window', { window: windowOf({ endsAt: NOW + 61_000 }) }],
+    ['a window that has ended', { window: windowOf({ endsAt: NOW - 1 }) }],
+    ['a pause of a day', { closedUntil: NOW + DAY }],
+  ])('is none that changes %s', (_case, written) => {
+    expect(asOfNow({ ...FRESH, ...written }, NOW)).toEqual({ ...FRESH, ...written })
   })
 })
 

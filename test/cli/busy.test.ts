@@ -79,6 +79,7 @@ describe.concurrent('a job that another process is working on', () => {
     await owner.ended
 
     expect(ended.code).toBe(143)
+    expect(ended.logs.at(-1)).toMatchObject({ msg: 'run not begun', error_code: 'INTERRUPTED' })
     expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
   })
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from './list-server.ts'
+import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
 const ACME = organization('acme', 1)
@@ -97,3 +97,93 @@ describe.concurrent('export', () => {
     expect(stderr).toMatch(reason)
   })
 })
+
+interface Protected {
+  what: string
+  make: (workspace: Workspace) => string
+}
+
+const link = (target: string, name: string) => (made: Workspace) => {
+  fs.symlinkSync(made.file(target), made.file(name))
+  return name
+}
+
+const hardLink = (target: string, name: string) => (made: Workspace) => {
+  fs.linkSync(made.file(target), made.file(name))
+  return name
+}
+
+describe.concurrent('export to a file that the mirror lives on', () => {
+  it.each<Protected>([
+    { what: 'the mirror', make: () => 'mirror.db' },
+    { what: 'its write-ahead log', make: () => 'mirror.db-wal' },
+    { what: 'its shared memory', make: () => 'mirror.db-shm' },
+    { what: 'a file among its owners', make: () => 'mirror.db-owners/somebody' },
+    { what: 'the configuration', make: () => 'admin-mirror.yaml' },
+    { what: 'a symbolic link to the mirror', make: link('mirror.db', 'orders.csv') },
+    { what: 'a symbolic link to its log, which is not there', make: link('mirror.db-wal', 'orders.csv') },
+    { what: 'a hard link to the mirror', make: hardLink('mirror.db', 'orders.csv') },
+    { what: 'a hard link to the configuration', make: hardLink('admin-mirror.yaml', 'orders.csv') },
+    {
+      what: 'the mirror by way of a linked folder',
+      make: (made) => {
+        fs.symlinkSync(made.folder, made.file('linked'))
+        return 'linked/mirror.db'
+      },
+    },
+  ])('exits with 2, and touches nothing: $what', async ({ make }) => {
+    const made = await createSynced()
+    const output = make(made)
+    const before = contents(made)
+
+    const { code, stdout, stderr } = await made.run([
+      'export',
+      'orders',
+      '--format',
+      'csv',
+      '--output',
+      output,
+    ])
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/--output .*a file of the mirror/)
+    expect(contents(made)).toEqual(before)
+  })
+})
+
+describe.concurrent('export of a damaged mirror', () => {
+  it.each(['csv', 'ndjson'])('as %s exits with 4, and leaves no half of an export', async (format) => {
+    const made = await createSynced(2000)
+    overwriteLastPages(made.mirror)
+
+    const { code, stderr } = await made.run(['export', 'orders', '--format', format, '--output', 'orders'])
+
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/mirror\.db is damaged/)
+    expect(fs.readdirSync(made.folder).filter((name) => name.startsWith('orders'))).toEqual([])
+  })
+})
+
+/** A mirror of so many orders. */
+async function createSynced(count = 2): Promise<Workspace> {
+  const server = await serve((asked) => pageOf(items(count), asked, { perPage: count }))
+  const made = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+  await made.run(['sync'])
+  return made
+}
+
+/** All files of the folder, without -wal and -shm, which every reader makes. */
+function contents({ folder, file }: Workspace): Record<string, string> {
+  const names = fs
+    .readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/-(?:wal|shm)$/.test(entry.name))
+    .map(({ name }) => name)
+  return Object.fromEntries(names.map((name) => [name, fs.readFileSync(file(name), 'latin1')]))
+}
+
+/** Leaves the first pages, with the schema, as they are. */
+function overwriteLastPages(file: string): void {
+  const bytes = fs.readFileSync(file)
+  bytes.fill(0x5a, Math.floor(bytes.length / 2))
+  fs.writeFileSync(file, bytes)
+}

@@ -159,3 +159,18 @@ describe.concurrent('query', () => {
     expect((await place.run(['query', 'SELECT 1'])).code).toBe(0)
   })
 })
+
+describe.concurrent('resume', () => {
+  it('before the first sync has nothing to do, and makes no mirror', async () => {
+    const fresh = createWorkspace({
+      baseUrl: 'http://127.0.0.1:1',
+      organizations: [organization('acme', 1)],
+    })
+
+    const { code, stdout, stderr } = await fresh.run(['resume'])
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(/nothing to resume/)
+    expect(fs.readdirSync(fresh.folder)).toEqual(['admin-mirror.yaml'])
+  })
+})

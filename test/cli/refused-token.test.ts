@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
-import type { Ended } from './processes.ts'
+import type { Ended, LogLine } from './processes.ts'
 import { createWorkspace, organization, type Settings, variable, type Workspace } from './workspace.ts'
 
 const ITEMS = items(4)
@@ -196,9 +196,9 @@ describe.concurrent('an organization that is held', () => {
     workspace.configure(settings(server, { organizations }))
 
     const start = workspace.start(['start', '--log-level', 'trace'])
-    for (const { name } of SHARING) {
-      await start.log((line) => line.organization === name && line.msg === 'run finished')
-    }
+    const isShared = (line: LogLine) => SHARING.some(({ name }) => name === line.organization)
+    // Each has two collections.
+    await start.logs((line) => isShared(line) && line.msg === 'run finished', 2 * SHARING.length)
     start.kill('SIGTERM')
     await start.ended
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { items, pageOf, serve } from './list-server.ts'
+import { createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 
 interface Job {
@@ -18,6 +18,29 @@ async function createScene() {
   )
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
   return { server, workspace }
+}
+
+/** A command that has read the first page and waits for the second until the door is opened. */
+async function createStanding(args: readonly string[]) {
+  const door = createDoor()
+  const server = await serve(async (asked) => {
+    if (asked.page === 2) await door.opened
+    return pageOf(items(6), asked)
+  })
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+  const sync = workspace.start(args)
+  await server.arrival(({ page }) => page === 2)
+  return { server, workspace, sync, open: door.open }
+}
+
+/** A backfill that was killed while it waited for page 3. */
+async function createStoppedBackfill(typed: readonly string[]) {
+  const server = await serve((asked) => (asked.page === 3 ? new Promise(() => {}) : pageOf(items(6), asked)))
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+  const running = workspace.start(typed)
+  await server.arrival(({ page }) => page === 3)
+  running.kill('SIGKILL')
+  return { workspace, backfill: await running.ended }
 }
 
 async function jobs(workspace: Workspace): Promise<Job[]> {
@@ -121,6 +144,109 @@ describe.concurrent('status', () => {
     })
     expect(human.stdout).toMatch(/stopped at page 2, 2 of 6 items seen/)
     expect(human.stdout).toMatch(/next: admin-mirror sync --org acme.*page 2/)
+  })
+
+  it('takes no killed sync for a running one', async () => {
+    const { workspace, sync } = await createStanding(['sync'])
+    const running = await workspace.run(['status'])
+    const [before] = await jobs(workspace)
+    sync.kill('SIGKILL')
+    await sync.ended
+
+    const killed = await workspace.run(['status'])
+    const [after] = await jobs(workspace)
+
+    expect(running.stdout).toMatch(/running since/)
+    expect(running.stdout).toMatch(/1 of 1 lists are not read whole yet/)
+    expect(before).toMatchObject({ running: true, next: null })
+    expect(killed.stdout).not.toMatch(/running|are well/)
+    expect(killed.stdout).toMatch(/stopped at page 2.*the next run goes on there/)
+    expect(killed.stdout).toMatch(/next: admin-mirror sync --org acme/)
+    expect(after).toMatchObject({ running: false, last_run_status: 'running' })
+  })
+
+  it('takes nothing from a running sync', async () => {
+    const { workspace, sync, open } = await createStanding(['sync'])
+    const owner = () => workspace.rows('SELECT owner FROM sync_jobs')
+    const before = owner()
+
+    await workspace.run(['status'])
+    const other = await workspace.run(['sync'])
+
+    expect(owner()).toEqual(before)
+    expect(other.code).not.toBe(0)
+    open()
+    expect((await sync.ended).code).toBe(0)
+  })
+
+  it('shows an interrupted backfill with the command that goes on with it', async () => {
+    const typed = 'backfill --org acme --collection orders --filter state=paid --filter a=1 --from-page 2'
+    const { workspace, backfill } = await createStoppedBackfill(typed.split(' '))
+
+    const human = await workspace.run(['status'])
+    const [job] = await jobs(workspace)
+
+    const again = 'backfill --org acme --collection orders --filter a=1 --filter state=paid --from-page 2'
+    expect(backfill.signal ?? backfill.code).toBe('SIGKILL')
+    expect(human.stdout).toContain(
+      `a backfill stopped at page 3, 2 of 6 items seen; to go on with it: admin-mirror ${again}\n`,
+    )
+    expect(human.stdout).not.toMatch(/the next run goes on there|are well/)
+    // Never read whole, whatever part of it a backfill reads.
+    expect(human.stdout).toMatch(/next: admin-mirror sync --org acme\n/)
+    expect(job).toMatchObject({
+      walk_origin: 'backfill',
+      backfills: [{ page: 3, next: `admin-mirror ${again}` }],
+    })
+  })
+
+  it("shows a sync's walk as the progress, though a backfill was begun after it", async () => {
+    const { workspace, sync, server } = await createStanding(['sync'])
+    sync.kill('SIGKILL')
+    await sync.ended
+    const backfill = workspace.start(['backfill', '--org', 'acme', '--from-page', '2'])
+    await server.arrivals(({ page }) => page === 2, 2)
+    backfill.kill('SIGTERM')
+    await backfill.ended
+
+    const { stdout } = await workspace.run(['status'])
+    const [job] = await jobs(workspace)
+
+    expect(job).toMatchObject({ walk_origin: 'sync', walk_page: 2, walk_rows_seen: 2 })
+    expect(stdout).toMatch(/next: admin-mirror sync --org acme \(goes on at page 2\)/)
+  })
+
+  it('asks for a sync of a list that was only read in part', async () => {
+    const { server, workspace } = await createScene()
+    workspace.configure({ baseUrl: server.url, organizations: [ACME] })
+    await workspace.run(['backfill', '--org', 'acme', '--from-page', '2'])
+
+    const { stdout } = await workspace.run(['status'])
+
+    expect(stdout).toMatch(/1 of 1 lists need attention/)
+    expect(stdout).toMatch(/acme orders.*never read whole/)
+    expect(stdout).toMatch(/next: admin-mirror sync --org acme\n/)
+  })
+
+  it('goes by the configuration as it is now, not as the last sync found it', async () => {
+    const server = await serve((asked) => pageOf(items(4), asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
+    await workspace.run(['sync'])
+    workspace.change(
+      "UPDATE sync_walks SET started_at = '2020-01-01T00:00:00.000Z' WHERE organization_id LIKE '%2'",
+    )
+    const before = await workspace.run(['status', '--max-age', '1d'])
+    workspace.configure({ baseUrl: server.url, organizations: [{ ...ACME, name: 'acme-inc' }] })
+
+    const human = await workspace.run(['status', '--max-age', '1d'])
+    const told = await jobs(workspace)
+
+    expect([before.code, human.code]).toEqual([1, 0])
+    expect(human.stdout).toMatch(/globex orders.*\n.*no longer in the configuration/)
+    expect(told).toMatchObject([
+      { organization: 'acme-inc', configured: true },
+      { organization: 'globex', configured: false },
+    ])
   })
 
   it('leaves no control character as it is, whoever sent it', async () => {

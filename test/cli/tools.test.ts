@@ -78,6 +78,37 @@ describe.concurrent('sandbox', () => {
     expect(stderr).toContain(`--port ${port}`)
   })
 
+  it.each(['sandbox.yaml', 'link.yaml'])(
+    'writes over no configuration of somebody else: %s',
+    async (name) => {
+      const workspace = createWorkspace()
+      const config = 'api:\n  baseUrl: https://admin.example.test\n'
+      fs.writeFileSync(workspace.file('sandbox.yaml'), config)
+      fs.symlinkSync('sandbox.yaml', workspace.file('link.yaml'))
+
+      const { code, stdout, stderr } = await workspace.run(['sandbox', '--write-config', name])
+
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(/--write-config .*\.yaml .*not written by the sandbox/)
+      expect(fs.readFileSync(workspace.file('sandbox.yaml'), 'utf8')).toBe(config)
+    },
+  )
+
+  it('writes over a configuration of an earlier sandbox', async () => {
+    const workspace = createWorkspace()
+    const urls: string[] = []
+    for (const orders of ['20', '30']) {
+      const sandbox = workspace.start(['sandbox', '--orders', orders, '--write-config', 'sandbox.yaml'])
+      urls.push(JSON.parse(await sandbox.firstLine()).url)
+      sandbox.kill('SIGTERM')
+      await sandbox.ended
+    }
+
+    expect(parse(fs.readFileSync(workspace.file('sandbox.yaml'), 'utf8'))).toMatchObject({
+      api: { baseUrl: urls[1] },
+    })
+  })
+
   it('exits with 2 when its configuration cannot be written', async () => {
     const { code, stdout, stderr } = await createWorkspace().run([
       'sandbox',

@@ -37,8 +37,17 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const { file = path.join(tempFolder(), 'mirror.db'), clock = createClock() } = options
   const connection = openForWriting(file)
   const { now, sleep } = clock
+  const stop = new AbortController()
   const owners = createOwners({ connection, file, name: `test-${randomUUID()}`, now: Date.now })
-  const mirror = createMirror({ connection, file, owners, keepRuns: KEEP_RUNS_MS, now, sleep })
+  const mirror = createMirror({
+    connection,
+    file,
+    owners,
+    keepRuns: KEEP_RUNS_MS,
+    now,
+    sleep,
+    signal: stop.signal,
+  })
   const registry = createRegistry(connection, () => 'a salt')
   registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })

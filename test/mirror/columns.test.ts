@@ -143,6 +143,21 @@ describe('an INTEGER column that meets a fraction', () => {
     expect(test.rows('SELECT * FROM writes')).toEqual([])
   })
 
+  it('leaves a column alone that a user added beside ours', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"total":1}')
+    test.connection.exec("ALTER TABLE orders ADD COLUMN mine TEXT; UPDATE orders SET mine = 'kept'")
+
+    await saveItems('{"id":2,"total":0.5,"later":"z"}')
+
+    expect(test.rows('SELECT id, total, typeof(total) AS type, mine, later FROM orders')).toEqual([
+      { id: 1, total: 1, type: 'real', mine: 'kept', later: null },
+      { id: 2, total: 0.5, type: 'real', mine: null, later: 'z' },
+    ])
+    expect(test.value('PRAGMA integrity_check')).toBe('ok')
+  })
+
   it('can be written and searched like any other afterwards', async () => {
     const { test, saveItems } = await widened()
     test.connection.exec('CREATE INDEX by_total ON orders (total)')

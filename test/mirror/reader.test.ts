@@ -1,9 +1,13 @@
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { UsageError } from '../../src/errors.ts'
 import { openReader, type Reader } from '../../src/mirror/reader.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { CAN_BE_REFUSED } from '../helpers/other-process.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
@@ -116,6 +120,12 @@ describe('a reader', () => {
     expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
   })
 
+  it('says that SQL is wrong whose result is too big', async () => {
+    const { reader } = await filled()
+
+    expect(() => all(reader.query('SELECT zeroblob(2000000000)'))).toThrow(UsageError)
+  })
+
   it.each([
     'SELECT count(*) FROM orders',
     'WITH one AS (SELECT 1) SELECT * FROM one',
@@ -126,3 +136,50 @@ describe('a reader', () => {
     expect(all(reader.query(sql)).length).toBeGreaterThan(1)
   })
 })
+
+describe.runIf(CAN_BE_REFUSED)('a reader that may not write to the folder', () => {
+  it('is told what WAL mode needs, and how the mirror is copied', async () => {
+    const test = openTestMirror()
+    test.close()
+    fs.chmodSync(path.dirname(test.file), 0o555)
+
+    const outcome = readAsNobody(test.file)
+
+    expect(outcome).toMatch(
+      /^MirrorError: .*WAL mode needs write access to its folder, or a sync that is running/,
+    )
+    expect(outcome).toContain(`sqlite3 ${test.file} ".backup copy.db"`)
+  })
+
+  it('reads a copy that is not in WAL mode', async () => {
+    const test = openTestMirror()
+    test.connection.pragma('wal_checkpoint(TRUNCATE)')
+    const copy = path.join(tempFolder(), 'copy.db')
+    await test.connection.backup(copy)
+    const copied = new Database(copy)
+    copied.pragma('journal_mode = DELETE')
+    copied.close()
+    fs.chmodSync(path.dirname(copy), 0o555)
+
+    expect(readAsNobody(copy)).toBe('2 jobs')
+  })
+})
+
+const READ = `
+const { openReader } = await import(${JSON.stringify(new URL('../../src/mirror/reader.ts', import.meta.url).href)})
+try {
+  console.log(openReader(process.argv[1]).status().length + ' jobs')
+} catch (error) {
+  console.log(error.name + ': ' + error.message)
+}
+`
+
+/** Reads the mirror in a process of a user without rights; what came of it in words. */
+function readAsNobody(file: string): string {
+  const uid = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', READ, file], {
+    encoding: 'utf8',
+    ...uid,
+  })
+  return child.stdout.trim() || child.stderr
+}

@@ -119,6 +119,18 @@ describe('a token that was refused', () => {
     expect(registry.heldReason(fingerprint)).toBeNull()
   })
 
+  it('holds an organization, too, that comes to use it later', () => {
+    const { test, registry } = held()
+    const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }
+    registry.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
+
+    registry.useToken(initech.id, registry.fingerprint(TOKEN))
+
+    expect(registry.heldReasonOf(initech.id, registry.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(registry.heldReason(registry.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
+  })
+
   it('holds those no longer for whom somebody typed resume', () => {
     const { test, registry } = held()
 

@@ -19,6 +19,8 @@ function write(test: TestMirror): () => void {
   return () => test.connection.exec(`INSERT INTO sync_settings VALUES ('written', '')`)
 }
 
+const NEVER = new AbortController().signal
+
 const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
 
 describe('a transaction on a mirror that another process has locked', () => {
@@ -31,12 +33,40 @@ describe('a transaction on a mirror that another process has locked', () => {
       if (waits.length === 3) other.exec('COMMIT')
     }
     const { connection, file, clock } = test
-    const transact = createTransact({ connection, file, now: clock.now, sleep, onRollback: () => {} })
+    const transact = createTransact({
+      connection,
+      file,
+      now: clock.now,
+      sleep,
+      signal: NEVER,
+      onRollback: () => {},
+    })
 
     await transact(write(test))
 
     expect(waits).toHaveLength(3)
     expect(test.value(WRITTEN)).toBe(1)
+  })
+
+  it('is given up soon after the process was told to stop', async () => {
+    const test = openTestMirror()
+    lock(test)
+    const { connection, file, clock } = test
+    connection.pragma('busy_timeout = 0')
+    const stop = new AbortController()
+    const begun = clock.now()
+    const sleep = async (ms: number) => {
+      clock.advance(ms)
+      if (clock.now() - begun === 5000) stop.abort()
+    }
+    const options = { connection, file, now: clock.now, sleep, signal: stop.signal, onRollback: () => {} }
+    const transact = createTransact(options)
+
+    await expect(transact(write(test))).rejects.toThrow(MirrorError)
+    await expect(transact(write(test))).rejects.toThrow(MirrorError)
+
+    // Two seconds for all of them together.
+    expect(clock.now() - begun).toBe(7000)
   })
 
   it('is given up after 30 seconds, with nothing written', async () => {
@@ -47,7 +77,7 @@ describe('a transaction on a mirror that another process has locked', () => {
     const { connection, file } = test
     // The real time that SQLite waits by itself is no part of the test.
     connection.pragma('busy_timeout = 0')
-    const transact = createTransact({ connection, file, ...clock, onRollback: () => {} })
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
 
     const writing = transact(write(test))
 
@@ -68,7 +98,7 @@ describe('a transaction that fails', () => {
     const onRollback = () => {
       undone++
     }
-    const transact = createTransact({ connection, file, ...clock, onRollback })
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback })
 
     const writing = transact(() => {
       tried++
@@ -84,7 +114,7 @@ describe('a transaction that fails', () => {
   it('leaves the connection as usable as before', async () => {
     const test = openTestMirror()
     const { connection, file, clock } = test
-    const transact = createTransact({ connection, file, ...clock, onRollback: () => {} })
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
     await transact(() => connection.exec('SELECT * FROM nothing')).catch(() => undefined)
 
     await transact(write(test))

@@ -280,3 +280,30 @@ describe('a list without an end', () => {
     expect(list.asked.slice(0, 50)).toEqual(upTo(50))
   })
 })
+
+function shortList() {
+  return scriptedList({
+    ids: upTo(3),
+    instead: (page) => ({ ...page, next: null, lastPage: 10, total: null }),
+  })
+}
+
+describe('a list that ends though its last page says that there are more', () => {
+  it('is never steady, and fails with INCOMPLETE when it says so in every pass', async () => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, shortList())
+
+    expect(result).toMatchObject({ coverage: null, error: { code: 'INCOMPLETE' } })
+    expect(mirroredIds(test)).toEqual([1, 2, 3])
+    expect(walks(test)).toMatchObject([{ status: 'abandoned', passes: 3 }])
+  })
+
+  it('is taken as it is where totals are not to be counted by', async () => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, shortList(), { job: jobOf({ total: 'ignore' }) })
+
+    expect(result).toMatchObject({ coverage: null, error: null })
+  })
+})

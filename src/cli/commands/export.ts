@@ -8,6 +8,7 @@ import { chunked, writeAll } from '../output.ts'
 import { csvText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
+import { assertMayReplace } from './export-target.ts'
 import { openMirror } from './query.ts'
 
 export interface ExportOptions {
@@ -25,6 +26,8 @@ export async function exportRows(
 ): Promise<number> {
   runtime.dieOnSignal()
   const config = readConfig(runtime, globals, 'leave')
+  const target = options.output === undefined ? null : path.resolve(runtime.cwd, options.output)
+  if (target !== null) assertMayReplace(target, config)
   const organizationIds =
     options.org.length > 0 ? selectOrganizations(config, options.org).map(({ id }) => id) : null
   const isConfigured = config.collections.some(({ name }) => name === collection)
@@ -37,10 +40,10 @@ export async function exportRows(
         )
       throw new UsageError(`nothing of ${collection} was synced yet; "admin-mirror sync" does it`)
     }
-    const safe = options.output === undefined && runtime.stdout.isTTY === true
+    const safe = target === null && runtime.stdout.isTTY === true
     const pieces = pieceSource(reader, collection, organizationIds, options.format, safe)
-    if (options.output === undefined) await writeAll(runtime.stdout, pieces)
-    else await writeFile(path.resolve(runtime.cwd, options.output), pieces)
+    if (target === null) await writeAll(runtime.stdout, pieces)
+    else await writeFile(target, pieces)
     return 0
   } finally {
     reader.close()

@@ -1,4 +1,5 @@
 import { guarded, openForWriting } from '../../mirror/database.ts'
+import { inspectHeader } from '../../mirror/header.ts'
 import { createRegistry } from '../../mirror/registry.ts'
 import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
@@ -12,6 +13,10 @@ export async function resume(
 ): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
   const organizations = selectOrganizations(config, org)
+  if (isNotMadeYet(config.database)) {
+    runtime.stderr.write(`there is nothing to resume: there is no mirror at ${config.database} yet\n`)
+    return 0
+  }
   const connection = openForWriting(config.database)
   try {
     const lifted = guarded(config.database, () =>
@@ -23,4 +28,9 @@ export async function resume(
   } finally {
     connection.close()
   }
+}
+
+function isNotMadeYet(file: string): boolean {
+  const { kind } = guarded(file, () => inspectHeader(file))
+  return kind === 'absent' || kind === 'empty'
 }

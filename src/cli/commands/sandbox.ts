@@ -20,11 +20,11 @@ export interface SandboxCommandOptions {
 /** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
 export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {
   const { stdout, stderr, signal, now } = runtime
+  const file = options.writeConfig === undefined ? null : path.resolve(runtime.cwd, options.writeConfig)
+  if (file !== null) assertOurs(file)
   const server = await listen({ ...options, live: options.live === true, now })
   try {
-    if (options.writeConfig !== undefined) {
-      writeConfig(path.resolve(runtime.cwd, options.writeConfig), sandboxConfiguration(server))
-    }
+    if (file !== null) writeConfig(file, sandboxConfiguration(server))
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     else {
@@ -38,6 +38,30 @@ export async function sandbox(runtime: Runtime, options: SandboxCommandOptions):
     return 0
   } finally {
     await server.close()
+  }
+}
+
+/** Somebody's own configuration is not to be lost: only what a sandbox wrote may be written over. */
+function assertOurs(file: string): void {
+  const text = readText(file)
+  if (text === null || text === '') return
+  const [ours] = sandboxConfiguration({ url: '', organizations: [] }).split('\n')
+  if (text.split(/\r?\n/)[0] === ours) return
+  throw new UsageError(
+    `--write-config ${file} is there already and was not written by the sandbox; name another file, or move it away`,
+  )
+}
+
+/** Null where there is nothing to lose; what is no file is refused when it is written. */
+function readText(file: string): string | null {
+  try {
+    return fs.statSync(file).isFile() ? fs.readFileSync(file, 'utf8') : null
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return null
+    throw new UsageError(
+      `--write-config ${file} cannot be read: ${error instanceof Error ? error.message : ''}`,
+    )
   }
 }
 

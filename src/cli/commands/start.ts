@@ -42,16 +42,22 @@ function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime)
   const { config, session } = working
   const schedule = { expression: organization.schedule, timezone: config.timezone }
   const last = session.registry.lastRuns(organization.id, job.collection.name)
+  // A walk that was interrupted goes on now: its time had come, and its work is not done.
+  const dueAtStart = last.unfinished || isDueAtStart(last, schedule, runtime.now())
+  let isFirst = dueAtStart
   return {
     name: `${organization.name} ${job.collection.name}`,
     ...schedule,
-    // A walk that was interrupted goes on now: its time had come, and its work is not done.
-    dueAtStart: last.unfinished || isDueAtStart(last, schedule, runtime.now()),
+    dueAtStart,
     run: async () => {
+      // What is due at the start waits for a process that is at it, perhaps to be stopped in mid-walk: a daily schedule
+      // would otherwise leave the rest for tomorrow.
+      const waitForOwner = isFirst
+      isFirst = false
       await working.run([selected], {
         plan: syncPlan(config),
         trigger: 'schedule',
-        waitForOwner: false,
+        waitForOwner,
         signal: runtime.signal,
       })
     },

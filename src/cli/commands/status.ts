@@ -1,7 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
-import { openReader, type StatusRow } from '../../mirror/reader.ts'
+import { openReader } from '../../mirror/reader.ts'
+import type { StatusRow } from '../../mirror/status-rows.ts'
 import { jobStatus, neverSynced, type Status, statusText } from '../../report/status.ts'
 import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
@@ -38,11 +39,29 @@ function readStatus(config: Config, now: number): Status {
       database: config.database,
       now: new Date(now).toISOString(),
       waiting_until: closedUntil !== null && Date.parse(closedUntil) > now ? closedUntil : null,
-      jobs: [...known, ...unknownJobs(config, known)].map((row) => jobStatus(row, now)),
+      jobs: [...asConfigured(config, known), ...unknownJobs(config, known)].map((row) => jobStatus(row, now)),
     }
   } finally {
     reader?.close()
   }
+}
+
+/**
+ * The mirror knows the configuration of the last sync; what counts is the one that was read now. A job that it has no more
+ * is shown as long as it has rows.
+ */
+function asConfigured(config: Config, known: readonly StatusRow[]): StatusRow[] {
+  return known
+    .map((row) => {
+      const organization = config.organizations.find(({ id }) => id === row.organization_id)
+      const isConfigured = organization?.collections.some(({ name }) => name === row.collection) === true
+      return {
+        ...row,
+        organization: organization?.name ?? row.organization,
+        configured: isConfigured ? 1 : 0,
+      }
+    })
+    .filter(({ configured, rows }) => configured === 1 || rows > 0)
 }
 
 /** Jobs that were added to the configuration after the last sync. */

@@ -1,0 +1,61 @@
+import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
+import { printable } from '../text.ts'
+
+/** What somebody should type, or do, about a job; null when all is well, or a process is at work on it. */
+export function nextStep(row: StatusRow): string | null {
+  const org = shellWord(row.organization)
+  const sync = `admin-mirror sync --org ${org}`
+  if (row.held_since)
+    return `give ${row.organization} a new token, or if it is valid again: admin-mirror resume --org ${org}`
+  if (row.configured === 0 || row.running) return null
+  if (row.last_run_at === null) return sync
+  if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
+  if (row.running === false && row.walk_origin === 'sync')
+    return `${sync} (goes on at page ${row.walk_page ?? 1})`
+  if (isStopped(row)) return afterBackfill(row)
+  return row.as_of === null ? sync : null
+}
+
+type RunState = Pick<StatusRow, 'running' | 'last_run_status'>
+
+/** The process of the last run was told to stop, or was killed and could not say so. */
+export function isStopped({ running, last_run_status: status }: RunState): boolean {
+  return status === 'interrupted' || (status === 'running' && running === false)
+}
+
+/** A sync goes on with no backfill: where the list is known whole, only the backfill itself is left to be done. */
+function afterBackfill(row: StatusRow): string {
+  const wantsSync = row.last_run_trigger !== 'backfill' || row.as_of === null
+  return wantsSync ? `admin-mirror sync --org ${shellWord(row.organization)}` : backfillOfLastRun(row)
+}
+
+function backfillOfLastRun(row: StatusRow): string {
+  const walk = row.backfills.find((backfill) => backfill.is_last_run)
+  return walk ? backfillCommand(row, walk) : `admin-mirror sync --org ${shellWord(row.organization)}`
+}
+
+function afterFailure(row: StatusRow): string {
+  if (row.last_run_trigger === 'backfill') return backfillOfLastRun(row)
+  return `admin-mirror sync --org ${shellWord(row.organization)} --collection ${shellWord(row.collection)}`
+}
+
+/** The command that goes on with an interrupted backfill. */
+export function backfillCommand(
+  { organization, collection }: Pick<StatusRow, 'organization' | 'collection'>,
+  { kind, filters, first_page: firstPage }: OpenBackfill,
+): string {
+  const words = ['admin-mirror', 'backfill', '--org', organization, '--collection', collection]
+  // The filters of a full one are the configured ones; typed, they would make it partial.
+  if (kind === 'partial') {
+    for (const [name, value] of Object.entries(filters))
+      for (const one of [value].flat()) words.push('--filter', `${name}=${String(one)}`)
+    if (firstPage > 1) words.push('--from-page', String(firstPage))
+  }
+  return words.map(shellWord).join(' ')
+}
+
+/** Quoted where a shell would take it apart. */
+function shellWord(word: string): string {
+  const shown = printable(word, word.length)
+  return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest'
+import type { OpenBackfill, StatusRow } from '../../src/mirror/status-rows.ts'
+import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
+import { jobStatus, neverSynced, statusText } from '../../src/report/status.ts'
+import { START, timeAt } from '../helpers/clock.ts'
+import { ACME } from '../helpers/jobs.ts'
+
+const PARTIAL: OpenBackfill = {
+  kind: 'partial',
+  filters: { state: 'paid' },
+  first_page: 1,
+  page: 3,
+  rows_seen: 4,
+  total: 10,
+  updated_at: timeAt(0),
+  is_last_run: true,
+}
+
+/** A list that was read whole, or what is said instead. */
+function rowOf(changed: Partial<StatusRow>): StatusRow {
+  const read = {
+    as_of: timeAt(0),
+    last_run_at: timeAt(0),
+    last_run_status: 'succeeded',
+    last_run_trigger: 'manual',
+  }
+  return { ...neverSynced(ACME, 'orders'), ...read, ...changed }
+}
+
+function textOf(row: StatusRow): string {
+  const jobs = [jobStatus(row, START)]
+  return statusText({ database: 'mirror.db', now: timeAt(0), waiting_until: null, jobs })
+}
+
+const SYNC = 'admin-mirror sync --org acme'
+const BACKFILL = 'admin-mirror backfill --org acme --collection orders --filter state=paid'
+const STOPPED_BACKFILL = {
+  last_run_trigger: 'backfill',
+  last_run_status: 'interrupted',
+  walk_origin: 'backfill',
+  walk_page: 3,
+  backfills: [PARTIAL],
+}
+
+describe('the next step', () => {
+  it.each<[string, Partial<StatusRow>, string | null]>([
+    ['of a list that was read whole', {}, null],
+    ['of one that was never read whole', { as_of: null }, SYNC],
+    ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
+    ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
+    ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, `${SYNC} (goes on at page 7)`],
+    ['of one that may be running', { last_run_status: 'running', running: null }, null],
+    ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
+    ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],
+    [
+      'of a failed backfill',
+      { ...STOPPED_BACKFILL, last_run_status: 'failed' },
+      `look at the error, then: ${BACKFILL}`,
+    ],
+    ['of a list that is configured no more', { as_of: null, configured: 0 }, null],
+  ])('%s', (_, changed, step) => {
+    expect(nextStep(rowOf(changed))).toBe(step)
+  })
+})
+
+describe('the command that goes on with a backfill', () => {
+  it.each<[Partial<OpenBackfill>, string]>([
+    [{}, '--filter state=paid'],
+    [{ first_page: 4 }, '--filter state=paid --from-page 4'],
+    [{ filters: { 'tag[]': ['a', 'b c'] } }, "--filter 'tag[]=a' --filter 'tag[]=b c'"],
+    [{ filters: { q: "it's $HOME" } }, `--filter 'q=it'\\''s $HOME'`],
+    [{ filters: { q: '\u001b[2J' } }, `--filter 'q=\\u{1b}[2J'`],
+    [{ kind: 'full', filters: { configured: 'yes' } }, ''],
+  ])('types %j', (changed, options) => {
+    const command = backfillCommand(
+      { organization: 'acme', collection: 'orders' },
+      { ...PARTIAL, ...changed },
+    )
+
+    expect(command).toBe(`admin-mirror backfill --org acme --collection orders ${options}`.trimEnd())
+  })
+})
+
+describe('the text', () => {
+  it('says since when the last page came where nobody can tell whether the run lives', () => {
+    const updated = timeAt(-60_000)
+
+    const text = textOf(
+      rowOf({
+        last_run_status: 'running',
+        running: null,
+        walk_origin: 'sync',
+        walk_page: 2,
+        walk_updated_at: updated,
+      }),
+    )
+
+    expect(text).toContain(`last page written ${updated}`)
+    expect(text).toContain('1 of 1 lists are being read, or were interrupted')
+    expect(text).not.toMatch(/running since|stopped at/)
+  })
+
+  it('shows the progress of a backfill that runs, and no command to type', () => {
+    const text = textOf(rowOf({ ...STOPPED_BACKFILL, last_run_status: 'running', running: true }))
+
+    expect(text).toContain('running since 2026-11-20T08:00:00.000Z: a backfill at page 3, 4 of 10 items seen')
+    expect(text).not.toContain('admin-mirror backfill')
+  })
+})
