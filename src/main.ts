@@ -38,7 +38,8 @@ function die(): void {
 /** `admin-mirror query ... | head` closes our output early: nobody reads on, so there is nothing left to do. */
 function endWhenNobodyReads(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1)
+    if (error.code === 'EPIPE') process.exit(0)
+    process.stderr.write(`standard output cannot be written: ${error.message}\n`, () => process.exit(1))
   })
   // A log that nobody reads any more is no reason to leave a walk unfinished.
   process.stderr.on('error', () => {})

@@ -2,7 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../errors.ts'
 import type { PageObserver } from '../sync/types.ts'
 import { inWords } from '../text.ts'
-import type { Announcement } from './rate-headers.ts'
+import { type Announcement, LONGEST_MS } from './rate-headers.ts'
 import {
   afterAnswer,
   afterSend,
@@ -61,7 +61,10 @@ export function createRateGate(options: RateGateOptions): RateGate {
 
   /** The pause is the memory's to say: another process may have met a 429, and `resume` may have forgotten one. */
   function state(): RateState {
-    own = asOfNow({ ...own, closedUntil: memory.closedUntil(scope) }, now())
+    const kept = memory.closedUntil(scope)
+    // The memory keeps the latest time it was told, so behind one that cannot be true stands none of ours.
+    const closedUntil = kept - now() > LONGEST_MS ? own.closedUntil : kept
+    own = asOfNow({ ...own, closedUntil }, now())
     return own
   }
 

@@ -16,7 +16,7 @@ export function scrub(text: string, token: string): string {
 }
 
 function echoOf(token: string): RegExp {
-  const characters = [...token]
+  const characters = Array.from(token)
   const forms = characters.slice(0, LONGEST).map(formsOf)
   const whole = forms.join('') + (characters.length > LONGEST ? String.raw`\S*` : '')
   if (forms.length <= SHORTEST) return new RegExp(whole, 'giu')

@@ -16,8 +16,16 @@ export interface JobProgress {
   wait: { reason: string; until: number } | null
 }
 
+/** As many lines as leave room for others on a screen of this height, those at work first, and how many more there are. */
+export function progressLines(jobs: readonly JobProgress[], height: number, now: number): string[] {
+  const room = Math.max(Math.floor(height / 2), 1)
+  const sorted = jobs.toSorted((a, b) => Number(b.page > 0) - Number(a.page > 0))
+  const lines = sorted.slice(0, room).map((job) => progressLine(job, now))
+  return jobs.length > room ? [...lines, `and ${grouped(jobs.length - room)} more`] : lines
+}
+
 /** The line that shows a job's progress: page of pages, what it waits for, rows, rate and time left. */
-export function progressLine(job: JobProgress, now: number): string {
+function progressLine(job: JobProgress, now: number): string {
   const parts = [
     job.label.padEnd(20),
     pageOfPages(job),

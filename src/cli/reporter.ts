@@ -4,7 +4,7 @@ import type { JobObserver, JobResult } from '../sync/job.ts'
 import type { Job, Page } from '../sync/types.ts'
 import { counted, printable } from '../text.ts'
 import { allowedPerMinute, estimate } from './estimate.ts'
-import { type JobProgress, progressLine } from './progress.ts'
+import { type JobProgress, progressLines } from './progress.ts'
 import type { Runtime } from './runtime.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -28,7 +28,7 @@ export interface ReporterOptions {
 export function createReporter({ config, runtime, logger, terminal }: ReporterOptions): Reporter {
   const { now } = runtime
   const running = new Set<JobProgress>()
-  const draw = () => terminal.draw([...running].map((job) => progressLine(job, now())))
+  const draw = () => terminal.draw(progressLines([...running], terminal.height(), now()))
   const stopDrawing = runtime.every(200, draw)
 
   function observe(job: Job): JobObserver {
@@ -95,12 +95,6 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
           )
         }
         for (const { level, message } of saved.notices) log[level](printable(message, 500))
-        if (saved.rejected > 0) {
-          log.warn(
-            { page: page.number, rejected: saved.rejected },
-            'items without a usable key; they are kept in sync_rejects',
-          )
-        }
       },
       onPassAgain(why, pass) {
         progress.pass = pass
@@ -108,7 +102,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
       },
       onRetry(reason, delayMs) {
         progress.wait = { reason, until: now() + delayMs }
-        log.warn({ delayMs }, `${reason}; tried again`)
+        log.warn({ delayMs }, `${reason}; trying again`)
       },
       onWait(reason, until) {
         progress.wait = { reason, until }

@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream'
 export interface Output extends Writable {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
 }
 
 /** All that the program takes from the process, the clock and chance. Made in main.ts and nowhere else. */

@@ -7,6 +7,8 @@ export interface Terminal {
   log: Writable
   /** Draws these lines in place of the last ones; does nothing where no terminal is. */
   draw(lines: readonly string[]): void
+  /** Lines of the screen. */
+  height(): number
 }
 
 export function createTerminal(output: Output): Terminal {
@@ -32,6 +34,7 @@ export function createTerminal(output: Output): Terminal {
 
   return {
     log,
+    height: () => output.rows || 24,
     draw(lines) {
       if (!output.isTTY) return
       clear()

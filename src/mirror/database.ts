@@ -3,6 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError } from '../errors.ts'
 import { explainFileError } from './file-error.ts'
+import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
 
@@ -24,7 +25,7 @@ const CHECKED_BYTES = 64 * 1024 * 1024
 /** Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that is not ours untouched. */
 export function openForWriting(file: string): Connection {
   return guarded(file, () => {
-    fs.mkdirSync(path.dirname(file), { recursive: true })
+    makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
     const connection = new Database(file, { timeout: OPENING_LOCK_MS })
     try {

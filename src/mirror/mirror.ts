@@ -1,6 +1,7 @@
 import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
-import type { Job, Mirror, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
+import type { Job, Mirror, Notice, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
+import { counted } from '../text.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { type Connection, guarded } from './database.ts'
 import type { Owners } from './owners.ts'
@@ -101,6 +102,7 @@ export function createMirror({
         const saved: SavedPage = { added: 0, changed: 0, rejected: 0, notices: [] }
         for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
         collections.keep()
+        saved.notices.push(...rejectNotice(sighting, page))
         const marks = sighting.entries.map((entry) => entry.mark)
         const line = {
           pass: sighting.pass,
@@ -125,6 +127,14 @@ export function createMirror({
         pruning.runs(job, new Date(now() - keepRuns).toISOString())
       }),
   }
+}
+
+/** What the log says of items that cannot be placed: how many, and why the first one. */
+function rejectNotice({ entries }: Sighting, page: Page): Notice[] {
+  const reasons = entries.flatMap((entry) => ('reject' in entry ? [entry.reject] : []))
+  if (reasons.length === 0) return []
+  const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
+  return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
 }
 
 function keyPathsOf(job: Job): string[][] {

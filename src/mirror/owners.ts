@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { Claim } from '../sync/types.ts'
 import { type Connection, isBusy, openLockFile } from './database.ts'
+import { makeFolder } from './folder.ts'
 
 /**
  * Who works on which job, over all processes on the mirror. Each process holds a lock on a file of its own beside the
@@ -31,7 +32,7 @@ const SWEPT_AFTER_MS = 3_600_000
 export function createOwners({ connection, file, name, now }: OwnersOptions): Owners {
   const folder = ownersFolder(file)
   const own = path.join(folder, name)
-  fs.mkdirSync(folder, { recursive: true })
+  makeFolder(folder)
   sweep(folder, now() - SWEPT_AFTER_MS)
   // Locked before the name stands anywhere: a name without a lock is a dead process's.
   const held = tryLock(own)

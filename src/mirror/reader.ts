@@ -55,23 +55,22 @@ function createReader(connection: Connection, file: string): Reader {
       const statement = guarded(file, () =>
         connection.prepare(selectSql(collection, 'typed', '*', organizationIds)),
       )
-      const rows = statement
-        .raw()
-        .safeIntegers()
-        .iterate(...(organizationIds ?? []))
+      const rows = () =>
+        statement
+          .raw()
+          .safeIntegers()
+          .iterate(...(organizationIds ?? []))
       return {
         columns: statement.columns().map(({ name }) => name),
-        rows: stepping(rows as Iterable<Value[]>, (error) => translate(file, error)),
+        rows: stepping(rows as () => Iterable<Value[]>, (error) => translate(file, error)),
       }
     },
     liveItems: (collection, organizationIds) => {
-      const items = guarded(file, () =>
-        connection
-          .prepare(selectSql(collection, 'raw', '"_json"', organizationIds))
-          .pluck()
-          .iterate(...(organizationIds ?? [])),
+      const statement = guarded(file, () =>
+        connection.prepare(selectSql(collection, 'raw', '"_json"', organizationIds)),
       )
-      return stepping(items as Iterable<string>, (error) => translate(file, error))
+      const items = () => statement.pluck().iterate(...(organizationIds ?? []))
+      return stepping(items as () => Iterable<string>, (error) => translate(file, error))
     },
     close: () => connection.close(),
   }
@@ -98,17 +97,20 @@ function readOnly(connection: Connection, file: string, sql: string): Rows {
     if (!statement.reader || !statement.readonly)
       throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
     const columns = distinctNames(statement.columns().map(({ name }) => name))
-    const rows = statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
     return { columns, rows: stepping(rows, (error) => wrongSql(error, file)) }
   } catch (error) {
     throw wrongSql(error, file)
   }
 }
 
-/** Damage is often met only rows later, and SQL too can turn out wrong while it runs, as malformed JSON in a function does. */
-function* stepping<T>(rows: Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
+/**
+ * Damage is often met only rows later, and SQL too can turn out wrong while it runs, as malformed JSON in a function does.
+ * Begun with the first row that is asked for: a connection with a statement half run cannot be closed.
+ */
+function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
   try {
-    yield* rows
+    yield* begin()
   } catch (error) {
     throw meaning(error)
   }
@@ -118,7 +120,7 @@ function wrongSql(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || error instanceof UsageError) return error
   const code = 'code' in error ? error.code : undefined
   // better-sqlite3 refuses two statements, or none, with errors of its own that carry no code of SQLite's.
-  const isOfSql = code === undefined || WRONG_SQL.includes(String(code))
+  const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
   if (isOfSql) return new UsageError(`the SQL cannot be run: ${error.message}`)
   return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
 }

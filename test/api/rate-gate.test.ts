@@ -488,7 +488,24 @@ describe('a pause', () => {
     await settle()
 
     expect(gate.refusal()).toBeNull()
-    expect(one).toMatchObject({ sent: true, told: [] })
+    expect(one).toMatchObject({ sent: true, told: [['waited', 0]] })
+  })
+
+  it('is kept to though the memory holds a later one that is none', async () => {
+    const clock = createSteppedClock()
+    const wrong = clock.now() + 25 * 60 * MINUTE
+    const { gate } = createSetting({ clock, memory: { closedUntil: () => wrong, close: () => {} } })
+    const one = passing(gate)
+    await settle()
+    one.throttle({ retryAfterMs: 30_000 })
+    await settle()
+
+    const other = passing(gate)
+    await clock.pass(31_499)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
   })
 
   it('that was remembered for a day is refused', () => {
@@ -530,19 +547,19 @@ describe('a pause', () => {
   })
 })
 
-describe('a clock that goes back by a day', () => {
-  /** The gate's clock, which can be set back while time goes on. */
-  function createSettable() {
-    const clock = createSteppedClock()
-    let behind = 0
-    return {
-      clock: { ...clock, now: () => clock.now() - behind },
-      setBack: () => {
-        behind = 24 * 60 * MINUTE
-      },
-    }
+/** The gate's clock, which can be set back while time goes on. */
+function createSettable() {
+  const clock = createSteppedClock()
+  let behind = 0
+  return {
+    clock: { ...clock, now: () => clock.now() - behind },
+    setBack: () => {
+      behind = 24 * 60 * MINUTE
+    },
   }
+}
 
+describe('a clock that goes back by a day', () => {
   it('holds a request back for one window of our own ceiling, and no longer', async () => {
     const { clock, setBack } = createSettable()
     const { gate } = createSetting({ rules: { requestsPerMinute: 1 }, clock })

@@ -86,7 +86,9 @@ function isReplaceable(file: string): boolean {
 async function replaceFile(file: string, pieces: Iterable<string>): Promise<void> {
   const unfinished = `${file}.unfinished`
   try {
-    await pipeline(chunked(pieces), fs.createWriteStream(unfinished))
+    // Opened before anything can fail: a stream that is ended first would still make its file, after it was taken away.
+    const fd = fs.openSync(unfinished, 'w')
+    await pipeline(chunked(pieces), fs.createWriteStream(unfinished, { fd }))
     fs.renameSync(unfinished, file)
   } catch (error) {
     fs.rmSync(unfinished, { force: true })
