@@ -31,7 +31,8 @@ function formsOf(character: string): string {
   const code = (character.codePointAt(0) ?? 0).toString(16)
   const bytes = [...Buffer.from(character)].map((byte) => `%(?:25){0,3}${byte.toString(16).padStart(2, '0')}`)
   const forms = [
-    String.raw`\\{0,3}\u{${code}}`,
+    // Backslashes of which each may be one or more could be shared out in so many ways that trying all takes for ever.
+    (character === '\\' ? '' : String.raw`\\{0,3}`) + String.raw`\u{${code}}`,
     bytes.join(''),
     String.raw`\\{1,4}u${code.padStart(4, '0')}`,
     `&#(?:x0{0,4}${code}|0{0,4}${Number.parseInt(code, 16)});`,

@@ -55,6 +55,12 @@ describe('a token in a text', () => {
     )
   })
 
+  it('may hold backslashes, which are doubled where they are escaped', () => {
+    const token = 'Domain\\\\user\\word'
+
+    expect(scrub(`${token} ${JSON.stringify(token)}`, token)).toBe('[token] "[token]"')
+  })
+
   it('may be beyond ASCII', () => {
     expect(scrub('clé=schl%c3%bcssel-1, schlüssel-1', 'schlüssel-1')).toBe('clé=[token], [token]')
   })
