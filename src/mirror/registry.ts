@@ -103,8 +103,9 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
     .pluck()
   const closedUntil = connection.prepare('SELECT closed_until FROM sync_gates WHERE scope = ?').pluck()
   const close = connection.prepare(`
-    INSERT INTO sync_gates (scope, closed_until) VALUES (?, ?)
-    ON CONFLICT (scope) DO UPDATE SET closed_until = max(closed_until, excluded.closed_until)
+    INSERT INTO sync_gates (scope, closed_until) VALUES (:scope, :until)
+    ON CONFLICT (scope) DO UPDATE
+    SET closed_until = CASE WHEN closed_until > :stale THEN :until ELSE max(closed_until, :until) END
   `)
   const openGates = connection.prepare(`
     DELETE FROM sync_gates
@@ -188,7 +189,9 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
     },
     closeGate: (scope, until) =>
       write(() => {
-        close.run(scope, new Date(until).toISOString())
+        // A time that much later was written by a clock that went wrong.
+        const stale = new Date(until + DAY_MS).toISOString()
+        close.run({ scope, until: new Date(until).toISOString(), stale })
       }),
     lastRuns: (organizationId, collection) =>
       read(() => ({
@@ -198,6 +201,8 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
       })),
   }
 }
+
+const DAY_MS = 86_400_000
 
 function instant(time: unknown): number | null {
   return typeof time === 'string' ? Date.parse(time) : null

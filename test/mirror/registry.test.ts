@@ -170,6 +170,15 @@ describe('the fingerprint of a token', () => {
 })
 
 describe('a gate', () => {
+  it('closes again for a shorter time, where a clock that went wrong had closed it for years', () => {
+    const { registry } = openTestMirror()
+    registry.closeGate('all', Date.parse('2099-01-01T00:00:00.000Z'))
+
+    registry.closeGate('all', START + HOUR)
+
+    expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
+  })
+
   it('is open until it was closed, and remembers the latest time', () => {
     const { registry } = openTestMirror()
     expect(registry.gateClosedUntil('all')).toBe(0)
