@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { createCountsReporter } from './counts-reporter.ts'
 
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
@@ -7,6 +8,6 @@ export default defineConfig({
     // Real processes and real files: a loaded machine must not fail a test that is merely slow.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    reporters: ['default'],
+    reporters: ['default', createCountsReporter()],
   },
 })
