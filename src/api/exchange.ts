@@ -43,7 +43,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
       return { status: response.statusCode, headers: response.headers, body: response.rawBody }
     } catch (error) {
       signal.throwIfAborted()
-      throw tooLarge ? largerThan(options.maxResponseBytes) : translate(error, options.timeoutMs)
+      throw tooLarge ? largerThan(options.maxResponseBytes) : translate(error, url, options.timeoutMs)
     } finally {
       signal.removeEventListener('abort', stopWithCaller)
     }
@@ -76,7 +76,15 @@ const REFUSED_CERTIFICATE =
 /** zlib's words for gzip, brotli and zstd that broke off, or were damaged, on their way. */
 const DAMAGED = /^(Z_|ERR__|ZSTD_)/
 
-function translate(error: unknown, timeoutMs: number): KnownError {
+/** What the commonest codes of a network that fails mean, and where to look. */
+const HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: ', where nothing listens',
+  ENOTFOUND: ', a name that is not known',
+  EAI_AGAIN: ', a name that could not be looked up',
+  EPROTO: ', which speaks no TLS',
+}
+
+function translate(error: unknown, url: URL, timeoutMs: number): KnownError {
   if (!(error instanceof RequestError))
     return new JobError('INTERNAL', `the request failed in an unforeseen way (${nameOf(error)})`)
   const code = codeOf(error)
@@ -88,7 +96,7 @@ function translate(error: unknown, timeoutMs: number): KnownError {
   if (code === 'HPE_HEADER_OVERFLOW') return new JobError('BAD_RESPONSE', 'the answer has endless headers')
   if (DAMAGED.test(code))
     return new PassingError('BAD_RESPONSE', `the compressed answer breaks off (${code})`)
-  return new PassingError('NETWORK', `the network failed (${code})`)
+  return new PassingError('NETWORK', `the network failed (${code}) at ${url.origin}${HINTS[code] ?? ''}`)
 }
 
 /** What went wrong while the body was read, got tells in the cause alone. */

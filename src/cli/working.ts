@@ -35,6 +35,11 @@ export interface WorkingOptions {
   tryHeldTokens: boolean
 }
 
+/** What a sync means to walk, by schedule or by hand. */
+export function syncPlan({ resumeWithin }: Config): WalkPlan {
+  return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
+}
+
 /** Opens what a walking command needs, after `prepare` has found nothing wrong with what was typed; closes it in the end. */
 export async function whileWorking<T>(
   runtime: Runtime,

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError } from '../errors.ts'
-import { explainFileError } from './file-error.ts'
+import { explainFileError, noTemporaryFolder } from './file-error.ts'
 import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
@@ -156,6 +156,7 @@ function explain(file: string, error: { code: string; message: string }): Mirror
       `${file} cannot be written (${message}); this user needs to write to the file and to its folder`,
     )
   }
+  if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
   if (code.startsWith('SQLITE_IOERR'))
     return new MirrorError(`${file} cannot be read or written (${code}); look at the disk`)
   return new MirrorError(`${file}: ${message} (${code})`)

@@ -3,16 +3,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
-import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface SandboxCommandOptions {
-  port: number
-  orders: number
-  establishments: number
-  organizations: number
-  requestsPerMinute: number
-  seed: number
+export interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
   live?: boolean
   writeConfig?: string
 }

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import type { Config } from '../../config/config.ts'
 import { isDueAtStart } from '../../schedule/due.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { Globals } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import { type Working, whileWorking } from '../working.ts'
+import { syncPlan, type Working, whileWorking } from '../working.ts'
 
 /** `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. */
 export function start(runtime: Runtime, globals: Globals): Promise<number> {
@@ -62,14 +61,4 @@ function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime)
       })
     },
   }
-}
-
-function syncPlan(config: Config) {
-  return {
-    origin: 'sync',
-    kind: 'full',
-    firstPage: 1,
-    resumeWithin: config.resumeWithin,
-    restart: false,
-  } as const
 }

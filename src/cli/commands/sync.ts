@@ -2,7 +2,7 @@ import type { Globals } from '../context.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { whileWorking } from '../working.ts'
+import { syncPlan, whileWorking } from '../working.ts'
 
 export interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
@@ -16,16 +16,11 @@ export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): 
     globals,
     { tryHeldTokens: true },
     (config) => selectJobs(config, options),
-    async ({ config, run }, jobs) => {
-      const plan = {
-        origin: 'sync',
-        kind: 'full',
-        firstPage: 1,
-        resumeWithin: config.resumeWithin,
-        restart: false,
-      } as const
+    async ({ config, logger, run }, jobs) => {
+      if (options.acceptRemovals)
+        logger.warn('--accept-removals has no effect: this version removes nothing yet')
       const results = await run(jobs, {
-        plan,
+        plan: syncPlan(config),
         trigger: 'manual',
         waitForOwner: options.wait === true,
         signal: runtime.signal,
