@@ -136,7 +136,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
         if (signal.aborted || nextSend(state(), rules, now()).at > now()) return resolve(null)
-        const result = transact(send)
+        const result = sendCounted(send)
         resolve({ result })
         await result.catch(() => {})
       }
@@ -144,7 +144,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
     })
   }
 
-  async function transact<T>(send: (answer: Answer) => Promise<T>): Promise<T> {
+  async function sendCounted<T>(send: (answer: Answer) => Promise<T>): Promise<T> {
     const leftIn = currentWindow(state(), now())
     learn(afterSend(state(), rules, now()))
     let told = false

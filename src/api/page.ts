@@ -1,0 +1,54 @@
+import { JobError } from '../errors.ts'
+import type { Job, Page } from '../sync/types.ts'
+import { type Envelope, EnvelopeError, readEnvelope } from './envelope.ts'
+import type { Response } from './exchange.ts'
+import { readNextLink } from './links.ts'
+import type { Announcement } from './rate-headers.ts'
+
+/** What a page is checked against: where links may lead. */
+export interface PageRules {
+  baseUrl: string
+  linkHosts: readonly string[]
+}
+
+/** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
+export function readPage(
+  response: Response,
+  told: Announcement,
+  job: Job,
+  page: number,
+  rules: PageRules,
+): Page {
+  const envelope = readEnvelope(response.body)
+  const paging = envelope.paging
+  if (paging && paging.currentPage !== null && paging.currentPage !== page) {
+    throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)
+  }
+  if (!paging && page > 1) {
+    throw new EnvelopeError(
+      `asked for page ${page}, and a list without pages was answered: the API no longer pages this list; ` +
+        'run backfill --restart or wait for resumeWithin',
+    )
+  }
+  return {
+    number: page,
+    items: envelope.items,
+    next: nextPage(envelope, job, page, rules),
+    total: paging?.total ?? null,
+    lastPage: paging?.lastPage ?? null,
+    paginated: paging !== null,
+    announcedLimit: told.limit || null,
+  }
+}
+
+function nextPage(envelope: Envelope, job: Job, currentPage: number, rules: PageRules): number | null {
+  const next = envelope.paging ? envelope.paging.next : null
+  if (next === null) return null
+  if (next === undefined)
+    throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list cannot be told')
+  const { baseUrl, linkHosts } = rules
+  const { path, filters } = job.collection
+  const verdict = readNextLink(next, { baseUrl, path, filters, linkHosts, currentPage })
+  if ('refused' in verdict) throw new JobError('LINK_REFUSED', verdict.refused)
+  return verdict.page
+}
