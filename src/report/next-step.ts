@@ -10,8 +10,7 @@ export function nextStep(row: StatusRow): string | null {
   if (row.configured === 0 || row.running) return null
   if (row.last_run_at === null) return sync
   if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
-  if (row.running === false && row.walk_origin === 'sync')
-    return `${sync} (goes on at page ${row.walk_page ?? 1})`
+  if (row.running === false && row.walk_origin === 'sync') return sync
   if (isStopped(row)) return afterBackfill(row)
   return row.as_of === null ? sync : null
 }
@@ -55,7 +54,7 @@ export function backfillCommand(
 }
 
 /** Quoted where a shell would take it apart. */
-function shellWord(word: string): string {
+export function shellWord(word: string): string {
   const shown = printable(word, word.length)
   return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }

@@ -53,10 +53,19 @@ export function neverSynced(organization: { id: string; name: string }, collecti
   }
 }
 
-export function jobStatus(row: StatusRow, now: number): JobStatus {
+/** `program`: how the program was called, its `--config` included, so that a command can be pasted as it stands. */
+export function jobStatus(row: StatusRow, now: number, program: string): JobStatus {
   const age = row.as_of === null ? null : now - Date.parse(row.as_of)
-  const backfills = row.backfills.map((walk) => ({ ...walk, next: backfillCommand(row, walk) }))
-  return { ...row, configured: row.configured === 1, backfills, age_ms: age, next: nextStep(row) }
+  const pasteable = (text: string) => text.replaceAll('admin-mirror ', `${program} `)
+  const backfills = row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) }))
+  const next = nextStep(row)
+  return {
+    ...row,
+    configured: row.configured === 1,
+    backfills,
+    age_ms: age,
+    next: next === null ? null : pasteable(next),
+  }
 }
 
 /** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */

@@ -28,7 +28,7 @@ function rowOf(changed: Partial<StatusRow>): StatusRow {
 }
 
 function textOf(row: StatusRow): string {
-  const jobs = [jobStatus(row, START)]
+  const jobs = [jobStatus(row, START, 'admin-mirror')]
   return statusText({ database: 'mirror.db', now: timeAt(0), waiting_until: null, jobs })
 }
 
@@ -48,7 +48,7 @@ describe('the next step', () => {
     ['of one that was never read whole', { as_of: null }, SYNC],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
-    ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, `${SYNC} (goes on at page 7)`],
+    ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
     ['of one that may be running', { last_run_status: 'running', running: null }, null],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
     ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],

@@ -3,6 +3,7 @@ import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import { openReader } from '../../mirror/reader.ts'
 import type { StatusRow } from '../../mirror/status-rows.ts'
+import { shellWord } from '../../report/next-step.ts'
 import { jobStatus, neverSynced, type Status, statusText } from '../../report/status.ts'
 import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
@@ -16,7 +17,9 @@ export interface StatusOptions {
 export async function status(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
   const config = readConfig(runtime, globals, 'leave')
-  const report = readStatus(config, runtime.now())
+  const program =
+    globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
+  const report = readStatus(config, runtime.now(), program)
   runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report))
   const isTooOld = report.jobs.some(
     (job) => job.configured && (job.age_ms === null || job.age_ms > (maxAge ?? Number.POSITIVE_INFINITY)),
@@ -30,16 +33,22 @@ function readMaxAge(text: string): number {
   return duration
 }
 
-function readStatus(config: Config, now: number): Status {
+/** No server's word for a longer pause is believed; a later time was written by a clock that went wrong. */
+const LONGEST_PAUSE_MS = 86_400_000
+
+function readStatus(config: Config, now: number, program: string): Status {
   const reader = openReader(config.database)
   try {
     const known = reader?.status() ?? []
-    const closedUntil = reader?.gateClosedUntil() ?? null
+    const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
+    const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
     return {
       database: config.database,
       now: new Date(now).toISOString(),
-      waiting_until: closedUntil !== null && Date.parse(closedUntil) > now ? closedUntil : null,
-      jobs: [...asConfigured(config, known), ...unknownJobs(config, known)].map((row) => jobStatus(row, now)),
+      waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      jobs: [...asConfigured(config, known), ...unknownJobs(config, known)].map((row) =>
+        jobStatus(row, now, program),
+      ),
     }
   } finally {
     reader?.close()
