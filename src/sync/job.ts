@@ -97,7 +97,7 @@ async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
   const source = options.source()
   const refusal = source.refusal()
   if (refusal) throw refusal
-  const walk = await findWalk(job, plan, mirror, options.now())
+  const { walk, replace } = await findWalk(job, plan, mirror, options.now())
   const runId = await mirror.beginRun(job, walk, trigger)
   result.walk = walk
   observer.onStart(walk)
@@ -107,6 +107,7 @@ async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
       ...options,
       source,
       walk,
+      replace,
       runId,
       observer: counting(observer, traffic),
     })

@@ -10,8 +10,10 @@ export function filtersText(filters: Filters): string {
 export interface WalkChoice {
   /** The walk to go on with, or null to begin a new one. */
   resume: number | null
-  /** Walks that this one takes the place of. */
+  /** The job's own walks that nobody can go on with. */
   abandon: number[]
+  /** Walks that this one takes the place of, as soon as it has its first page: until then they may still be needed. */
+  replace: number[]
 }
 
 /**
@@ -27,8 +29,12 @@ export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, 
   const resumed = restart ? undefined : own.findLast((walk) => isSameWalk(walk, plan, job) && isFresh(walk))
   const replaced =
     plan.origin === 'backfill' && plan.kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : []
-  const abandon = [...own, ...replaced].filter((walk) => walk !== resumed).map((walk) => walk.id)
-  return { resume: resumed?.id ?? null, abandon }
+  const abandoned = own.filter((walk) => walk !== resumed)
+  return {
+    resume: resumed?.id ?? null,
+    abandon: abandoned.map(({ id }) => id),
+    replace: replaced.map(({ id }) => id),
+  }
 }
 
 function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
@@ -41,18 +47,19 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
   )
 }
 
-/** The job's walk for this run: an open one that fits, or a new one. */
-export async function findWalk(job: Job, plan: WalkPlan, mirror: Mirror, now: number): Promise<Walk> {
-  const choice = chooseWalk(await mirror.openWalks(job), plan, job, now)
-  if (choice.resume === null) {
+/** The job's walk for this run, an open one that fits or a new one, and the walks that it will take the place of. */
+export async function findWalk(
+  job: Job,
+  plan: WalkPlan,
+  mirror: Mirror,
+  now: number,
+): Promise<{ walk: Walk; replace: number[] }> {
+  const { resume, abandon, replace } = chooseWalk(await mirror.openWalks(job), plan, job, now)
+  if (resume === null) {
     const first = startCheckpoint(plan.firstPage)
-    return mirror.beginWalk(job, {
-      plan,
-      filters: filtersText(job.collection.filters),
-      first,
-      abandon: choice.abandon,
-    })
+    const filters = filtersText(job.collection.filters)
+    return { walk: await mirror.beginWalk(job, { plan, filters, first, abandon }), replace }
   }
-  for (const id of choice.abandon) await mirror.abandonWalk(id)
-  return mirror.resumeWalk(choice.resume)
+  for (const id of abandon) await mirror.abandonWalk(id)
+  return { walk: await mirror.resumeWalk(resume), replace }
 }

@@ -21,6 +21,8 @@ export interface WalkObserver extends PageObserver {
 export interface WalkOptions {
   job: Job
   walk: Walk
+  /** Walks that this one takes the place of with its first page. */
+  replace: readonly number[]
   runId: number
   source: PageSource
   mirror: Mirror
@@ -73,11 +75,14 @@ async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: 
   let checkpoint = from
   let distinct = distinctBefore
   let ask = firstToAsk(walk, from)
+  let replaces = options.replace
   while (ask !== null) {
     const page = await source.fetchPage(ask, observer, signal)
     const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
     checkpoint = advanceOn(job, walk, checkpoint, page, sighting)
     const saved = await mirror.savePage(job, walk, runId, page, sighting, checkpoint)
+    for (const id of replaces) await mirror.abandonWalk(id)
+    replaces = []
     distinct += sighting.newToWalk
     observer.onPage(page, saved, distinct)
     ask = checkpoint.nextPage

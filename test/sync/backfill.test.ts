@@ -109,6 +109,17 @@ describe('a backfill', () => {
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
   })
 
+  it("leaves a sync's walk alone when it is full, too, as long as it has no page of its own", async () => {
+    const { test, list } = await interrupted({})
+    const refused = scriptedList({ ids: upTo(8), before: () => Promise.reject(new Error('refused')) })
+
+    await runOnce(test, refused, FULL)
+    await runOnce(test, list)
+
+    expect(list.asked[0]).toBeGreaterThan(1)
+    expect(statuses(test)).toEqual(['full complete', 'full open'])
+  })
+
   it.each([
     ['from a page on', fromPage(2), [2, 3, 4]],
     ['with filters', FILTERED, PAGES],

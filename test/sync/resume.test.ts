@@ -38,8 +38,8 @@ describe('the walk that a run goes on with', () => {
     ['the latest of two', SYNC, [open(), open({ id: 4 })], 4, [1]],
     ['none of a backfill', SYNC, [FULL_BACKFILL, PARTIAL_BACKFILL], null, []],
     ['its own beside those of backfills', SYNC, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 1, []],
-    ['a full backfill begins, in place of the sync', BACKFILL, [open()], null, [1]],
-    ["a full backfill goes on, in place of the sync's", BACKFILL, [open(), FULL_BACKFILL], 2, [1]],
+    ['a full backfill begins', BACKFILL, [open()], null, []],
+    ['a full backfill goes on', BACKFILL, [open(), FULL_BACKFILL], 2, []],
     ['a full backfill, however old', BACKFILL, [open({ ...FULL_BACKFILL, updatedAt: 0 })], 2, []],
     ['a full backfill leaves another backfill alone', BACKFILL, [PARTIAL_BACKFILL], null, []],
     ['a partial one leaves the sync alone', PARTIAL, [open()], null, []],
@@ -61,7 +61,15 @@ describe('the walk that a run goes on with', () => {
       [3],
     ],
   ])('%s', (_what, plan, walks, resume, abandon) => {
-    expect(chooseWalk(walks, plan, JOB, NOW)).toEqual({ resume, abandon })
+    expect(chooseWalk(walks, plan, JOB, NOW)).toMatchObject({ resume, abandon })
+  })
+
+  it.each<[string, WalkPlan, OpenWalk[], number[]]>([
+    ['of the sync by a full backfill', BACKFILL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], [1]],
+    ['by no partial one', PARTIAL, [open(), FULL_BACKFILL], []],
+    ['by no sync', SYNC, [open({ filters: '{}' }), FULL_BACKFILL], []],
+  ])('takes the place %s', (_what, plan, walks, replace) => {
+    expect(chooseWalk(walks, plan, JOB, NOW).replace).toEqual(replace)
   })
 })
 
