@@ -95,7 +95,7 @@ export function createMirror({
         return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
       }),
 
-    savePage: (job, walk, runId, page, sighting, next) =>
+    savePage: (job, walk, run, page, sighting, next) =>
       transact(() => {
         const at = time()
         const tables = collections.open(job.collection.name, keyPathsOf(job))
@@ -112,7 +112,7 @@ export function createMirror({
           newToWalk: sighting.newToWalk,
         }
         walks.addAnswer(walk.id, line, next, at)
-        runs.addPage(runId, page.items.length, saved)
+        runs.addPage(run, page.items.length, saved)
         if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
         return saved
       }),
@@ -120,7 +120,7 @@ export function createMirror({
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
     completeWalk: (_job, walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
-    finishRun: (runId, traffic, outcome) => transact(() => runs.finish(runId, traffic, outcome, time())),
+    finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
     prune: (job) =>
       transact(() => {
         pruning.ledger(job)

@@ -1,12 +1,12 @@
-import type { Job, RunOutcome, RunRecord, RunTraffic, SavedPage, Trigger, Walk } from '../sync/types.ts'
+import type { Job, Run, RunOutcome, RunRecord, RunTraffic, SavedPage, Trigger, Walk } from '../sync/types.ts'
 import type { Connection } from './database.ts'
 
 /** `sync_runs`: one line for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
   cancel(runId: number): void
-  addPage(runId: number, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
-  finish(runId: number, traffic: RunTraffic, outcome: RunOutcome, at: string): RunRecord
+  addPage(run: Run, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
+  finish(run: Run, outcome: RunOutcome, at: string): RunRecord
 }
 
 export function createRunStore(connection: Connection): RunStore {
@@ -26,7 +26,11 @@ export function createRunStore(connection: Connection): RunStore {
       pages = pages + 1,
       rows_seen = rows_seen + ?,
       rows_added = rows_added + ?,
-      rows_changed = rows_changed + ?
+      rows_changed = rows_changed + ?,
+      requests = ?,
+      retries = ?,
+      rate_limit_hits = ?,
+      rate_limit_wait_ms = ?
     WHERE id = ?
   `)
   const finishRun = connection.prepare(`
@@ -60,20 +64,22 @@ export function createRunStore(connection: Connection): RunStore {
     cancel: (runId) => {
       deleteRun.run(runId)
     },
-    addPage: (runId, items, { added, changed }) => {
-      addPage.run(items, added, changed, runId)
+    addPage: ({ id, traffic }, items, { added, changed }) => {
+      addPage.run(items, added, changed, ...numbers(traffic), id)
     },
-    finish: (runId, traffic, outcome, at) =>
+    finish: ({ id, traffic }, outcome, at) =>
       finishRun.get(
         outcome.status,
         at,
-        traffic.requests,
-        traffic.retries,
-        traffic.rateLimitHits,
-        Math.round(traffic.rateLimitWaitMs),
+        ...numbers(traffic),
         outcome.errorCode,
         outcome.errorMessage,
-        runId,
+        id,
       ) as RunRecord,
   }
+}
+
+/** Written with each page, too: of a run that was killed they are all there is. */
+function numbers({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): number[] {
+  return [requests, retries, rateLimitHits, Math.round(rateLimitWaitMs)]
 }

@@ -98,26 +98,26 @@ async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
   const refusal = source.refusal()
   if (refusal) throw refusal
   const { walk, replace } = await findWalk(job, plan, mirror, options.now())
-  const runId = await mirror.beginRun(job, walk, trigger)
+  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+  const run = { id: await mirror.beginRun(job, walk, trigger), traffic }
   result.walk = walk
   observer.onStart(walk)
-  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
   try {
     result.coverage = await walkList({
       ...options,
       source,
       walk,
       replace,
-      runId,
+      run,
       observer: counting(observer, traffic),
     })
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)
   }
   if (traffic.requests === 0 && isRefusal(result.error)) {
-    await mirror.cancelRun(runId)
+    await mirror.cancelRun(run.id)
     result.walk = null
-  } else result.run = { ...(await mirror.finishRun(runId, traffic, outcomeOf(result.error))), ...traffic }
+  } else result.run = { ...(await mirror.finishRun(run, outcomeOf(result.error))), ...traffic }
   if (!result.error) await mirror.prune(job)
 }
 

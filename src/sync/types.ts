@@ -184,6 +184,12 @@ export interface RunTraffic {
   rateLimitWaitMs: number
 }
 
+/** A run under way: its line of `sync_runs`, and what it has cost so far. */
+export interface Run {
+  id: number
+  traffic: RunTraffic
+}
+
 export interface RunOutcome {
   status: 'succeeded' | 'failed' | 'interrupted'
   errorCode: string | null
@@ -219,7 +225,7 @@ export interface Mirror {
   savePage(
     job: Job,
     walk: Walk,
-    runId: number,
+    run: Run,
     page: Page,
     sighting: Sighting,
     next: Checkpoint,
@@ -228,7 +234,7 @@ export interface Mirror {
   saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
   completeWalk(job: Job, walk: Walk, coverage: Coverage | null): Promise<void>
   abandonWalk(walkId: number): Promise<void>
-  finishRun(runId: number, traffic: RunTraffic, outcome: RunOutcome): Promise<RunRecord>
+  finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
   prune(job: Job): Promise<void>
 }

@@ -8,6 +8,7 @@ import type {
   Page,
   PageObserver,
   PageSource,
+  Run,
   SavedPage,
   Sighting,
   Walk,
@@ -23,7 +24,7 @@ export interface WalkOptions {
   walk: Walk
   /** Walks that this one takes the place of with its first page. */
   replace: readonly number[]
-  runId: number
+  run: Run
   source: PageSource
   mirror: Mirror
   maxPasses: number
@@ -71,7 +72,7 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
  * that is killed at any point has written either all of a page or nothing of it.
  */
 async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: number) {
-  const { job, walk, runId, source, mirror, observer, signal } = options
+  const { job, walk, run, source, mirror, observer, signal } = options
   let checkpoint = from
   let distinct = distinctBefore
   let ask = firstToAsk(walk, from)
@@ -80,7 +81,7 @@ async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: 
     const page = await source.fetchPage(ask, observer, signal)
     const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
     checkpoint = advanceOn(job, walk, checkpoint, page, sighting)
-    const saved = await mirror.savePage(job, walk, runId, page, sighting, checkpoint)
+    const saved = await mirror.savePage(job, walk, run, page, sighting, checkpoint)
     for (const id of replaces) await mirror.abandonWalk(id)
     replaces = []
     distinct += sighting.newToWalk

@@ -94,9 +94,9 @@ describe.concurrent('a job that another process is working on', () => {
     const next = await workspace.run(['sync', '--org', 'acme'])
 
     expect(next.code).toBe(0)
-    expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
-      { status: 'interrupted', pages: 1 },
-      { status: 'succeeded', pages: 3 },
+    expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
+      { status: 'interrupted', pages: 1, requests: 1 },
+      { status: 'succeeded', pages: 3, requests: 3 },
     ])
   })
 

@@ -81,6 +81,8 @@ export const SYNC: WalkPlan = {
   restart: false,
 }
 
+const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+
 /** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
 export interface TestWalk {
   walk: Walk
@@ -104,7 +106,7 @@ export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<T
   const save = async (page: Page) => {
     const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
     const next = advance(walk, checkpoint, page, sighting)
-    const saved = await mirror.savePage(job, walk, runId, page, sighting, next)
+    const saved = await mirror.savePage(job, walk, { id: runId, traffic: NO_TRAFFIC }, page, sighting, next)
     checkpoint = next
     number = page.number + 1
     return saved

@@ -131,7 +131,15 @@ function meaningOf(value: Leaf): string {
 function meaningOfCell(cell: unknown, value: Leaf | undefined): string {
   if (typeof value === 'boolean') return { 0: 'false', 1: 'true' }[String(cell)] ?? String(cell)
   const isNumber = typeof value === 'number' || (value !== undefined && isRawNumber(value))
+  if (isNumber && typeof cell === 'number')
+    return holds(cell, numberText(value)) ? meaningOf(value) : String(cell)
   return isNumber ? numberMeaning(String(cell)) : String(cell)
+}
+
+/** Whether a REAL is the number: a whole one to the last digit, which JavaScript does not print, a fraction by its double. */
+function holds(real: number, text: string): boolean {
+  const canonical = canonicalNumber(text)
+  return /[.e]/.test(canonical) ? Number(text) === real : BigInt(canonical) === BigInt(real)
 }
 
 function numberMeaning(text: string): string {

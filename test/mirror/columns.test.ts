@@ -104,7 +104,14 @@ describe('the columns of a collection', () => {
 })
 
 describe('an INTEGER column that meets a fraction', () => {
-  const WHOLE = ['0', '-7', '140737488355329', '9007199254740992', '-9007199254740991']
+  const WHOLE = [
+    '0',
+    '-7',
+    '140737488355329',
+    '9007199254740992',
+    '-9007199254740991',
+    '-9223372036854775808',
+  ]
 
   async function widened() {
     const test = openTestMirror()
