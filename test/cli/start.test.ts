@@ -85,6 +85,7 @@ describe.concurrent('start', () => {
       return pageOf(ITEMS, asked)
     })
     const start = workspace.start(['start'])
+    await server.arrival(({ page }) => page === 1)
     await start.log(({ level, msg }) => level === 'warn' && /still runs/.test(msg))
 
     expect(server.asked).toHaveLength(1)
