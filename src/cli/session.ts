@@ -9,6 +9,7 @@ import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
 import { createRegistry, type Registry } from '../mirror/registry.ts'
 import type { Job, Mirror, PageSource } from '../sync/types.ts'
+import { idleSettings } from './idle-settings.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The mirror and the API of a configuration, put together: what `sync`, `backfill` and `start` work with. */
@@ -43,7 +44,7 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
   const api = createApi(apiOptions(config, runtime, userAgent, registry))
   const guards = new Map<string, TokenGuard>()
   guarded(file, () => registry.register(config.organizations.map(registered)))
-  warnOfIdleKeys(config, logger)
+  for (const warning of idleSettings(config)) logger.warn(warning)
 
   function credentials(organization: OrganizationConfig): Credentials {
     const token = organization.readToken()
@@ -148,15 +149,5 @@ function apiOptions(
     now: runtime.now,
     sleep: runtime.sleep,
     random: runtime.random,
-  }
-}
-
-/** Keys that are read and checked, and do nothing in this version. */
-const IDLE_KEYS = ['publish', 'publishEvery', 'http', 'removals']
-
-function warnOfIdleKeys(config: Config, logger: Logger): void {
-  for (const key of IDLE_KEYS) {
-    const isSet = config.setKeys.some((set) => set === key || set.startsWith(`${key}.`))
-    if (isSet) logger.warn({ key }, `the configuration sets ${key}, which has no effect in this version yet`)
   }
 }

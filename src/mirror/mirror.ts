@@ -118,7 +118,7 @@ export function createMirror({
       }),
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    completeWalk: (_job, walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
+    completeWalk: (walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
     finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
     prune: (job) =>

@@ -232,7 +232,7 @@ export interface Mirror {
   ): Promise<SavedPage>
   /** The next pass begins: nothing but the checkpoint. */
   saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
-  completeWalk(job: Job, walk: Walk, coverage: Coverage | null): Promise<void>
+  completeWalk(walk: Walk, coverage: Coverage | null): Promise<void>
   abandonWalk(walkId: number): Promise<void>
   finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */

@@ -49,7 +49,7 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
       kind: walk.kind,
     })
     if (verdict.kind === 'complete') {
-      await mirror.completeWalk(job, walk, verdict.coverage)
+      await mirror.completeWalk(walk, verdict.coverage)
       return verdict.coverage
     }
     if (verdict.kind === 'incomplete') {

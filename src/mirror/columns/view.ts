@@ -1,3 +1,4 @@
+import { quoted } from '../sql.ts'
 import type { ElementColumn } from './elements.ts'
 
 export interface ViewOptions {
@@ -37,10 +38,6 @@ function valueSql({ path, type, holds }: ElementColumn): string {
   if (type !== 'TEXT') return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at}) END`
   // `->` gives a number, a boolean and an array as they stand in the JSON; json_extract would round the number.
   return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE e."value" -> ${literal(path)} END`
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }
 
 function literal(text: string): string {

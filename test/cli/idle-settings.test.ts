@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { idleSettings } from '../../src/cli/idle-settings.ts'
+import { items, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization } from './workspace.ts'
+
+function configured(setKeys: string[], histories: (boolean | number)[] = [true]) {
+  const collections = histories.map((history) => ({
+    name: 'orders',
+    path: '/orders',
+    key: ['id'],
+    filters: {},
+    history,
+    ignore: [],
+    total: 'check' as const,
+  }))
+  const acme = { id: '', name: 'acme', schedule: '', collections, readToken: () => '' }
+  return { setKeys, organizations: [acme] }
+}
+
+describe('a setting without effect', () => {
+  it.each<[string, ReturnType<typeof configured>, string[]]>([
+    ['is none of those that have one', configured(['database', 'keepRuns', 'rateLimit.sharePercent']), []],
+    ['is named', configured(['publish', 'publishEvery']), ['publish,', 'publishEvery,']],
+    ['is named by its section', configured(['http.port', 'removals.brakeRows']), ['http,', 'removals,']],
+    ['is the bound of a history, once a collection', configured([], [90, 30]), ['history of orders']],
+    ['is no history that is kept, or is not', configured([], [true, false]), []],
+  ])('%s', (_title, config, expected) => {
+    const told = idleSettings(config)
+
+    expect(told).toEqual(expected.map((part) => expect.stringContaining(part)))
+  })
+
+  it('is warned about at the start of a sync', async () => {
+    const server = await serve((asked) => pageOf(items(2), asked))
+    const collections = { establishments: false, orders: { history: '90d' } }
+    const organizations = [organization('acme', 1)]
+    const workspace = createWorkspace({ baseUrl: server.url, organizations, collections, http: { port: 1 } })
+
+    const { code, logs } = await workspace.run(['sync'])
+
+    expect(code).toBe(0)
+    expect(logs.filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toEqual([
+      expect.stringContaining('http'),
+      expect.stringContaining('history of orders'),
+    ])
+  })
+})
