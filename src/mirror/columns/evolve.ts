@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../json/exact.ts'
+import { printable } from '../../text.ts'
 import { type Catalog, type Draft, openDraft, type Slot, sealDraft, slotAt } from './catalog.ts'
 import { type Column, type ColumnChange, type ColumnWarning, MOST_COLUMNS } from './column.ts'
 import { flatten, type Leaf, type Place, pathOf } from './flatten.ts'
@@ -81,7 +82,7 @@ function reportFull(work: Work, place: Place): void {
   if (work.isFullReported) return
   work.isFullReported = true
   const path = sqlitePath(pathOf(place))
-  const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${path} and all further new fields stay in _json only`
+  const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }
 
