@@ -60,6 +60,7 @@ const CASES: Case[] = [
   ...[408, 500, 502, 503, 504, 599].flatMap((code) =>
     passing(`status-${code}`, status(code), 'SERVER_ERROR', new RegExp(`the server failed \\(${code}\\)`)),
   ),
+  { name: 'all-tries-but-the-last', fault: status(500), times: ATTEMPTS - 1, code: null, tries: ATTEMPTS },
   ...passing('503-that-breaks-off', brokenOff(503), 'SERVER_ERROR', NO_BODY),
   ...passing('503-without-end', endless(503), 'SERVER_ERROR', NO_BODY),
   { name: '503-with-a-time', fault: status(503, { 'retry-after': '1' }), times: 1, code: null, tries: 2 },
