@@ -1,5 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/exact.ts'
+import type { Account, Place, Question } from './coverage/account.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
 export interface Job {
@@ -63,38 +64,13 @@ export interface PageSource {
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
 }
 
-/** What a walk has seen so far, as far as its coverage can be told from it. */
-export interface Account {
-  /** False once an answer came without a total to count by. */
-  counted: boolean
-  /** The total of the walk's first answer, and whether a later one differed. */
-  firstTotal: number | null
-  totalChanged: boolean
-  /** The last page that the first answer of this pass named. */
-  firstLastPage: number | null
-  paginated: boolean
-  /** The total of this pass's first answer, and whether anything moved while the pass was read. */
-  passTotal: number | null
-  passMoved: boolean
-  /** Whether the list ended on a page that says itself that there are more. */
-  passShort: boolean
-  /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
-  passAnswers: number
-  passDistinct: number
-  passRepeated: number
-  /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
-  moved: boolean
-  /** Pages in a row on which nothing was new to this pass. */
-  stale: number
-  /** Whether this pass already stepped back from beyond the list's end. */
-  steppedBack: boolean
-}
-
 /** How far a walk has come; committed with the rows of the page it was decided on. */
 export interface Checkpoint {
   pass: number
-  /** The page to ask for next, or null when the pass has come to the list's end. */
+  /** The page to read on with, or null when the pass has come to the list's end. */
   nextPage: number | null
+  /** What to ask for next: that page, or an older one; null when the pass has nothing more to ask. */
+  ask: Question | null
   account: Account
 }
 
@@ -145,18 +121,24 @@ export interface Walk {
   resumed: boolean
   /** Distinct items that earlier runs of it saw. */
   rowsSeen: number
+  /** Whether the job's last complete full walk saw the list move. */
+  expectsMoves: boolean
 }
 
 /** How the items of a page stand to what the walk has seen; made by the mirror, which alone knows the keys. */
 export interface Sighting {
   pass: number
+  why: Question['why']
   /** One entry an item of the page, in its order: its key, or why it has none. The same item twice has one entry. */
   entries: SightedItem[]
   /** New to this walk, rejected items too. */
   newToWalk: number
   newToPass: number
-  /** Seen in this pass on another page. */
-  repeated: number
+  /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
+  places: (Place | null)[]
+  placed: Place[]
+  /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
+  known: { entry: number; distance: number } | null
 }
 
 export type SightedItem =
@@ -220,7 +202,7 @@ export interface Mirror {
   /** Undoes `beginRun`: the run was refused before its first request. */
   cancelRun(runId: number): Promise<void>
   /** Tells known items from new ones; writes nothing. */
-  sight(job: Job, walk: Walk, pass: number, page: Page): Promise<Sighting>
+  sight(job: Job, walk: Walk, from: Checkpoint, page: Page): Promise<Sighting>
   /** Rows, history, ledger, counters and checkpoint, in one transaction. */
   savePage(
     job: Job,

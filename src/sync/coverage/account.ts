@@ -1,0 +1,247 @@
+import type { Checkpoint, Page, Sighting, Walk } from '../types.ts'
+
+/**
+ * Where a key stands in what a pass has read: the answer that it belongs to, by its number in the ledger, and its place
+ * among the keys of that answer. Whole where the pass read it first, with a fraction where it was found in between.
+ */
+export interface Place {
+  segment: number
+  position: number
+}
+
+/** A key whose place in the list, counted from 0, was seen, and how long the list was then. */
+export interface Edge {
+  page: number
+  place: Place
+  index: number
+  total: number | null
+}
+
+/**
+ * Why a page is asked for: `forward` reads on; `back` follows a fall of the total to a known item, and `again` reads the
+ * page before it anew, since something came meanwhile; `overlap` finds the place where an interrupted walk stood; `look`
+ * compares an old page with the ledger; `still` asks a page of a list that never moved; `front` looks for what was put in
+ * front; `sample` looks for what was put in between.
+ */
+export type Why = 'forward' | 'back' | 'again' | 'overlap' | 'look' | 'still' | 'front' | 'sample'
+
+export interface Question {
+  why: Why
+  page: number
+  /** The distance from the page's last known key that stands at or before this place is to be counted; null: none is. */
+  until: Place | null
+  /** Before this segment stand the keys of a page that holds none that is known; null: behind all others. */
+  before: number | null
+}
+
+/** A step back under way: from which page, and the greatest total that an answer named meanwhile, against that page's own. */
+export interface StepBack {
+  page: number
+  total: number | null
+  rose: boolean
+}
+
+/** The search for the place where an interrupted walk stood. `top` is the page from which it goes down. */
+export interface Overlap {
+  until: Place
+  index: number
+  total: number | null
+  top: { page: number; next: number | null; total: number | null } | null
+  rose: boolean
+  jumps: number
+}
+
+/**
+ * A look back under way: between the pages `low` and `high` (that one too) more items are listed than the ledger knows,
+ * `left` of them not found yet; null where the old page, `anchor`, has still to say how many.
+ */
+export interface LookBack {
+  edge: Edge
+  anchor: number
+  low: number
+  high: number
+  left: number | null
+  rounds: number
+  fails: number
+  /** Whether the total changed, so that the next answer that reads on has to give a new edge. */
+  waiting: boolean
+}
+
+/** What a walk has seen so far, as far as its coverage can be told from it. */
+export interface Account {
+  /** False once an answer came without a total to count by. */
+  counted: boolean
+  /** The total of the walk's first answer, and whether a later one differed. */
+  firstTotal: number | null
+  totalChanged: boolean
+  /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
+  moved: boolean
+  /** Whether old pages are looked back at: from the first movement, or from the start where one is to be expected. */
+  watching: boolean
+  /** The last page that the first answer of this pass named, and the last answer. */
+  firstLastPage: number | null
+  lastPage: number
+  paginated: boolean
+  /** Items on a page that is not the last; null where none came yet, 0 where pages differ. */
+  perPage: number | null
+  /** The total of this pass's first answer, and whether anything moved while the pass was read. */
+  passTotal: number | null
+  passMoved: boolean
+  /** Whether the list ended on a page that says itself that there are more. */
+  passShort: boolean
+  /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
+  passAnswers: number
+  passDistinct: number
+  passRepeated: number
+  /** Answers of this pass to pages that were asked again. */
+  askedAgain: number
+  /** Pages in a row on which nothing was new to this pass. */
+  stale: number
+  /** The last key of the last answer that read on, and the segments of the last such answers, the oldest first. */
+  edge: Edge | null
+  recent: number[]
+  firstSegment: number | null
+  /** The page up to which has been looked back. */
+  anchor: number | null
+  /** Items that came twice though no rise of the total explains it; and those of the last answer alone, which the next one may explain. */
+  unpaid: number
+  owed: number
+  /** Items met far behind their first place: each was moved from unread to read, or back, and may hide another. */
+  wanderers: number
+  /** Items found at the front or by samples; and by looking back. */
+  found: number
+  foundBehind: number
+  /** Whether something was to be asked again, and could not be followed to its end. */
+  unsettled: boolean
+  stepBack: StepBack | null
+  overlap: Overlap | null
+  lookBack: LookBack | null
+  /** Where the last sample was taken; null before the first. */
+  sample: Edge | null
+  /** What of a pass's end is done. */
+  closed: { still: boolean; front: boolean; samples: boolean }
+}
+
+const FRESH_PASS = {
+  firstLastPage: null,
+  lastPage: 0,
+  paginated: true,
+  perPage: null,
+  passTotal: null,
+  passMoved: false,
+  passShort: false,
+  passAnswers: 0,
+  passDistinct: 0,
+  passRepeated: 0,
+  askedAgain: 0,
+  stale: 0,
+  edge: null,
+  recent: [],
+  firstSegment: null,
+  anchor: null,
+  unpaid: 0,
+  owed: 0,
+  wanderers: 0,
+  found: 0,
+  foundBehind: 0,
+  unsettled: false,
+  stepBack: null,
+  overlap: null,
+  lookBack: null,
+  sample: null,
+  closed: { still: false, front: false, samples: false },
+} satisfies Partial<Account>
+
+/** What the decisions have to know of a walk that does not change while it goes on. */
+export interface WalkRules {
+  kind: Walk['kind']
+  firstPage: number
+  total: 'check' | 'ignore'
+}
+
+/** Where a walk begins. */
+export function startCheckpoint(firstPage: number): Checkpoint {
+  return {
+    pass: 1,
+    nextPage: firstPage,
+    ask: forwardTo(firstPage),
+    account: {
+      ...FRESH_PASS,
+      counted: true,
+      firstTotal: null,
+      totalChanged: false,
+      moved: false,
+      watching: false,
+    },
+  }
+}
+
+/** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
+export function nextPass({ pass, account }: Checkpoint): Checkpoint {
+  const { counted, firstTotal, totalChanged, moved } = account
+  return {
+    pass: pass + 1,
+    nextPage: 1,
+    ask: forwardTo(1),
+    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, watching: true },
+  }
+}
+
+export function forwardTo(page: number): Question {
+  return { why: 'forward', page, until: null, before: null }
+}
+
+/** What every answer adds to the accounts, whatever it was asked for. */
+export function enter(account: Account, why: Why, page: Page, sighting: Sighting): Account {
+  const isForward = why === 'forward'
+  const isFound = !isForward && why !== 'overlap' && sighting.newToPass > 0
+  return {
+    ...account,
+    counted: account.counted && (page.total !== null || !page.paginated),
+    firstTotal: account.firstTotal ?? page.total,
+    totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
+    firstLastPage: account.passAnswers === 0 ? page.lastPage : account.firstLastPage,
+    lastPage: page.lastPage ?? Math.max(account.lastPage, page.number),
+    paginated: page.paginated,
+    perPage: perPageAfter(account.perPage, page, sighting),
+    passTotal: account.passTotal ?? page.total,
+    passMoved: account.passMoved || isFound || differs(page.total, account.passTotal),
+    moved: account.moved || isFound,
+    passAnswers: account.passAnswers + 1,
+    passDistinct: account.passDistinct + sighting.newToPass,
+    askedAgain: account.askedAgain + (isForward ? 0 : 1),
+  }
+}
+
+function differs(total: number | null, before: number | null): boolean {
+  return total !== null && before !== null && total !== before
+}
+
+function perPageAfter(before: number | null, page: Page, { entries }: Sighting): number | null {
+  if (page.next === null) return before
+  const count = page.items.length
+  return count === entries.length && (before === null || before === count) ? count : 0
+}
+
+/** The accounts after the list was seen to move. */
+export function moving(account: Account): Account {
+  return { ...account, moved: true, passMoved: true }
+}
+
+/** Whether one more page may be asked again: in one pass never more than the list has. */
+export function mayAskAgain({ askedAgain, lastPage }: Account): boolean {
+  return askedAgain < lastPage
+}
+
+/** Where the last key of this answer stands; `before` where the answer holds none. */
+export function edgeAfter(before: Edge | null, account: Account, page: Page, { placed }: Sighting): Edge | null {
+  const place = placed.at(-1)
+  if (!place) return before
+  const index = (page.number - 1) * (account.perPage ?? 0) + placed.length - 1
+  return { page: page.number, place, index, total: page.total }
+}
+
+/** By how much the list is longer than it was at its edge: below 0 where it is shorter, 0 where nobody can tell. */
+export function riseSince(edge: Pick<Edge, 'total'> | null, page: Page): number {
+  return edge === null || edge.total === null || page.total === null ? 0 : page.total - edge.total
+}

@@ -1,0 +1,50 @@
+import type { Checkpoint, Page, Sighting } from '../types.ts'
+import { type Account, moving, type Place, riseSince, type WalkRules } from './account.ts'
+import { assertEnds, isBeyondEnd } from './ends.ts'
+import { overlapFrom } from './overlap.ts'
+import { readingAfter } from './reading.ts'
+import { stepBack } from './step-back.ts'
+
+/**
+ * An answer that reads on. What came again is counted against the rise of the total: an item that was added behind the
+ * reader pushes one that is known over the boundary. A fall without anything that came again may have pulled an unread
+ * item over it the other way, and is followed back.
+ */
+export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  const { account } = from
+  const stale = sighting.newToPass > 0 ? 0 : account.stale + 1
+  if (isBeyondEnd(page) && page.number > rules.firstPage)
+    return overlapFrom(rules, { ...from, account: moving({ ...account, stale }) }, page)
+  assertEnds({ ...account, stale }, page)
+  const { near, far } = repeatsOn(account, sighting)
+  const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
+  const paid = readingAfter(payFor({ ...account, stale }, near, rise), page, sighting)
+  const next = { ...paid, wanderers: paid.wanderers + far, passRepeated: paid.passRepeated + near + far }
+  const read = { ...from, nextPage: page.next, ask: null, account: near + far > 0 ? moving(next) : next }
+  return near === 0 && rise < 0 ? stepBack(rules, read, page) : read
+}
+
+/** Known keys at or before the edge; those beyond it were found when asked for something else, and are read only now. */
+function repeatsOn({ edge, recent }: Account, { places }: Sighting): { near: number; far: number } {
+  const oldest = recent[0] ?? 0
+  let near = 0
+  let far = 0
+  for (const place of places) {
+    if (!edge || !place || isBehind(place, edge.place)) continue
+    if (place.segment >= oldest) near++
+    else far++
+  }
+  return { near, far }
+}
+
+function isBehind(place: Place, edge: Place): boolean {
+  return place.segment > edge.segment || (place.segment === edge.segment && place.position > edge.position)
+}
+
+/** The server counts before it reads, so that a rise may show one answer later than what it pushed. */
+function payFor(account: Account, near: number, rise: number): Account {
+  const late = Math.min(account.owed, Math.max(0, rise - near))
+  const owed = Math.max(0, near - Math.max(0, rise))
+  return { ...account, unpaid: account.unpaid - late + owed, owed }
+}
+

@@ -1,0 +1,112 @@
+import type { Checkpoint, Page, Sighting } from '../types.ts'
+import { type Account, type Edge, edgeAfter, type LookBack, mayAskAgain } from './account.ts'
+
+/** So many pages lie between a page that is looked back at and the reader. */
+export const SPAN = 64
+
+/** So often a look back begins anew from its old page, and so often the list may move under it. */
+const ROUNDS = 4
+const FAILS = 12
+
+/** The page that is looked back at first: the boundaries before it are crossed too soon for much to happen. */
+export function firstAnchor({ lastPage, edge }: Account): number {
+  return Math.max(Math.min(SPAN, Math.ceil(lastPage / 2)), (edge?.page ?? 1) - 1)
+}
+
+/**
+ * Whether two keys that were read stand as far from each other as the ledger says is asked of the list from time to time:
+ * where more items stand between them, one has come there unseen, in the place of one that went.
+ */
+export function lookBack(from: Checkpoint, edge: Edge, anchor: number): Checkpoint {
+  const look: LookBack = {
+    edge,
+    anchor,
+    low: anchor,
+    high: edge.page - 1,
+    left: null,
+    rounds: 1,
+    fails: 0,
+    waiting: false,
+  }
+  return probe({ ...from, account: { ...from.account, lookBack: look } }, look, anchor)
+}
+
+/** Goes on after the edge was seen anew. */
+export function lookOn(from: Checkpoint, look: LookBack, edge: Edge): Checkpoint {
+  return probe(from, { ...look, edge }, look.left === null ? look.anchor : middle(look))
+}
+
+function middle({ low, high }: LookBack): number {
+  return Math.floor((low + high + 1) / 2)
+}
+
+function probe(from: Checkpoint, look: LookBack, page: number): Checkpoint {
+  const { account } = from
+  const asked = { ...account, lookBack: look }
+  if (!mayAskAgain(account)) return giveUp({ ...from, account: asked })
+  return { ...from, ask: { why: 'look', page, until: look.edge.place, before: null }, account: asked }
+}
+
+/** An answer of a look back. What is new on it is found, whatever the distances say. */
+export function compare(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  const look = from.account.lookBack
+  if (!look) return { ...from, ask: null }
+  const { newToPass: found } = sighting
+  const next = { ...from, account: takeIn(from.account, look, page, sighting) }
+  const more = page.total === look.edge.total ? listedMore(from.account, look, page, sighting) : null
+  return more === null ? waitForEdge(next, look) : narrow(next, look, page.number, more, found)
+}
+
+/** What is found counts for what it was looked for; and the old page of one sample is the edge of the next. */
+function takeIn(account: Account, look: LookBack, page: Page, sighting: Sighting): Account {
+  const { newToPass: found } = sighting
+  if (account.sample === null) return { ...account, foundBehind: account.foundBehind + found }
+  const sample = look.left === null ? edgeAfter(account.sample, account, page, sighting) : account.sample
+  return { ...account, found: account.found + found, sample }
+}
+
+/** How many more items are listed behind this page, up to the edge, than the ledger knows; null where no key tells. */
+function listedMore(
+  { perPage }: Account,
+  { edge }: LookBack,
+  page: Page,
+  { known, places }: Sighting,
+): number | null {
+  if (!known || !perPage) return null
+  const index = (page.number - 1) * perPage + known.entry
+  const foundBehind = places.filter((place, entry) => entry > known.entry && place === null).length
+  return edge.index - index - known.distance - foundBehind
+}
+
+function narrow(from: Checkpoint, look: LookBack, page: number, more: number, found: number): Checkpoint {
+  if (look.left === null)
+    return more <= 0 ? agree(from) : halve(from, { ...look, low: page, high: look.edge.page - 1, left: more })
+  const left = look.left - found
+  if (left <= 0) return agree(from)
+  return halve(from, more > 0 ? { ...look, left, low: page } : { ...look, left, high: page - 1 })
+}
+
+function halve(from: Checkpoint, look: LookBack): Checkpoint {
+  if (look.low < look.high) return probe(from, look, middle(look))
+  if (look.rounds >= ROUNDS) return giveUp(from)
+  return probe(from, { ...look, left: null, rounds: look.rounds + 1 }, look.anchor)
+}
+
+/** The list moved under the look back. It goes on where it is, as soon as the edge was seen anew. */
+function waitForEdge(from: Checkpoint, look: LookBack): Checkpoint {
+  if (from.account.sample) return agree(from)
+  const fails = look.fails + 1
+  if (fails > FAILS) return giveUp(from)
+  return { ...from, ask: null, account: { ...from.account, lookBack: { ...look, fails, waiting: true } } }
+}
+
+function agree(from: Checkpoint): Checkpoint {
+  const { account } = from
+  const anchor = account.sample ? account.anchor : (account.edge?.page ?? null)
+  return { ...from, ask: null, account: { ...account, lookBack: null, anchor } }
+}
+
+function giveUp(from: Checkpoint): Checkpoint {
+  const agreed = agree(from)
+  return from.account.sample ? agreed : { ...agreed, account: { ...agreed.account, unsettled: true } }
+}

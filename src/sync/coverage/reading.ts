@@ -1,0 +1,19 @@
+import type { Page, Sighting } from '../types.ts'
+import { type Account, edgeAfter } from './account.ts'
+
+/** An item met again within so many answers that read on was pushed there; one from further behind was moved. */
+const NEAR = 8
+
+/** The accounts after an answer that read on: its last key is the edge of what is read. */
+export function readingAfter(account: Account, page: Page, sighting: Sighting): Account {
+  const edge = edgeAfter(account.edge, account, page, sighting)
+  const segment = sighting.why === 'forward' ? sighting.placed[0]?.segment : undefined
+  return {
+    ...account,
+    edge,
+    lookBack: account.lookBack && { ...account.lookBack, waiting: false },
+    recent: segment === undefined ? account.recent : [...account.recent, segment].slice(-NEAR),
+    firstSegment: account.firstSegment ?? segment ?? null,
+    passShort: page.next === null && page.items.length > 0 && (page.lastPage ?? 0) > page.number,
+  }
+}

@@ -1,0 +1,55 @@
+import type { Checkpoint, Page, Sighting } from '../types.ts'
+import { mayAskAgain, riseSince, type StepBack, type WalkRules } from './account.ts'
+import { readingAfter } from './reading.ts'
+
+/**
+ * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was
+ * not read yet across the boundary. The pages before are asked until one holds an item that was known before.
+ */
+export function stepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
+  const { account } = read
+  const back: StepBack = { page: page.number, total: page.total, rose: false }
+  return goBack(rules, { ...read, account: { ...account, stepBack: back } }, page.number)
+}
+
+/** An answer on the way back. */
+export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  const back = from.account.stepBack
+  if (!back) return { ...from, ask: null }
+  const rose = back.rose || riseSince(back, page) > 0
+  const account = { ...from.account, stepBack: { ...back, rose, total: page.total } }
+  const segment = account.edge?.place.segment ?? 0
+  // Known before this step: what the step itself found stands in the same segment as the page it began from.
+  const isJoined = sighting.places.some((place) => place !== null && place.segment < segment)
+  const next = { ...from, account }
+  return isJoined ? join(next) : goBack(rules, next, page.number)
+}
+
+function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
+  const { account } = from
+  if (page <= rules.firstPage) return join(from)
+  if (!mayAskAgain(account))
+    return { ...from, ask: null, account: { ...account, stepBack: null, unsettled: true } }
+  const before = account.edge?.place.segment ?? null
+  const earlier = Math.min(page - 1, account.lastPage)
+  return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
+}
+
+/** What came while the pages before were asked for has pushed an item from there to the page that the step began from. */
+function join(from: Checkpoint): Checkpoint {
+  const { account } = from
+  const back = account.stepBack
+  const joined = { ...from, ask: null, account: { ...account, stepBack: null } }
+  return back?.rose && mayAskAgain(account) ? askAgain(joined, back.page) : joined
+}
+
+/** To ask the last page that read on once more; what comes again on it is no repeat. */
+export function askAgain(from: Checkpoint, page: number): Checkpoint {
+  return { ...from, ask: { why: 'again', page, until: null, before: null } }
+}
+
+/** Its answer: the reading goes on from here. */
+export function readAgain(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  if (page.items.length === 0) return { ...from, nextPage: page.next, ask: null }
+  return { ...from, nextPage: page.next, ask: null, account: readingAfter(from.account, page, sighting) }
+}

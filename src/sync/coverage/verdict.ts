@@ -1,0 +1,57 @@
+import { counted, grouped } from '../../text.ts'
+import type { Checkpoint, Coverage } from '../types.ts'
+import type { Account, WalkRules } from './account.ts'
+
+export interface PassRules extends WalkRules {
+  maxPasses: number
+}
+
+export type Verdict =
+  | { kind: 'complete'; coverage: Coverage | null }
+  | { kind: 'again'; why: string }
+  | { kind: 'incomplete'; why: string }
+
+/**
+ * What the end of a pass means. `distinct` counts the items of the whole walk. That the sums agree proves a reading only
+ * where nothing moved meanwhile: an item that slid past the reader and one that came in its place cancel out. A first
+ * pass in which nothing moved is steady. One that moved is repaired where its accounts are settled, and so is a later one
+ * in which nothing moved.
+ */
+export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
+  const { pass, account } = checkpoint
+  const { passDistinct } = account
+  if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
+  const total = account.passTotal ?? 0
+  const isShort = account.passShort && rules.total === 'check'
+  const still: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
+  if (!account.passShort && isSingleAnswer(account) && passDistinct >= total) return still
+  if (!isShort && (!account.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
+  if (!account.passMoved && passDistinct === total) return still
+  const isWhole = pass > 1 && !account.totalChanged && distinct === total
+  if (isWhole || isSettled(account)) return { kind: 'complete', coverage: 'repaired' }
+  const why = movement(account)
+  if (pass < rules.maxPasses) return { kind: 'again', why }
+  if (!account.totalChanged && !account.moved && (passDistinct < total || isShort))
+    return { kind: 'incomplete', why }
+  return { kind: 'complete', coverage: 'drifted' }
+}
+
+/** Every item that came twice is explained by one that came, every one that was moved by one that was found in its place. */
+function isSettled(account: Account): boolean {
+  const { passMoved, passShort, unsettled, unpaid, found, wanderers, foundBehind, passAnswers } = account
+  if (!passMoved || passShort || unsettled || passAnswers === 1) return false
+  return unpaid <= found && wanderers <= foundBehind
+}
+
+function isSingleAnswer(account: Account): boolean {
+  return account.passAnswers === 1 && !account.passMoved
+}
+
+function movement(account: Account): string {
+  const total = account.passTotal === null ? '' : ` of a total of ${grouped(account.passTotal)}`
+  const seen = `${counted(account.passDistinct, 'item')} came${total}`
+  const repeats = account.passRepeated > 0 ? `, ${grouped(account.passRepeated)} of them twice` : ''
+  const short = account.passShort ? ', and the last page says that there are more pages' : ''
+  const change = account.totalChanged ? ', and the total changed meanwhile' : ''
+  return `${seen}${repeats}${change}${short}`
+}
