@@ -7,6 +7,7 @@ import { type CollectionTables, openCollection } from './collection.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
 import type { Owners } from './owners.ts'
+import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
 import { objectOf, sightItems } from './sighting.ts'
@@ -107,10 +108,11 @@ export function createMirror({
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
-    sight: async (job, walk, pass, page) =>
+    sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
-        return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
+        const before = entries.map(({ mark }) => walks.whereSeen(walk.id, mark))
+        return sightingOf(entries, before, from, walks.nextOrdinal(walk.id), walks.seenLedger(walk.id))
       }),
 
     async savePage(job, walk, run, page, sighting, next) {
@@ -167,8 +169,18 @@ function nothingSaved(): SavedPage {
   return { added: 0, changed: 0, rejected: 0, notices: [] }
 }
 
-function ledgerLine(page: Page, { pass, entries, newToWalk }: Sighting): LedgerLine {
-  return { pass, page: page.number, total: page.total, marks: entries.map(({ mark }) => mark), newToWalk }
+function ledgerLine(page: Page, { pass, why, entries, newToWalk, places, placed }: Sighting): LedgerLine {
+  return {
+    pass,
+    page: page.number,
+    total: page.total,
+    why,
+    marks: entries.map(({ mark }) => mark),
+    placed,
+    // Where something was looked for, what was known stays where it stands.
+    isPlaced: places.map((place) => why === 'forward' || place === null),
+    newToWalk,
+  }
 }
 
 function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
@@ -177,22 +189,6 @@ function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
 
 function keyPathsOf(job: Job): string[][] {
   return job.collection.key.map((path) => path.split('.'))
-}
-
-function countSighting(
-  entries: SightedItem[],
-  whereSeen: (mark: string) => { pass: number; page: number } | undefined,
-  pass: number,
-  page: number,
-): Sighting {
-  const sighting = { pass, entries, newToWalk: 0, newToPass: 0, repeated: 0 }
-  for (const { mark } of entries) {
-    const before = whereSeen(mark)
-    if (!before) sighting.newToWalk++
-    if (before?.pass !== pass) sighting.newToPass++
-    else if (before.page !== page) sighting.repeated++
-  }
-  return sighting
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Place, Question } from '../sync/coverage/account.ts'
 import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
 import type { Connection } from './database.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
@@ -20,6 +21,9 @@ export interface WalkStore {
   resume(walkId: number): Walk
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
+  seenLedger: SeenItems['ledger']
+  /** The number that the walk's next answer gets in the page ledger. */
+  nextOrdinal(walkId: number): number
   /** A line of the ledger, and the checkpoint with it. */
   addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
@@ -31,7 +35,11 @@ export interface LedgerLine {
   pass: number
   page: number
   total: number | null
+  why: Question['why']
   marks: readonly string[]
+  /** Where each of them stands from now on, and which of them stood elsewhere or nowhere before. */
+  placed: readonly Place[]
+  isPlaced: readonly boolean[]
   newToWalk: number
 }
 
@@ -52,9 +60,21 @@ export function createWalkStore(connection: Connection): WalkStore {
     'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
   )
   const insertAnswer = connection.prepare(`
-    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at)
-    VALUES (?, (SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ?), ?, ?, ?, ?, ?)
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   `)
+  const nextOrdinal = connection
+    .prepare('SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ?')
+    .pluck()
+  const lastCoverage = connection
+    .prepare(`
+      SELECT coverage
+      FROM sync_walks
+      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+      ORDER BY id DESC
+      LIMIT 1
+    `)
+    .pluck()
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
     SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
@@ -75,7 +95,12 @@ export function createWalkStore(connection: Connection): WalkStore {
   `)
 
   function saveCheckpoint(walkId: number, next: Checkpoint, at: string): void {
-    updateCheckpoint.run(next.nextPage, next.pass, JSON.stringify(next.account), at, walkId)
+    updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
+  }
+
+  function expectsMoves({ organization, collection }: Job): boolean {
+    const coverage = lastCoverage.get(organization.id, collection.name)
+    return coverage === 'repaired' || coverage === 'drifted'
   }
 
   function abandon(walkId: number, at: string): void {
@@ -92,7 +117,7 @@ export function createWalkStore(connection: Connection): WalkStore {
       ).map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) })),
     begin(job, { plan, filters, first, abandon: abandoned }, at) {
       for (const id of abandoned) abandon(id, at)
-      const account = JSON.stringify(first.account)
+      const account = accountText(first)
       const { lastInsertRowid } = insertWalk.run(
         job.organization.id,
         job.collection.name,
@@ -116,12 +141,14 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint: first,
         resumed: false,
         rowsSeen: 0,
+        expectsMoves: expectsMoves(job),
       }
     },
     resume(walkId) {
       const row = walkById.get(walkId) as WalkRow
       seen.begin(walkId)
-      const checkpoint = { pass: row.passes, nextPage: row.next_page, account: JSON.parse(row.account) }
+      const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
+      const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
       return {
         id: row.id,
         kind: row.kind,
@@ -129,13 +156,24 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint,
         resumed: true,
         rowsSeen: row.rows_seen,
+        expectsMoves: account.watching,
       }
     },
     recall: seen.recall,
     whereSeen: seen.where,
-    addAnswer(walkId, { pass, page, total, marks, newToWalk }, next, at) {
-      insertAnswer.run(walkId, walkId, pass, page, total, JSON.stringify(marks), at)
-      for (const mark of marks) seen.add(walkId, mark, pass, page)
+    seenLedger: seen.ledger,
+    nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
+    addAnswer(walkId, { pass, page, total, why, marks, placed, isPlaced, newToWalk }, next, at) {
+      const places = placed.map(({ segment, position }, entry) =>
+        isPlaced[entry] ? [segment, position] : null,
+      )
+      const ordinal = nextOrdinal.get(walkId)
+      const found = why === 'forward' ? null : JSON.stringify(places)
+      insertAnswer.run(walkId, ordinal, pass, page, total, JSON.stringify(marks), at, why, found)
+      marks.forEach((mark, entry) => {
+        const place = placed[entry]
+        if (place && isPlaced[entry]) seen.add(walkId, mark, { pass, ...place })
+      })
       countAnswer.run(newToWalk, total, walkId)
       saveCheckpoint(walkId, next, at)
     },
@@ -146,4 +184,8 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     abandon,
   }
+}
+
+function accountText({ ask, account }: Checkpoint): string {
+  return JSON.stringify({ ask, account })
 }

@@ -1,5 +1,8 @@
 import { JobError } from '../errors.ts'
-import { advance, judgePass, nextPass } from './coverage.ts'
+import { nextPass, type WalkRules, watchingFromStart } from './coverage/account.ts'
+import { advance } from './coverage/advance.ts'
+import { resumeReading } from './coverage/overlap.ts'
+import { judgePass } from './coverage/verdict.ts'
 import type {
   Checkpoint,
   Coverage,
@@ -38,16 +41,13 @@ export interface WalkOptions {
  */
 export async function walkList(options: WalkOptions): Promise<Coverage | null> {
   const { job, walk, mirror, maxPasses, observer } = options
-  let checkpoint = walk.checkpoint
+  const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
+  let checkpoint = beginning(rules, walk)
   let distinct = walk.rowsSeen
   for (;;) {
-    const end = await walkPass(options, checkpoint, distinct)
+    const end = await walkPass(options, rules, checkpoint, distinct)
     distinct = end.distinct
-    const verdict = judgePass(end.checkpoint, distinct, {
-      maxPasses,
-      total: job.collection.total,
-      kind: walk.kind,
-    })
+    const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
       await mirror.completeWalk(walk, verdict.coverage)
       return verdict.coverage
@@ -71,43 +71,35 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
  * whether there is a next page, and each is committed with its checkpoint before the next one is asked for: a process
  * that is killed at any point has written either all of a page or nothing of it.
  */
-async function walkPass(options: WalkOptions, from: Checkpoint, distinctBefore: number) {
+async function walkPass(options: WalkOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
   const { job, walk, run, source, mirror, observer, signal } = options
   let checkpoint = from
   let distinct = distinctBefore
-  let ask = firstToAsk(walk, from)
   let replaces = options.replace
-  while (ask !== null) {
-    const page = await source.fetchPage(ask, observer, signal)
-    const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
-    checkpoint = advanceOn(job, walk, checkpoint, page, sighting)
+  while (checkpoint.ask !== null) {
+    const page = await source.fetchPage(checkpoint.ask.page, observer, signal)
+    const sighting = await mirror.sight(job, walk, checkpoint, page)
+    checkpoint = advanceOn(job, rules, checkpoint, page, sighting)
     const saved = await mirror.savePage(job, walk, run, page, sighting, checkpoint)
     for (const id of replaces) await mirror.abandonWalk(id)
     replaces = []
     distinct += sighting.newToWalk
     observer.onPage(page, saved, distinct)
-    ask = checkpoint.nextPage
   }
   return { checkpoint, distinct }
 }
 
 /** `advance`, whose complaint gets the name of the list. */
-function advanceOn(job: Job, walk: Walk, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
   try {
-    return advance(walk, from, page, sighting)
+    return advance(rules, from, page, sighting)
   } catch (error) {
     if (!(error instanceof JobError)) throw error
     throw new JobError(error.code, `${job.organization.name} ${job.collection.name}: ${error.message}`)
   }
 }
 
-/**
- * A walk that was interrupted asks its last page again: if the list moved meanwhile, the page no longer holds what the
- * walk saw there, and the walk knows.
- */
-function firstToAsk(walk: Walk, from: Checkpoint): number | null {
-  const goesOn = walk.resumed && from === walk.checkpoint
-  if (!goesOn || from.nextPage === null || from.nextPage <= walk.firstPage || from.account.passAnswers === 0)
-    return from.nextPage
-  return from.nextPage - 1
+function beginning(rules: WalkRules, { resumed, expectsMoves, checkpoint }: Walk): Checkpoint {
+  if (resumed) return resumeReading(rules, checkpoint)
+  return expectsMoves ? watchingFromStart(checkpoint) : checkpoint
 }

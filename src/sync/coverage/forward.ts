@@ -47,4 +47,3 @@ function payFor(account: Account, near: number, rise: number): Account {
   const owed = Math.max(0, near - Math.max(0, rise))
   return { ...account, unpaid: account.unpaid - late + owed, owed }
 }
-

@@ -14,7 +14,9 @@ export function askStill(from: Checkpoint): Checkpoint {
 export function checkStill(from: Checkpoint, page: Page, { places }: Sighting): Checkpoint {
   const account = { ...from.account, closed: { ...from.account.closed, still: true } }
   const [first] = places
-  const isSame = places.every((place, index) => place?.segment === first?.segment && place?.position === index)
+  const isSame = places.every(
+    (place, index) => place?.segment === first?.segment && place?.position === index,
+  )
   const isTold = riseSince(account.edge, page) !== 0
   const next = isSame || isTold ? account : { ...moving(account), unsettled: true }
   return { ...from, ask: null, account: next }

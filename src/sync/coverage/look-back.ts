@@ -21,6 +21,7 @@ export function lookBack(from: Checkpoint, edge: Edge, anchor: number): Checkpoi
   const look: LookBack = {
     edge,
     anchor,
+    upTo: edge.page,
     low: anchor,
     high: edge.page - 1,
     left: null,
@@ -43,7 +44,7 @@ function middle({ low, high }: LookBack): number {
 function probe(from: Checkpoint, look: LookBack, page: number): Checkpoint {
   const { account } = from
   const asked = { ...account, lookBack: look }
-  if (!mayAskAgain(account)) return giveUp({ ...from, account: asked })
+  if (!mayAskAgain(account)) return giveUp({ ...from, account: asked }, look)
   return { ...from, ask: { why: 'look', page, until: look.edge.place, before: null }, account: asked }
 }
 
@@ -80,33 +81,36 @@ function listedMore(
 
 function narrow(from: Checkpoint, look: LookBack, page: number, more: number, found: number): Checkpoint {
   if (look.left === null)
-    return more <= 0 ? agree(from) : halve(from, { ...look, low: page, high: look.edge.page - 1, left: more })
+    return more <= 0
+      ? agree(from, look)
+      : halve(from, { ...look, upTo: look.edge.page, low: page, high: look.edge.page - 1, left: more })
   const left = look.left - found
-  if (left <= 0) return agree(from)
+  if (left <= 0) return agree(from, look)
   return halve(from, more > 0 ? { ...look, left, low: page } : { ...look, left, high: page - 1 })
 }
 
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
   if (look.low < look.high) return probe(from, look, middle(look))
-  if (look.rounds >= ROUNDS) return giveUp(from)
-  return probe(from, { ...look, left: null, rounds: look.rounds + 1 }, look.anchor)
+  if (look.rounds >= ROUNDS) return giveUp(from, look)
+  // What was not found may never have been there: the list may have slid since its edge was seen.
+  return waitForEdge(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
 }
 
 /** The list moved under the look back. It goes on where it is, as soon as the edge was seen anew. */
 function waitForEdge(from: Checkpoint, look: LookBack): Checkpoint {
-  if (from.account.sample) return agree(from)
+  if (from.account.sample) return agree(from, look)
   const fails = look.fails + 1
-  if (fails > FAILS) return giveUp(from)
+  if (fails > FAILS) return giveUp(from, look)
   return { ...from, ask: null, account: { ...from.account, lookBack: { ...look, fails, waiting: true } } }
 }
 
-function agree(from: Checkpoint): Checkpoint {
+function agree(from: Checkpoint, { upTo }: LookBack): Checkpoint {
   const { account } = from
-  const anchor = account.sample ? account.anchor : (account.edge?.page ?? null)
+  const anchor = account.sample ? account.anchor : upTo
   return { ...from, ask: null, account: { ...account, lookBack: null, anchor } }
 }
 
-function giveUp(from: Checkpoint): Checkpoint {
-  const agreed = agree(from)
+function giveUp(from: Checkpoint, look: LookBack): Checkpoint {
+  const agreed = agree(from, look)
   return from.account.sample ? agreed : { ...agreed, account: { ...agreed.account, unsettled: true } }
 }

@@ -1,5 +1,13 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { type Account, mayAskAgain, moving, type Overlap, type Question, riseSince, type WalkRules } from './account.ts'
+import {
+  type Account,
+  mayAskAgain,
+  moving,
+  type Overlap,
+  type Question,
+  riseSince,
+  type WalkRules,
+} from './account.ts'
 import { isBeyondEnd } from './ends.ts'
 import { readingAfter } from './reading.ts'
 import { askAgain } from './step-back.ts'
@@ -16,7 +24,8 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
   const asks = from.ask?.why
   if (nextPage === null || account.edge === null || asks === 'overlap') return from
   // What goes back has begun before the interruption, and has to come to its own end first.
-  if (asks === 'back' || asks === 'again') return { ...from, account: { ...account, overlap: overlapAt(account) } }
+  if (asks === 'back' || asks === 'again')
+    return { ...from, account: { ...account, overlap: overlapAt(account) } }
   const overlapping = { ...account, lookBack: null, overlap: overlapAt(account) }
   return askOverlap(rules, { ...from, account: overlapping }, account.edge.page)
 }
@@ -25,8 +34,9 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
 export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Checkpoint {
   const { account } = from
   const last = page.lastPage ?? 0
-  if (last < rules.firstPage) return { ...from, nextPage: null, ask: null }
-  return askOverlap(rules, { ...from, account: { ...account, overlap: overlapAt(account) } }, last)
+  const ended = { ...from, nextPage: null, ask: null }
+  if (last < rules.firstPage) return ended
+  return askOverlap(rules, { ...ended, account: { ...account, overlap: overlapAt(account) } }, last)
 }
 
 export function overlapAt({ edge }: Account): Overlap | null {
@@ -81,7 +91,11 @@ function meet(
     const top = { page: page.number, next: page.next, total: page.total }
     const read = moving(readingAfter(account, page, sighting))
     const down = { ...overlap, top, total: page.total }
-    return askOverlap(rules, { ...from, nextPage: page.next, account: { ...read, overlap: down } }, page.number - 1)
+    return askOverlap(
+      rules,
+      { ...from, nextPage: page.next, account: { ...read, overlap: down } },
+      page.number - 1,
+    )
   }
   const perPage = account.perPage || sighting.entries.length
   const index = (page.number - 1) * perPage + known.entry + known.distance

@@ -1,10 +1,10 @@
-import { placeFound } from '../../../src/mirror/placing.ts'
+import { type Ledger, sightingOf } from '../../../src/mirror/placing.ts'
 import type { Place } from '../../../src/sync/coverage/account.ts'
-import type { Checkpoint, Page, Sighting, SightedItem } from '../../../src/sync/types.ts'
+import type { Checkpoint, SightedItem, Sighting } from '../../../src/sync/types.ts'
 
 /** What the mirror knows of a walk's keys, in arrays: no rows, no file, fast enough for thousands of walks. */
 export interface ArrayLedger {
-  sight(from: Checkpoint, page: Page, ids: readonly number[]): Sighting
+  sight(from: Checkpoint, ids: readonly number[]): Sighting
   save(sighting: Sighting, ids: readonly number[]): void
   /** Whether the walk saw an item, in any pass. */
   has(id: number): boolean
@@ -16,43 +16,29 @@ export function createArrayLedger(): ArrayLedger {
   /** Positions in use, in their order, by segment. */
   const segments: number[][] = []
   const positionsOf = ({ segment }: { segment: number }) => segments[segment] ?? []
+  const order: Ledger = {
+    after: (place) => positionsOf(place)[countUpTo(positionsOf(place), place.position)] ?? null,
+    before: (place) => positionsOf(place)[countBelow(positionsOf(place), place.position) - 1] ?? null,
+    first: (segment) => segments[segment]?.[0] ?? null,
+    distance,
+  }
 
   const ledger: ArrayLedger = {
     answers: 0,
     has: (id) => seen.has(id),
-    sight({ pass, ask }, page, ids) {
-      const why = ask?.why ?? 'forward'
+    sight(from, ids) {
       const before = ids.map((id) => seen.get(id))
-      const places = before.map((place) => (place?.pass === pass ? place : null))
-      const own = ledger.answers + 1
-      const neighbours = {
-        after: (place: Place) => positionsOf(place)[countUpTo(positionsOf(place), place.position)] ?? null,
-        before: (place: Place) => positionsOf(place)[countBelow(positionsOf(place), place.position) - 1] ?? null,
-        first: (segment: number) => segments[segment]?.[0] ?? null,
-      }
-      return {
-        pass,
-        why,
-        entries: entriesOf(ids.length),
-        newToWalk: before.filter((place) => !place).length,
-        newToPass: places.filter((place) => !place).length,
-        places,
-        placed:
-          why === 'forward'
-            ? ids.map((_, position) => ({ segment: own, position }))
-            : placeFound(places, neighbours, ask?.before ?? null, own),
-        known: ask?.until ? lastKnown(places, ask.until, distance) : null,
-      }
+      return sightingOf(entriesOf(ids.length), before, from, ledger.answers + 1, order)
     },
-    save({ pass, placed }, ids) {
+    save({ pass, why, places, placed }, ids) {
       ledger.answers++
       ids.forEach((id, index) => {
         const place = placed[index]
         const before = seen.get(id)
-        if (!place || (before && before.pass === pass && before.segment === place.segment && before.position === place.position))
-          return
+        if (!place || (why !== 'forward' && places[index])) return
         if (before) drop(positionsOf(before), before.position)
-        const positions = (segments[place.segment] ??= [])
+        segments[place.segment] ??= []
+        const positions = positionsOf(place)
         positions.splice(countUpTo(positions, place.position), 0, place.position)
         seen.set(id, { pass, segment: place.segment, position: place.position })
       })
@@ -62,25 +48,12 @@ export function createArrayLedger(): ArrayLedger {
   function distance(from: Place, to: Place): number {
     const ends = countUpTo(positionsOf(to), to.position) - countUpTo(positionsOf(from), from.position)
     let between = 0
-    for (let segment = from.segment; segment < to.segment; segment++) between += segments[segment]?.length ?? 0
+    for (let segment = from.segment; segment < to.segment; segment++)
+      between += segments[segment]?.length ?? 0
     return ends + between
   }
 
   return ledger
-}
-
-export function lastKnown(
-  places: readonly (Place | null)[],
-  until: Place,
-  distance: (from: Place, to: Place) => number,
-): Sighting['known'] {
-  const isBefore = (place: Place | null | undefined) =>
-    place != null &&
-    (place.segment < until.segment || (place.segment === until.segment && place.position <= until.position))
-  const known = [...places.keys()].filter((index) => isBefore(places[index]))
-  const entry = known.findLast((index) => places[index]?.segment === places[index - 1]?.segment) ?? known.at(-1)
-  const place = entry === undefined ? null : places[entry]
-  return entry === undefined || !place ? null : { entry, distance: distance(place, until) }
 }
 
 function drop(positions: number[], position: number): void {

@@ -53,4 +53,3 @@ export function jobAt(list: MovingList, pages: number, reading: number | null, d
     list.ids.splice(-20)
   }
 }
-

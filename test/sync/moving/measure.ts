@@ -45,7 +45,13 @@ export function live(kind: Kind, seed: number, setting: Setting = SETTING): Hist
   const readings: Reading[] = []
   for (let walk = 0; walk < setting.walks; walk++) {
     const last = readings.at(-1)
-    const { result, reading } = readOnce(kind, list, pass, setting, last !== undefined && last.coverage !== 'steady')
+    const { result, reading } = readOnce(
+      kind,
+      list,
+      pass,
+      setting,
+      last !== undefined && last.coverage !== 'steady',
+    )
     known.push(result)
     readings.push(reading)
     if (walk < setting.walks - 1) pass(IDLE_S)
@@ -80,7 +86,9 @@ function readOnce(
   })
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
-  return { result, reading: { ...result, extra, missed } }
+  const { coverage, passes, asked, end } = result
+  // Without what it saw, or thousands of histories would not fit into memory.
+  return { result, reading: { coverage, passes, asked, end, extra, missed } }
 }
 
 function countWrong(list: MovingList, count: number, known: readonly WalkResult[]): number {

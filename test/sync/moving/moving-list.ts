@@ -63,11 +63,12 @@ export function createPassing(list: MovingList, streams: Streams): (seconds: num
   let now = 0
   const wait = (perMinute: number) => (-Math.log(1 - list.random()) * 60) / perMinute
   const next = Object.entries(streams).map(([name, perMinute]) => ({
-    move: MOVEMENTS[name as keyof typeof MOVEMENTS] as Movement,
+    move: MOVEMENTS[name as keyof typeof MOVEMENTS],
     perMinute,
     at: wait(perMinute),
   }))
-  const soonest = () => next.reduce((a, b) => (b.at < a.at ? b : a), { move: () => {}, perMinute: 1, at: Infinity })
+  const soonest = () =>
+    next.reduce((a, b) => (b.at < a.at ? b : a), { move: () => {}, perMinute: 1, at: Infinity })
   return (seconds) => {
     now += seconds
     for (let stream = soonest(); stream.at <= now; stream = soonest()) {

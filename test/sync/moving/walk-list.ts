@@ -49,7 +49,7 @@ export function walkList(walked: Walked): WalkResult {
     if (ask) {
       asked[ask.why] = (asked[ask.why] ?? 0) + 1
       const { page, ids } = pageOf(walked, ask.page)
-      const sighting = ledger.sight(checkpoint, page, ids)
+      const sighting = ledger.sight(checkpoint, ids)
       checkpoint = advance(RULES, checkpoint, page, sighting)
       ledger.save(sighting, ids)
       distinct += sighting.newToWalk
@@ -58,7 +58,14 @@ export function walkList(walked: Walked): WalkResult {
     const verdict = judgePass(checkpoint, distinct, { ...RULES, maxPasses: walked.maxPasses })
     if (verdict.kind !== 'again') {
       const coverage = verdict.kind === 'complete' ? verdict.coverage : null
-      return { coverage, requests: ledger.answers, passes: checkpoint.pass, asked, end: checkpoint, has: ledger.has }
+      return {
+        coverage,
+        requests: ledger.answers,
+        passes: checkpoint.pass,
+        asked,
+        end: checkpoint,
+        has: ledger.has,
+      }
     }
     checkpoint = nextPass(checkpoint)
   }
@@ -82,7 +89,8 @@ function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids:
 const ITEMS = new Map<number, Item[]>()
 
 function itemsOf(count: number): Item[] {
-  const items = ITEMS.get(count) ?? Array.from({ length: count }, () => ({ text: '', plain: null, value: null }))
+  const items =
+    ITEMS.get(count) ?? Array.from({ length: count }, () => ({ text: '', plain: null, value: null }))
   ITEMS.set(count, items)
   return items
 }

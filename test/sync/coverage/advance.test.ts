@@ -1,0 +1,218 @@
+import { describe, expect, it } from 'vitest'
+import { JobError } from '../../../src/errors.ts'
+import {
+  type Account,
+  forwardTo,
+  nextPass,
+  startCheckpoint,
+  type WalkRules,
+} from '../../../src/sync/coverage/account.ts'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import type { Checkpoint, Page, Sighting } from '../../../src/sync/types.ts'
+import { pageOf } from '../../helpers/pages.ts'
+
+const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
+const FRESH = startCheckpoint(1).account
+
+/** The checkpoint of a pass that reads this page next. */
+function reading(page: number, account: Partial<Account> = {}): Checkpoint {
+  return { pass: 1, nextPage: page, ask: forwardTo(page), account: { ...FRESH, ...account } }
+}
+
+/** Three items on page 2 of 4, of 12 in all. */
+function answer(changed: Partial<Page> = {}): Page {
+  return pageOf(['{"id":4}', '{"id":5}', '{"id":6}'], {
+    number: 2,
+    next: 3,
+    total: 12,
+    lastPage: 4,
+    ...changed,
+  })
+}
+
+/** Three new items, in the second answer. */
+function sighting(changed: Partial<Sighting> = {}): Sighting {
+  return {
+    pass: 1,
+    why: 'forward',
+    entries: answer().items.map((item) => ({ item, mark: item.text, key: [] })),
+    newToWalk: 3,
+    newToPass: 3,
+    places: [null, null, null],
+    placed: [0, 1, 2].map((position) => ({ segment: 2, position })),
+    known: null,
+    ...changed,
+  }
+}
+
+/** What the answer to page 1 left. */
+const BEGUN: Partial<Account> = {
+  firstTotal: 12,
+  passTotal: 12,
+  firstLastPage: 4,
+  lastPage: 4,
+  perPage: 3,
+  passAnswers: 1,
+  passDistinct: 3,
+  edge: { page: 1, place: { segment: 1, position: 2 }, index: 2, total: 12 },
+  recent: [1],
+  firstSegment: 1,
+}
+const KNOWN = { segment: 1, position: 2 }
+const NOTHING_NEW = sighting({ newToWalk: 0, newToPass: 0, places: [], placed: [] })
+const ONE_AGAIN = sighting({ newToPass: 2, places: [KNOWN, null, null] })
+
+describe('an answer that reads on', () => {
+  it.each<[string, Page, Sighting, Partial<Account>]>([
+    [
+      'counts what came',
+      answer(),
+      sighting(),
+      { passAnswers: 2, passDistinct: 6, passMoved: false, unpaid: 0 },
+    ],
+    [
+      'counts an item that came again, and owes an explanation',
+      answer(),
+      ONE_AGAIN,
+      { passDistinct: 5, passRepeated: 1, moved: true, passMoved: true, unpaid: 1, totalChanged: false },
+    ],
+    [
+      'takes a rise of the total for the explanation',
+      answer({ total: 13 }),
+      ONE_AGAIN,
+      { passRepeated: 1, passMoved: true, totalChanged: true, unpaid: 0 },
+    ],
+    [
+      'knows an item that comes from far behind for one that was moved',
+      answer({ number: 3, next: 4 }),
+      sighting({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
+      { wanderers: 1, unpaid: 0, passMoved: true },
+    ],
+    [
+      'does not take for a repeat what was found beyond what is read',
+      answer(),
+      sighting({ places: [{ segment: 1, position: 2.5 }, null, null] }),
+      { passRepeated: 0, unpaid: 0, passMoved: false },
+    ],
+    ['notes a missing total', answer({ total: null }), sighting(), { counted: false, totalChanged: false }],
+    [
+      'is the edge of what is read',
+      answer(),
+      sighting(),
+      { edge: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
+    ],
+  ])('%s', (_title, page, seen, expected) => {
+    const next = advance(RULES, reading(page.number, BEGUN), page, seen)
+
+    expect(next.account).toMatchObject(expected)
+    expect(next).toMatchObject({ pass: 1, nextPage: page.next, ask: { why: 'forward', page: page.next } })
+  })
+
+  it('lets a rise pay that comes one answer late', () => {
+    const owing = reading(3, { ...BEGUN, unpaid: 1, owed: 1 })
+
+    const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), sighting())
+
+    expect(next.account).toMatchObject({ unpaid: 0, owed: 0 })
+  })
+
+  it.each<[string, Partial<WalkRules>, Page, Sighting, string]>([
+    ['when the total fell and nothing came again', {}, answer({ total: 11 }), sighting(), 'back 1'],
+    ['but not when something came again', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
+    [
+      'nor to before the first page of the walk',
+      { firstPage: 2 },
+      answer({ total: 11 }),
+      sighting(),
+      'forward 3',
+    ],
+    [
+      'nor where totals are not to be counted by',
+      { total: 'ignore' },
+      answer({ total: 11 }),
+      sighting(),
+      'forward 3',
+    ],
+  ])('steps back %s', (_when, rules, page, seen, expected) => {
+    const { ask } = advance({ ...RULES, ...rules }, reading(2, BEGUN), page, seen)
+
+    expect(`${ask?.why} ${ask?.page}`).toBe(expected)
+  })
+
+  const beyond = (changed: Partial<Page> = {}) =>
+    answer({ items: [], number: 9, next: null, lastPage: 4, ...changed })
+
+  it.each<[string, number, Checkpoint, Page, number | null]>([
+    ['asks for the last page from beyond the end', 1, reading(9, BEGUN), beyond(), 4],
+    ['does so for a walk from a later page', 4, reading(9, BEGUN), beyond(), 4],
+    ['but never for one before its first page', 5, reading(9, BEGUN), beyond(), null],
+    ['and not for a page 0', 5, reading(9, BEGUN), beyond({ lastPage: 0, total: 0 }), null],
+    ['nor for more than the list has', 1, reading(9, { ...BEGUN, askedAgain: 4 }), beyond(), null],
+  ])('%s', (_title, firstPage, from, page, expected) => {
+    const next = advance({ ...RULES, kind: 'partial', firstPage }, from, page, NOTHING_NEW)
+
+    expect(next.ask?.page ?? null).toBe(expected)
+    expect(next.account).toMatchObject({ moved: true, passMoved: true })
+  })
+
+  it.each<[string, number, Page]>([
+    ['a start page beyond the end', 9, beyond()],
+    ['an empty list', 1, beyond({ number: 1, lastPage: 1, total: 0 })],
+    ['an empty list that says it has no page', 1, beyond({ number: 1, lastPage: 0, total: 0 })],
+    ['an empty last page', 1, beyond({ number: 4 })],
+  ])('takes for the end: %s', (_what, firstPage, page) => {
+    const next = advance({ ...RULES, firstPage }, reading(page.number), page, NOTHING_NEW)
+
+    expect(next.nextPage).toBeNull()
+    expect(next.account.moved).toBe(false)
+  })
+
+  const OF_FOUR: Partial<Account> = { firstLastPage: 4, passAnswers: 1 }
+  const goOn = (account: Partial<Account>, page: Page) =>
+    advance(RULES, reading(page.number, account), page, NOTHING_NEW)
+
+  it.each<[string, Partial<Account>, Partial<Page>]>([
+    ['page 1,009 of what had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
+    ['a thousand pages in a row with nothing new', { stale: 999 }, {}],
+  ])('is none for a list without end: %s', (_what, account, changed) => {
+    const going = () => goOn(account, answer(changed))
+
+    expect(going).toThrow(JobError)
+    expect(going).toThrow(/does not end/)
+  })
+
+  it.each<[string, Partial<Account>, Partial<Page>]>([
+    ['page 1,008 of what had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
+    ['page 1,009 when it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
+    ['fewer pages in a row with nothing new', { stale: 998 }, {}],
+    ['a long list that never said how long it is', {}, { number: 90_000, next: 90_001, lastPage: null }],
+  ])('goes on for any other: %s', (_what, account, changed) => {
+    const page = answer(changed)
+
+    expect(goOn(account, page).nextPage).toBe(page.next)
+  })
+})
+
+describe('the next pass', () => {
+  it('begins at the first page, and keeps what the walk knows', () => {
+    const before = reading(9, {
+      ...BEGUN,
+      moved: true,
+      passMoved: true,
+      totalChanged: true,
+      unpaid: 2,
+      counted: false,
+    })
+
+    expect(nextPass({ ...before, pass: 2 })).toEqual({
+      pass: 3,
+      nextPage: 1,
+      ask: forwardTo(1),
+      account: { ...FRESH, firstTotal: 12, totalChanged: true, moved: true, counted: false, watching: true },
+    })
+  })
+
+  it('does not watch a list that did not move', () => {
+    expect(nextPass(reading(9, BEGUN)).account.watching).toBe(false)
+  })
+})

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest'
+import { type Account, startCheckpoint } from '../../../src/sync/coverage/account.ts'
+import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
+
+const FRESH = startCheckpoint(1).account
+
+const RULES: PassRules = { maxPasses: 3, total: 'check', kind: 'full', firstPage: 1 }
+
+/** A pass over four pages of a list of ten, all of which came. */
+const WHOLE: Partial<Account> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
+const ONE_ANSWER: Partial<Account> = { firstTotal: 3, passTotal: 3, passAnswers: 1, passDistinct: 3 }
+/** An item came twice, and nothing explains it. */
+const MOVED = { moved: true, passMoved: true, unpaid: 1 }
+
+/** What moved is explained. */
+const SETTLED = { moved: true, passMoved: true }
+
+interface Case {
+  account: Partial<Account>
+  pass?: number
+  distinct?: number
+  rules?: Partial<PassRules>
+  expected: string
+}
+
+const CASES: [string, Case][] = [
+  ['nothing moved and all came', { account: WHOLE, expected: 'complete steady' }],
+  ['an item came on two pages', { account: { ...WHOLE, ...MOVED, passDistinct: 9 }, expected: 'again' }],
+  [
+    'an item came twice, and yet as many as the total',
+    { account: { ...WHOLE, ...MOVED }, expected: 'again' },
+  ],
+  [
+    'the total changed',
+    { account: { ...WHOLE, totalChanged: true, passMoved: true }, expected: 'complete repaired' },
+  ],
+  [
+    'what moved is explained',
+    { account: { ...WHOLE, ...SETTLED, passDistinct: 9 }, expected: 'complete repaired' },
+  ],
+  [
+    'an item came twice, and one was found',
+    { account: { ...WHOLE, ...MOVED, found: 1 }, expected: 'complete repaired' },
+  ],
+  [
+    'two items came twice, and one was found',
+    { account: { ...WHOLE, ...MOVED, unpaid: 2, found: 1 }, expected: 'again' },
+  ],
+  [
+    'an item was moved, and one was found in its place',
+    { account: { ...WHOLE, ...SETTLED, wanderers: 1, foundBehind: 1 }, expected: 'complete repaired' },
+  ],
+  [
+    'an item was moved, and none was found',
+    { account: { ...WHOLE, ...SETTLED, wanderers: 1, found: 1 }, expected: 'again' },
+  ],
+  [
+    'something could not be followed to its end',
+    { account: { ...WHOLE, ...SETTLED, unsettled: true }, expected: 'again' },
+  ],
+  [
+    'it moved, and the last page says that there are more',
+    { account: { ...WHOLE, ...SETTLED, passShort: true }, expected: 'again' },
+  ],
+  ['the only answer moved', { account: { ...ONE_ANSWER, ...SETTLED }, expected: 'again' }],
+  ['fewer came than the total', { account: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
+  ['more came than the total', { account: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
+  ['one answer', { account: ONE_ANSWER, expected: 'complete steady' }],
+  [
+    'one answer longer than its total',
+    { account: { ...ONE_ANSWER, passDistinct: 4 }, expected: 'complete steady' },
+  ],
+  ['one answer shorter than its total', { account: { ...ONE_ANSWER, passDistinct: 2 }, expected: 'again' }],
+  [
+    'one answer without a total',
+    {
+      account: { ...ONE_ANSWER, firstTotal: null, passTotal: null, counted: false },
+      expected: 'complete steady',
+    },
+  ],
+  ['several answers without a total', { account: { ...WHOLE, counted: false }, expected: 'complete null' }],
+  [
+    'the total is ignored',
+    { account: { ...WHOLE, passDistinct: 4 }, rules: { total: 'ignore' }, expected: 'complete null' },
+  ],
+  ['the walk is partial', { account: WHOLE, rules: { kind: 'partial' }, expected: 'complete null' }],
+  [
+    'the walk is partial and short',
+    {
+      account: { ...WHOLE, ...MOVED, passDistinct: 2 },
+      rules: { kind: 'partial' },
+      expected: 'complete null',
+    },
+  ],
+  [
+    'a later pass in which nothing moved',
+    {
+      account: { ...WHOLE, moved: true, totalChanged: true, firstTotal: 12 },
+      pass: 2,
+      distinct: 13,
+      expected: 'complete repaired',
+    },
+  ],
+  [
+    'a later pass in which nothing moved, after one that was short',
+    { account: WHOLE, pass: 2, expected: 'complete repaired' },
+  ],
+  [
+    'later passes that together have as many as the total, which never changed',
+    {
+      account: { ...WHOLE, ...MOVED, passDistinct: 9 },
+      pass: 2,
+      distinct: 10,
+      expected: 'complete repaired',
+    },
+  ],
+  [
+    'later passes that together have as many as the total, which did change',
+    {
+      account: { ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 9 },
+      pass: 2,
+      distinct: 10,
+      expected: 'again',
+    },
+  ],
+  [
+    'a later pass in one answer',
+    { account: { ...ONE_ANSWER, moved: true }, pass: 2, distinct: 5, expected: 'complete repaired' },
+  ],
+  [
+    'the last pass moved',
+    { account: { ...WHOLE, ...MOVED }, pass: 3, distinct: 12, expected: 'complete drifted' },
+  ],
+  [
+    'the last pass is short after one that moved',
+    {
+      account: { ...WHOLE, moved: true, passDistinct: 9 },
+      pass: 3,
+      distinct: 12,
+      expected: 'complete drifted',
+    },
+  ],
+  [
+    'every pass was short and nothing moved',
+    { account: { ...WHOLE, passDistinct: 9 }, pass: 3, distinct: 9, expected: 'incomplete' },
+  ],
+  [
+    'the only pass was short and nothing moved',
+    { account: { ...WHOLE, passDistinct: 9 }, rules: { maxPasses: 1 }, distinct: 9, expected: 'incomplete' },
+  ],
+  [
+    'the only pass moved',
+    { account: { ...WHOLE, ...MOVED }, rules: { maxPasses: 1 }, expected: 'complete drifted' },
+  ],
+  [
+    'the last pass had more than the total',
+    { account: { ...WHOLE, passDistinct: 11 }, pass: 3, distinct: 11, expected: 'complete drifted' },
+  ],
+]
+
+describe('the end of a pass', () => {
+  it.each(CASES)('%s', (_what, { account, pass = 1, distinct, rules = {}, expected }) => {
+    const full = { ...FRESH, ...account }
+
+    const verdict = judgePass(
+      { pass, nextPage: null, ask: null, account: full },
+      distinct ?? full.passDistinct,
+      {
+        ...RULES,
+        ...rules,
+      },
+    )
+
+    expect(verdict.kind === 'complete' ? `complete ${verdict.coverage}` : verdict.kind).toBe(expected)
+  })
+
+  it('says what was seen, where that is not enough', () => {
+    const account = { ...FRESH, ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 8, passRepeated: 2 }
+
+    expect(judgePass({ pass: 1, nextPage: null, ask: null, account }, 8, RULES)).toEqual({
+      kind: 'again',
+      why: '8 items came of a total of 10, 2 of them twice, and the total changed meanwhile',
+    })
+  })
+})
