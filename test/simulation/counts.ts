@@ -1,4 +1,4 @@
-import type { Happening } from './happening.ts'
+import { type Happening, listenWith } from './happening.ts'
 import { jobName } from './traffic.ts'
 
 /** How often what happened, so that nobody takes quiet histories for sound ones. */
@@ -23,39 +23,37 @@ export function createCounter(): Counter {
     counts[name] = (counts[name] ?? 0) + times
   }
 
+  const tellMore = listenWith({
+    claimed({ job: { organization, collection } }) {
+      const job = jobName(organization.id, collection.name)
+      if (taken.has(job)) count('taken over')
+      taken.add(job)
+    },
+    releasing({ job: { organization, collection } }) {
+      taken.delete(jobName(organization.id, collection.name))
+    },
+    'run began'({ resumed }) {
+      if (resumed) count('walk gone on with')
+    },
+    'run finished'({ record }) {
+      count('rows added', record.rowsAdded)
+      count('rows changed', record.rowsChanged)
+      count('pages in finished runs', record.pages)
+    },
+    delivered({ outcome }) {
+      count(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind)
+    },
+    killed({ where }) {
+      count(`killed: ${where}`)
+    },
+    'job ended'({ result }) {
+      count(`ended ${result.error?.code ?? 'succeeded'}`)
+    },
+  })
+
   function tell(happening: Happening): void {
     count(happening.kind)
-    switch (happening.kind) {
-      case 'claimed': {
-        const job = jobName(happening.job.organization.id, happening.job.collection.name)
-        if (taken.has(job)) count('taken over')
-        taken.add(job)
-        break
-      }
-      case 'releasing':
-        taken.delete(jobName(happening.job.organization.id, happening.job.collection.name))
-        break
-      case 'run began':
-        if (happening.resumed) count('walk gone on with')
-        break
-      case 'run finished':
-        count('rows added', happening.record.rowsAdded)
-        count('rows changed', happening.record.rowsChanged)
-        count('pages in finished runs', happening.record.pages)
-        break
-      case 'delivered':
-        count(
-          happening.outcome.kind === 'answer' ? `answer ${happening.outcome.status}` : happening.outcome.kind,
-        )
-        break
-      case 'killed':
-        count(`killed: ${happening.where}`)
-        break
-      case 'job ended':
-        count(`ended ${happening.result.error?.code ?? 'succeeded'}`)
-        break
-      default:
-    }
+    tellMore(happening)
   }
 
   return { tell, counts: () => counts }

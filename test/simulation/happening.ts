@@ -33,4 +33,16 @@ export type Happening =
   | { kind: 'ended'; process: SimulatedProcess; error: unknown }
   | { kind: 'server'; what: string }
 
+export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { kind: Kind }>
+
 export type Tell = (happening: Happening) => void
+
+/** What somebody does about the happenings that concern him. */
+export type Ears = { [Kind in Happening['kind']]?: (happening: HappeningOf<Kind>) => void }
+
+export function listenWith(ears: Ears): Tell {
+  return (happening) => {
+    const hear = ears[happening.kind] as Tell | undefined
+    hear?.(happening)
+  }
+}

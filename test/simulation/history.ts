@@ -55,7 +55,7 @@ function makeLists(random: Random, { tenants, collections }: Setting): Map<strin
   return new Map(
     jobs.map((job) => {
       const perPage = random.whole(2, 4)
-      const pages = random.pick([0, 1, 1, 2, 2, 3, 3, 4, 5, random.whole(6, 12)])
+      const pages = random.pick([0, 1, 1, 2, 2, 3, 3, 4, random.whole(5, 12)])
       const last = random.whole(1, perPage)
       return [job, createList(perPage, pages === 0 ? 0 : (pages - 1) * perPage + last)]
     }),
@@ -67,7 +67,7 @@ function makeServerEvents(random: Random, { tenants }: Setting, jobs: string[]):
     const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
     const kind = random.pick(['update', 'update', 'respell'])
     return {
-      before: random.whole(1, 50),
+      before: random.whole(1, 30),
       act: { kind: 'list', job, change: { kind, place: random.whole(0, 40) } },
     }
   })
@@ -76,7 +76,7 @@ function makeServerEvents(random: Random, { tenants }: Setting, jobs: string[]):
 
 /** A token is refused from some request on, and perhaps valid again some requests later. */
 function revocation(random: Random, { token }: Tenant): ServerEvent[] {
-  const before = random.whole(1, 30)
+  const before = random.whole(1, 20)
   const revoked: ServerEvent = { before, act: { kind: 'revoke', token } }
   if (random.chance(0.5)) return [revoked]
   return [revoked, { before: before + random.whole(1, 6), act: { kind: 'validate', token } }]
@@ -85,7 +85,7 @@ function revocation(random: Random, { token }: Tenant): ServerEvent[] {
 function makeDeeds(random: Random, setting: Setting): Deed[] {
   const deeds: Deed[] = []
   let at = 0
-  const starts = random.whole(2, 4)
+  const starts = random.pick([2, 2, 3, 3, 4])
   for (let start = 0; start < starts; start++) {
     deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate: makeFate(random) } })
     deeds.push(...somethingElse(random, setting, at))

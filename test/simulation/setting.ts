@@ -36,7 +36,7 @@ export interface Setting {
 const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
 
 export function makeSetting(random: Random): Setting {
-  const count = random.pick([1, 1, 2, 2, 3])
+  const count = random.pick([1, 1, 1, 2, 2, 3])
   const shared = random.chance(0.6)
   const tenants = IDS.slice(0, count).map((id, index) => ({
     id,
@@ -44,7 +44,7 @@ export function makeSetting(random: Random): Setting {
     token: `token-${shared && index < 2 ? 'shared' : index}-9d0b3c4a`,
     tokenFile: random.chance(0.3),
   }))
-  const collections = random.chance(0.5) ? ['orders'] : ['orders', 'establishments']
+  const collections = random.chance(0.6) ? ['orders'] : ['orders', 'establishments']
   return {
     tenants,
     collections,

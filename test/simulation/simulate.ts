@@ -17,7 +17,7 @@ export interface Outcome {
   /** What happened: shortened to what led to the first complaint. */
   story: string
   /** All that happened. */
-  whole: string
+  whole: () => string
   counts: Counts
 }
 
@@ -76,7 +76,7 @@ function toOutcome(seed: number, complaints: Complaints, story: Story, counts: C
     seed,
     complaints: complaints.map(({ what }) => what),
     story: complaints.length === 0 ? '' : story.shortened(jobs),
-    whole: story.whole(),
+    whole: story.whole,
     counts,
   }
 }

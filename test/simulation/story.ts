@@ -1,12 +1,5 @@
-import type { Happening, Tell } from './happening.ts'
-import type { Outcome, Request } from './traffic.ts'
-
-interface Line {
-  at: number
-  /** Organization and collection, where it is about one. */
-  job: string | null
-  text: string
-}
+import type { Happening, HappeningOf, Tell } from './happening.ts'
+import { jobName, type Outcome, type Request } from './traffic.ts'
 
 /** What happened, as people read it. */
 export interface Story {
@@ -24,119 +17,87 @@ export interface StoryOptions {
   shorten: (text: string) => string
 }
 
+interface Moment {
+  at: number
+  happening: Happening
+}
+
 const LAST = 40
 
+/** Things are put into words when somebody wants to read them: of most histories nobody does. */
 export function createStory({ now, startAt, shorten }: StoryOptions): Story {
-  const lines: Line[] = []
+  const moments: Moment[] = []
 
-  function write({ at, text }: Line): string {
-    return `${((at - startAt) / 1000).toFixed(3).padStart(12)} s  ${shorten(text)}`
+  function write({ at, happening }: Moment): string {
+    const seconds = ((at - startAt) / 1000).toFixed(3).padStart(12)
+    return `${seconds} s  ${shorten(inWords(happening))}`
   }
 
   return {
     tell(happening) {
-      if (happening.kind !== 'committed') lines.push({ at: now(), ...describe(happening) })
+      if (happening.kind !== 'committed') moments.push({ at: now(), happening })
     },
-    whole: () => lines.map(write).join('\n'),
+    whole: () => moments.map(write).join('\n'),
     shortened(jobs) {
-      const last = new Set(lines.slice(-LAST))
-      const concerned = lines.filter(({ job }) => job !== null && jobs.includes(job)).slice(-LAST)
-      for (const line of concerned) last.add(line)
-      return lines
-        .filter((line) => last.has(line))
-        .map(write)
-        .join('\n')
+      const about = moments.filter(({ happening }) => jobs.includes(jobOf(happening) ?? ''))
+      const shown = new Set([...moments.slice(-LAST), ...about.slice(-LAST)])
+      const lines = moments.filter((moment) => shown.has(moment)).map(write)
+      return lines.join('\n')
     },
   }
 }
 
-function describe(happening: Happening): Omit<Line, 'at'> {
-  switch (happening.kind) {
-    case 'sent':
-    case 'served':
-    case 'delivered':
-    case 'gave up':
-      return { job: happening.request.job, text: describeTraffic(happening) }
-    case 'claimed':
-    case 'busy':
-    case 'releasing':
-    case 'run began':
-    case 'waits':
-    case 'job ended':
-      return describeWork(happening)
-    case 'server':
-      return { job: null, text: `the server: ${happening.what}` }
-    case 'locked':
-      return { job: null, text: `somebody outside locks the mirror for ${happening.ms} ms` }
-    case 'token replaced':
-      return { job: null, text: `${happening.organization} is configured with ${happening.after}` }
-    default:
-      return { job: null, text: describeLife(happening) }
-  }
+/** Organization and collection, where it is about one. */
+function jobOf(happening: Happening): string | null {
+  if ('request' in happening) return happening.request.job
+  const job = 'result' in happening ? happening.result.job : 'job' in happening ? happening.job : null
+  return job && jobName(job.organization.id, job.collection.name)
 }
 
-function describeTraffic(happening: Happening & { request: Request }): string {
-  const { number, process, job, page, token } = happening.request
-  const what = `request ${number} (${job} page ${page})`
-  if (happening.kind === 'sent') return `${process.name} sends ${what} with ${token}`
-  if (happening.kind === 'gave up') return `${process.name} gives up ${what}`
-  if (happening.kind === 'served') return `the server answers ${what}: ${describeOutcome(happening.outcome)}`
-  return `${process.name} gets the answer to ${what}`
+type Words = { [Kind in Happening['kind']]: (happening: HappeningOf<Kind>) => string }
+
+const WORDS: Words = {
+  started: ({ process, command }) => `${process.name} starts: ${command}`,
+  sent: ({ request }) => `${request.process.name} sends ${named(request)} with ${request.token}`,
+  served: ({ request, outcome }) => `the server answers ${named(request)}: ${outcomeInWords(outcome)}`,
+  delivered: ({ request }) => `${request.process.name} gets the answer to ${named(request)}`,
+  'gave up': ({ request }) => `${request.process.name} gives up ${named(request)}`,
+  committed: ({ process }) => `${process.name} commits`,
+  claimed: (told) => `${told.process.name} takes ${jobOf(told)}`,
+  busy: (told) => `${told.process.name} finds ${jobOf(told)} busy`,
+  releasing: (told) => `${told.process.name} lets go of ${jobOf(told)}`,
+  'run began': (told) =>
+    `${told.process.name} begins run ${told.run} of ${jobOf(told)}, ${told.resumed ? 'going on with' : 'beginning'} walk ${told.walk}`,
+  'run finished': ({ process, run, outcome }) =>
+    `${process.name} ends run ${run}: ${outcome.status} ${outcome.errorCode ?? ''}`,
+  'run cancelled': ({ process, run }) => `${process.name} takes run ${run} back`,
+  waits: (told) =>
+    `${told.process.name} waits (${told.reason}) until ${new Date(told.until).toISOString()} with ${jobOf(told)}`,
+  'job ended': (told) => {
+    const { error } = told.result
+    return `${told.process.name} has ended ${jobOf(told)}: ${error ? `${error.code}: ${error.message}` : 'succeeded'}`
+  },
+  resumed: ({ process, organizations }) => `${process.name} has resumed ${organizations.join(', ')}`,
+  'token replaced': ({ organization, after }) => `${organization} is configured with ${after}`,
+  locked: ({ ms }) => `somebody outside locks the mirror for ${ms} ms`,
+  killed: ({ process, where }) => `${process.name} is killed: ${where}`,
+  signalled: ({ process }) => `${process.name} is told to stop`,
+  ended: ({ process, error }) => `${process.name} exits ${error instanceof Error ? error.message : ''}`,
+  server: ({ what }) => `the server: ${what}`,
 }
 
-function describeOutcome(outcome: Outcome): string {
+function inWords(happening: Happening): string {
+  const words = WORDS[happening.kind] as (happening: Happening) => string
+  return words(happening).trimEnd()
+}
+
+function named({ number, job, page }: Request): string {
+  return `request ${number} (${job} page ${page})`
+}
+
+function outcomeInWords(outcome: Outcome): string {
   if (outcome.kind !== 'answer') return outcome.kind
-  const { status, headers, page } = outcome
-  const told = Object.entries(headers).map(([name, value]) => `${name} ${value}`)
-  const items = page?.items.map(({ id, version }) => `${id}v${version}`).join(' ')
-  return [status, items ?? '', ...told].join(', ')
-}
-
-type Work = Happening & { kind: 'claimed' | 'busy' | 'releasing' | 'run began' | 'waits' | 'job ended' }
-
-function describeWork(happening: Work): Omit<Line, 'at'> {
-  const { organization, collection } = happening.kind === 'job ended' ? happening.result.job : happening.job
-  const job = `${organization.id} ${collection.name}`
-  return { job, text: `${happening.process.name} ${describeStage(happening)} ${job}` }
-}
-
-function describeStage(happening: Work): string {
-  switch (happening.kind) {
-    case 'claimed':
-      return 'takes'
-    case 'busy':
-      return 'finds busy'
-    case 'releasing':
-      return 'lets go of'
-    case 'run began':
-      return `begins run ${happening.run}${happening.resumed ? ', going on with a walk,' : ''} of`
-    case 'waits':
-      return `waits (${happening.reason}) until ${new Date(happening.until).toISOString()} with`
-    case 'job ended':
-      return `has ended (${happening.result.error?.code ?? 'succeeded'}${happening.result.error ? `: ${happening.result.error.message}` : ''})`
-  }
-}
-
-type Life = Exclude<Happening, { request: Request } | Work | { kind: 'server' | 'locked' | 'token replaced' }>
-
-function describeLife(happening: Life): string {
-  const { name } = happening.process
-  switch (happening.kind) {
-    case 'started':
-      return `${name} starts: ${happening.command}`
-    case 'committed':
-      return `${name} commits`
-    case 'run finished':
-      return `${name} ends run ${happening.run}: ${happening.outcome.status} ${happening.outcome.errorCode ?? ''}`
-    case 'run cancelled':
-      return `${name} takes run ${happening.run} back`
-    case 'resumed':
-      return `${name} has resumed ${happening.organizations.join(', ')}`
-    case 'killed':
-      return `${name} is killed at ${happening.where}`
-    case 'signalled':
-      return `${name} is told to stop`
-    case 'ended':
-      return `${name} exits ${happening.error instanceof Error ? `(${happening.error.message})` : ''}`
-  }
+  const items = outcome.page?.items.map(({ id, version }) => `${id}v${version}`).join(' ')
+  const told = Object.entries(outcome.headers).map(([name, value]) => `${name} ${value}`)
+  return [String(outcome.status), ...(items ? [items] : []), ...told].join(', ')
 }

@@ -1,6 +1,6 @@
-import type { Happening } from '../happening.ts'
+import { listenWith, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import type { Request } from '../traffic.ts'
+import { jobName, type Request } from '../traffic.ts'
 import type { OracleContext } from './context.ts'
 
 interface Hold {
@@ -13,7 +13,7 @@ interface Hold {
 }
 
 /** Promise 3: after a 401 no request with that token is sent until somebody acts or the token changes. */
-export function watchHolds(context: OracleContext): (happening: Happening) => void {
+export function watchHolds(context: OracleContext): Tell {
   const { now, setting, mirror, tokenOf, wasLockedSince, complain } = context
   const holds = new Map<string, Hold>()
   // Whatever anybody does: nobody sends a token again in the run in which it was refused.
@@ -67,14 +67,17 @@ export function watchHolds(context: OracleContext): (happening: Happening) => vo
         holds.delete(token)
   }
 
-  return (happening) => {
-    if (happening.kind === 'sent') onSent(happening.request)
-    if (happening.kind === 'delivered' && happening.outcome.kind === 'answer')
-      onStatus(happening.outcome.status, happening.request)
-    if (happening.kind === 'resumed') lift(happening.organizations)
-    if (happening.kind === 'token replaced') lift([happening.organization])
-    if (happening.kind === 'run began')
-      refusedRuns.delete(`${happening.job.organization.id} ${happening.job.collection.name}`)
-    if (happening.kind === 'killed' || happening.kind === 'ended') forgetUnwritten(happening.process)
-  }
+  return listenWith({
+    sent: ({ request }) => onSent(request),
+    delivered({ request, outcome }) {
+      if (outcome.kind === 'answer') onStatus(outcome.status, request)
+    },
+    resumed: ({ organizations }) => lift(organizations),
+    'token replaced': ({ organization }) => lift([organization]),
+    'run began'({ job: { organization, collection } }) {
+      refusedRuns.delete(jobName(organization.id, collection.name))
+    },
+    killed: ({ process }) => forgetUnwritten(process),
+    ended: ({ process }) => forgetUnwritten(process),
+  })
 }

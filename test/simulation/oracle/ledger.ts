@@ -1,4 +1,4 @@
-import type { Happening } from '../happening.ts'
+import { listenWith, type Tell } from '../happening.ts'
 import type { ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName, type Request } from '../traffic.ts'
@@ -43,10 +43,7 @@ const WALKS = `
  * Looks at the walks of a job whenever they may have changed, above all after each commit of a process that has a page in
  * hand: a page counts as written when its walk has one more answer, and whatever belongs to it must stand there then.
  */
-export function watchLedger(
-  context: OracleContext,
-  listener: LedgerListener,
-): (happening: Happening) => void {
+export function watchLedger(context: OracleContext, listener: LedgerListener): Tell {
   const { mirror, complain } = context
   const inHand = createStock((_process: SimulatedProcess) => new Map<string, PageInHand>())
   const known = createStock((_job: string) => new Map<number, WalkRow>())
@@ -74,34 +71,26 @@ export function watchLedger(
     listener.onSaved(page, row, old)
   }
 
-  function lookAtAll(process: SimulatedProcess): void {
+  function lookAtHand(process: SimulatedProcess): void {
     for (const job of inHand.of(process).keys()) look(job, process)
+  }
+
+  function lookLast(process: SimulatedProcess): void {
+    lookAtHand(process)
     inHand.of(process).clear()
   }
 
-  return (happening) => {
-    switch (happening.kind) {
-      case 'delivered': {
-        const { request, outcome } = happening
-        if (outcome.kind === 'answer' && outcome.page)
-          inHand.of(request.process).set(request.job, { request, page: outcome.page })
-        break
-      }
-      case 'committed':
-        for (const job of inHand.of(happening.process).keys()) look(job, happening.process)
-        break
-      case 'claimed':
-      case 'releasing':
-      case 'run began':
-        look(jobName(happening.job.organization.id, happening.job.collection.name), happening.process)
-        break
-      case 'killed':
-      case 'ended':
-        lookAtAll(happening.process)
-        break
-      default:
-    }
-  }
+  return listenWith({
+    delivered({ request, outcome }) {
+      if (outcome.kind === 'answer' && outcome.page)
+        inHand.of(request.process).set(request.job, { request, page: outcome.page })
+    },
+    committed: ({ process }) => lookAtHand(process),
+    releasing: ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
+    'run began': ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
+    killed: ({ process }) => lookLast(process),
+    ended: ({ process }) => lookLast(process),
+  })
 }
 
 function isSame(a: WalkRow, b: WalkRow): boolean {

@@ -34,8 +34,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   // The ledger looks first: what the others ask of the mirror's walks is then as it stands.
   const watchers = [
     ledger,
-    walks.onHappening,
-    runs.onHappening,
+    walks.tell,
+    runs.tell,
     watchHolds(context),
     watchPace(context),
     watchOwners(context),

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../src/errors.ts'
 import type { Job } from '../../../src/sync/types.ts'
-import type { Happening } from '../happening.ts'
+import { listenWith, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
 import type { OracleContext } from './context.ts'
@@ -17,11 +17,7 @@ const UNFOUNDED: readonly ErrorCode[] = [
 ]
 
 /** Never two processes at work on one job, and none that finds a job busy which nobody living has. */
-export function watchOwners({
-  now,
-  wasLockedSince,
-  complain,
-}: OracleContext): (happening: Happening) => void {
+export function watchOwners({ now, wasLockedSince, complain }: OracleContext): Tell {
   /** Until they begin to let go of it. */
   const atWork = new Map<string, SimulatedProcess>()
   /** Until they have let go of it, and longer where that could not be written. */
@@ -56,33 +52,20 @@ export function watchOwners({
     for (const all of [atWork, owners]) for (const [job, one] of all) if (one === process) all.delete(job)
   }
 
-  return (happening) => {
-    switch (happening.kind) {
-      case 'started':
-        since.set(happening.process, now())
-        break
-      case 'claimed':
-        onClaimed(happening.process, nameOf(happening.job))
-        break
-      case 'busy':
-        onBusy(happening.process, nameOf(happening.job))
-        break
-      case 'sent':
-        onSent(happening.request.process, happening.request.job)
-        break
-      case 'releasing':
-        atWork.delete(nameOf(happening.job))
-        break
-      case 'job ended':
-        onJobEnded(happening.process, nameOf(happening.result.job), happening.result.error?.code)
-        break
-      case 'killed':
-      case 'ended':
-        onEnd(happening.process)
-        break
-      default:
-    }
-  }
+  return listenWith({
+    started({ process }) {
+      since.set(process, now())
+    },
+    claimed: ({ process, job }) => onClaimed(process, nameOf(job)),
+    busy: ({ process, job }) => onBusy(process, nameOf(job)),
+    sent: ({ request }) => onSent(request.process, request.job),
+    releasing({ job }) {
+      atWork.delete(nameOf(job))
+    },
+    'job ended': ({ process, result }) => onJobEnded(process, nameOf(result.job), result.error?.code),
+    killed: ({ process }) => onEnd(process),
+    ended: ({ process }) => onEnd(process),
+  })
 }
 
 function nameOf({ organization, collection }: Job): string {

@@ -1,6 +1,6 @@
-import type { Happening } from '../happening.ts'
+import { listenWith, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import type { Outcome, Request } from '../traffic.ts'
+import { jobName, type Outcome, type Request } from '../traffic.ts'
 import { createStock, type OracleContext } from './context.ts'
 
 interface Closure {
@@ -13,12 +13,14 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 /** Promise 4: no request while its rate gate is closed, and no page of a job before the last one's answer. */
-export function watchPace(context: OracleContext): (happening: Happening) => void {
+export function watchPace(context: OracleContext): Tell {
   const { now, setting, tokenOf, wasLockedSince, complain } = context
   const { rateLimit, concurrency } = setting.config
   const closures = new Map<string, Closure>()
   const sentBy = createStock((_scope: string): number[] => [])
   const inFlight = new Set<Request>()
+  /** What a server that failed wants of the run that met it. */
+  const notBefore = new Map<string, Closure>()
 
   function scopeOf({ organization, token }: Pick<Request, 'organization' | 'token'>): string {
     return { token, organization, all: 'all' }[rateLimit.scope]
@@ -32,6 +34,12 @@ export function watchPace(context: OracleContext): (happening: Happening) => voi
     if (!isOwn && couldNotKnow) return
     const until = new Date(closure.until).toISOString()
     complain(`request ${request.number} leaves while the server wants none before ${until}`, request.job)
+  }
+
+  function checkRetry({ process, job, number }: Request): void {
+    const wish = notBefore.get(job)
+    if (wish?.by === process && now() < wish.until)
+      complain(`request ${number} leaves sooner than the server that failed has said`, job)
   }
 
   function checkCeiling(request: Request): void {
@@ -74,20 +82,40 @@ export function watchPace(context: OracleContext): (happening: Happening) => voi
       if (by === process && (at === now() || wasLockedSince(at))) closures.delete(scope)
   }
 
-  return (happening) => {
-    if (happening.kind === 'sent') {
-      checkGate(happening.request)
-      checkCeiling(happening.request)
-      checkFlight(happening.request)
-    }
-    if (happening.kind === 'delivered' || happening.kind === 'gave up') inFlight.delete(happening.request)
-    if (happening.kind === 'delivered') {
-      const pauseMs = pauseOf(happening.outcome, rateLimit)
-      if (pauseMs !== null) close(happening.request, pauseMs)
-    }
-    if (happening.kind === 'resumed') onResumed(happening.organizations, happening.process)
-    if (happening.kind === 'killed' || happening.kind === 'ended') onKilled(happening.process)
+  function onDelivered(request: Request, outcome: Outcome): void {
+    inFlight.delete(request)
+    const { process, job } = request
+    const wishMs = wishOf(outcome)
+    if (wishMs !== null) notBefore.set(job, { by: process, at: now(), until: now() + wishMs })
+    const pauseMs = pauseOf(outcome, rateLimit)
+    if (pauseMs !== null) close(request, pauseMs)
   }
+
+  return listenWith({
+    sent({ request }) {
+      checkGate(request)
+      checkRetry(request)
+      checkCeiling(request)
+      checkFlight(request)
+    },
+    delivered: ({ request, outcome }) => onDelivered(request, outcome),
+    'gave up'({ request }) {
+      inFlight.delete(request)
+    },
+    'run began'({ job: { organization, collection } }) {
+      notBefore.delete(jobName(organization.id, collection.name))
+    },
+    resumed: ({ organizations, process }) => onResumed(organizations, process),
+    killed: ({ process }) => onKilled(process),
+    ended: ({ process }) => onKilled(process),
+  })
+}
+
+/** How long a server that failed wants to be left alone, in milliseconds. */
+function wishOf(outcome: Outcome): number | null {
+  if (outcome.kind !== 'answer' || outcome.status < 500) return null
+  const seconds = outcome.headers['retry-after']
+  return seconds === undefined ? null : Number(seconds) * 1000
 }
 
 /** How long an answer asks everybody to be silent, in milliseconds; null where it asks for nothing of that kind. */

@@ -1,4 +1,4 @@
-import type { Happening } from '../happening.ts'
+import { type HappeningOf, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
 import { type OracleContext, type Row, splitJob } from './context.ts'
@@ -47,7 +47,7 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
         )
   }
 
-  function onBegan({ process, job, run }: Happening & { kind: 'run began' }): void {
+  function onBegan({ process, job, run }: HappeningOf<'run began'>): void {
     const name = jobName(job.organization.id, job.collection.name)
     for (const old of runs.filter((one) => one.job === name && !one.isOver)) onDead(old, run)
     const running = mirror.rows(
@@ -105,23 +105,21 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
     }
   }
 
-  function onHappening(happening: Happening): void {
-    if (happening.kind === 'sent' || happening.kind === 'delivered') {
-      const run = current(happening.request.job, happening.request.process)
-      if (run && happening.kind === 'sent') run.requests++
-      if (
-        run &&
-        happening.kind === 'delivered' &&
-        pauseOf(happening.outcome, setting.config.rateLimit) !== null
-      )
-        run.hits++
-    }
-    if (happening.kind === 'run began') onBegan(happening)
-    if (happening.kind === 'run finished') onFinished(happening.run, happening.outcome.status)
-    if (happening.kind === 'run cancelled') onCancelled(happening.run)
-  }
+  const tell = listenWith({
+    sent({ request: { job, process } }) {
+      const run = current(job, process)
+      if (run) run.requests++
+    },
+    delivered({ request: { job, process }, outcome }) {
+      const run = current(job, process)
+      if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.hits++
+    },
+    'run began': onBegan,
+    'run finished': ({ run, outcome }) => onFinished(run, outcome.status),
+    'run cancelled': ({ run }) => onCancelled(run),
+  })
 
-  return { onHappening, onSaved }
+  return { tell, onSaved }
 }
 
 function traffic({ requests, hits }: RunKnowledge): Row {

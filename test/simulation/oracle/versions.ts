@@ -81,7 +81,7 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
     )
     const keys = [...saved.of(job).keys()]
     if (count !== undefined && count !== keys.length)
-      complain(`${keys.length} items are live, and sync_jobs counts ${String(count)}`, job)
+      complain(`${keys.length} items are live, and sync_jobs counts ${Number(count)}`, job)
     if (keys.length === 0) return
     const rows = mirror.rows(`SELECT * FROM ${collection}_raw WHERE _organization_id = ?`, organization)
     if (rows.length !== keys.length) complain(`${rows.length} rows stand for ${keys.length} items`, job)
@@ -97,10 +97,13 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
 
   function compareTyped(job: string, organization: string, collection: string): void {
     const typed = mirror.rows(
-      `SELECT id, version FROM ${collection} WHERE _organization_id = ? ORDER BY id`,
+      `SELECT id, version, _first_seen_at, _changed_at FROM ${collection} WHERE _organization_id = ? ORDER BY id`,
       organization,
     )
-    const live = [...saved.of(job)].map(([id, versions]) => ({ id, version: versions.at(-1)?.version }))
+    const live = [...saved.of(job)].map(([id, versions]) => {
+      const last = versions.at(-1)
+      return { id, version: last?.version, _first_seen_at: versions[0]?.from, _changed_at: last?.from }
+    })
     const expected = live.toSorted((a, b) => a.id - b.id)
     if (JSON.stringify(typed) !== JSON.stringify(expected))
       complain('the typed rows are not the live versions', job)

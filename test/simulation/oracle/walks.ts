@@ -1,4 +1,4 @@
-import type { Happening } from '../happening.ts'
+import { listenWith } from '../happening.ts'
 import { jobName, type Request } from '../traffic.ts'
 import { createStock, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
@@ -54,12 +54,6 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     return answered ? request.page === answered.next : request.page === last.page
   }
 
-  /** One page that was written is asked for again, and one that was not. */
-  function begins({ page }: Request, { row, firstPage, farthest }: WalkKnowledge): boolean {
-    const next = row.next_page ?? 0
-    return page >= firstPage && (page === next || page === next - 1) && page >= farthest - 1
-  }
-
   function onDelivered(request: Request, page: { next: number | null } | null): void {
     const run = runs.get(request.job)
     const walk = run && walks.of(request.job).get(run.walk)
@@ -109,6 +103,12 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     if (row.coverage !== coverage) complain(`walk ${row.id} of a still list is ${row.coverage}`, job)
   }
 
+  function onResumed(job: string, id: number): void {
+    const row = walks.of(job).get(id)?.row
+    if (row?.origin !== 'sync' || now() - Date.parse(row.updated_at) <= setting.config.resumeWithin) return
+    complain(`walk ${id} has stood still since ${row.updated_at}, and goes on`, job)
+  }
+
   /** A sync goes on with its walk unless that has stood still for too long, or a full backfill took its place. */
   function onAbandoned(job: string, { id, origin, updated_at }: WalkRow): void {
     if (origin === 'backfill') return
@@ -119,23 +119,27 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     if (!stoodStill && !isReplaced) complain(`walk ${id} is abandoned for no reason`, job)
   }
 
-  function onHappening(happening: Happening): void {
-    if (happening.kind === 'sent') onSent(happening.request)
-    if (happening.kind === 'delivered' && happening.outcome.kind === 'answer')
-      onDelivered(happening.request, happening.outcome.page)
-    if (happening.kind === 'run began') {
-      const { organization, collection } = happening.job
-      runs.set(jobName(organization.id, collection.name), {
-        walk: happening.walk,
-        last: null,
-        answered: null,
-      })
-    }
-  }
+  const tell = listenWith({
+    sent: ({ request }) => onSent(request),
+    delivered({ request, outcome }) {
+      if (outcome.kind === 'answer') onDelivered(request, outcome.page)
+    },
+    'run began'({ job: { organization, collection }, walk, resumed }) {
+      const job = jobName(organization.id, collection.name)
+      runs.set(job, { walk, last: null, answered: null })
+      if (resumed) onResumed(job, walk)
+    },
+  })
 
-  return { onHappening, onSaved, onWalk }
+  return { tell, onSaved, onWalk }
 }
 
 function newKnowledge(row: WalkRow): WalkKnowledge {
   return { firstPage: row.first_page, row, pages: [], keys: new Set(), lastPage: 0, farthest: 0 }
+}
+
+/** One page that was written is asked for again, and one that was not. */
+function begins({ page }: Request, { row, firstPage, farthest }: WalkKnowledge): boolean {
+  const next = row.next_page ?? 0
+  return page >= firstPage && (page === next || page === next - 1) && page >= farthest - 1
 }
