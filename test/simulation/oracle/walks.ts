@@ -114,7 +114,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     if (origin === 'backfill') return
     const stoodStill = now() - Date.parse(updated_at) > setting.config.resumeWithin
     const isReplaced = [...walks.of(job).values()].some(
-      ({ row, pages }) => row.id > id && row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
+      ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
     )
     if (!stoodStill && !isReplaced) complain(`walk ${id} is abandoned for no reason`, job)
   }
