@@ -20,6 +20,7 @@ async function runShard(from: number, end: number, step: number, stopAtFirst: bo
   const report: ShardReport = { passed: 0, failed: 0, first: null, counts: {}, whole: '' }
   const ground = createGround()
   process.on('exit', ground.remove)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
   for (let seed = from; seed < end; seed += step) {
     const { complaints, story, whole, counts } = await simulate(seed, ground)
     report.counts = addCounts(report.counts, counts)

@@ -1,14 +1,9 @@
-import { createVirtualClock, type VirtualClock } from './clock.ts'
 import type { Command } from './commands.ts'
-import { type Counts, createCounter } from './counts.ts'
+import type { Counts } from './counts.ts'
+import type { Deed } from './deeds.ts'
 import type { Ground } from './ground.ts'
-import type { Happening } from './happening.ts'
 import { makeHistory } from './history.ts'
-import { openMirrorReader } from './oracle/context.ts'
-import { createOracle } from './oracle/oracle.ts'
-import { watchSqlite } from './sqlite-steps.ts'
-import { createStory, type Story } from './story.ts'
-import { createWorld, type World } from './world.ts'
+import { type Stage, setStage } from './stage.ts'
 
 export interface Outcome {
   seed: number
@@ -30,79 +25,40 @@ const DAY = 86_400_000
 /** Lives through the history of a seed. The same seed always has the same history. */
 export async function simulate(seed: number, ground: Ground): Promise<Outcome> {
   const history = makeHistory(seed)
-  const { folder, file } = ground.lay(seed)
-  const clock = createVirtualClock(history.startAt)
-  const { now } = clock
-  const complaints: { what: string; job: string | undefined }[] = []
-  const complain = (what: string, job?: string) => complaints.push({ what, job })
-  const story = createStory({ now, startAt: history.startAt, shorten: shortening(history.setting.tenants) })
-  const counter = createCounter()
-  const tell = (happening: Happening) => {
-    story.tell(happening)
-    counter.tell(happening)
-    if (happening.kind === 'job ended') results.push(happening.result.error?.code ?? null)
-    if (complaints.length === 0) oracle.tell(happening)
-  }
-  const results: (string | null)[] = []
-  const world = createWorld({ history, file, clock, tell, complain })
-  const mirror = openMirrorReader(file)
-  const { setting, lists } = history
-  const { tokenOf, wasLockedSince } = world
-  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain }, lists)
-  watchSqlite({
-    isLocked: (connection) => connection.name === file && world.isLocked(),
-    onCommit: (process) => tell({ kind: 'committed', process }),
-  })
+  const stage = setStage(history, ground)
   try {
-    await liveThrough(world, clock, history.deeds, complaints)
-    results.splice(0)
-    if (complaints.length === 0) await comeToRest(world, clock, counter.counts(), complaints)
-    const failed = results.filter((code) => code !== null)
-    if (complaints.length === 0 && failed.length > 0) complain(`the last sync failed: ${failed.join(', ')}`)
-    if (complaints.length === 0) oracle.atRest(folder, world.tokens())
+    await liveThrough(stage, history.deeds)
+    if (stage.complaints.length === 0) await comeToRest(stage)
   } catch (error) {
-    complain(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    stage.complain(error instanceof Error ? (error.stack ?? error.message) : 'something was thrown')
   }
-  mirror.close()
-  ground.clear(folder)
-  return toOutcome(seed, complaints, story, counter.counts())
+  stage.close()
+  return outcomeOf(seed, stage)
 }
 
-type Complaints = readonly { what: string; job: string | undefined }[]
-
-function toOutcome(seed: number, complaints: Complaints, story: Story, counts: Counts): Outcome {
+function outcomeOf(seed: number, { complaints, story, counter }: Stage): Outcome {
   const jobs = complaints.flatMap(({ job }) => (job === undefined ? [] : [job]))
   return {
     seed,
     complaints: complaints.map(({ what }) => what),
     story: complaints.length === 0 ? '' : story.shortened(jobs),
     whole: story.whole,
-    counts,
+    counts: counter.counts(),
   }
 }
 
-async function liveThrough(
-  world: World,
-  clock: VirtualClock,
-  deeds: ReturnType<typeof makeHistory>['deeds'],
-  complaints: Complaints,
-): Promise<void> {
+async function liveThrough(stage: Stage, deeds: readonly Deed[]): Promise<void> {
   let left = deeds.length
   for (const deed of deeds) {
-    clock.after(deed.at, () => {
+    stage.clock.after(deed.at, () => {
       left--
-      world.act(deed.do)
+      stage.world.act(deed.do)
     })
   }
-  await untilQuiet(world, clock, () => left === 0, complaints)
+  await untilQuiet(stage, () => left === 0)
 }
 
-async function untilQuiet(
-  world: World,
-  clock: VirtualClock,
-  isDone: () => boolean,
-  complaints: Complaints,
-): Promise<void> {
+async function untilQuiet({ world, clock, complaints }: Stage, isDone: () => boolean): Promise<void> {
   for (let ticks = 0; ; ticks++) {
     await clock.settle()
     if (complaints.length > 0 || (isDone() && world.living() === 0)) return
@@ -112,32 +68,29 @@ async function untilQuiet(
 }
 
 /** All is well from now on: whatever happened before, a sync by hand makes mirror and list equal. */
-async function comeToRest(
-  world: World,
-  clock: VirtualClock,
-  counts: Counts,
-  complaints: Complaints,
-): Promise<void> {
-  const count = (what: string) => counts[what] ?? 0
-  async function run(command: Command, afterMs: number): Promise<void> {
-    let isStarted = false
-    clock.after(afterMs, () => {
-      isStarted = true
-      world.server.relent()
-      world.start(command, null)
-    })
-    await untilQuiet(world, clock, () => isStarted, complaints)
-  }
-
-  if (count('answer 401') > 0) await run({ kind: 'resume', org: [] }, MINUTE)
+async function comeToRest(stage: Stage): Promise<void> {
+  const count = (what: string) => stage.counter.counts()[what] ?? 0
+  const sync: Command = { kind: 'sync', org: [], wait: true }
+  if (count('answer 401') > 0) await runAtPeace(stage, { kind: 'resume', org: [] }, MINUTE)
   // Where the server may have asked for a long silence, that is over by then.
   const pauseMs = count('answer 429') + count('answer 503') > 0 ? DAY : MINUTE
   const goneOnWith = count('walk gone on with')
-  await run({ kind: 'sync', org: [], wait: true }, pauseMs)
+  await runAtPeace(stage, sync, pauseMs)
   // A walk that began before knows nothing of what changed behind it.
-  if (count('walk gone on with') > goneOnWith) await run({ kind: 'sync', org: [], wait: true }, MINUTE)
+  if (count('walk gone on with') > goneOnWith) await runAtPeace(stage, sync, MINUTE)
+  if (stage.complaints.length === 0) stage.lookAtRest()
 }
 
-function shortening(tenants: readonly { id: string; name: string }[]): (text: string) => string {
-  return (text) => tenants.reduce((shorter, { id, name }) => shorter.replaceAll(id, name), text)
+async function runAtPeace(stage: Stage, command: Command, afterMs: number): Promise<void> {
+  const { clock, world } = stage
+  let isStarted = false
+  stage.takeEnds()
+  clock.after(afterMs, () => {
+    isStarted = true
+    world.server.relent()
+    world.start(command, null)
+  })
+  await untilQuiet(stage, () => isStarted)
+  const failed = stage.takeEnds().filter((code) => code !== null)
+  if (failed.length > 0) stage.complain(`${command.kind} fails though all is well: ${failed.join(', ')}`)
 }

@@ -1,13 +1,12 @@
-import { Writable } from 'node:stream'
-import type { Runtime } from '../../src/cli/runtime.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { VirtualClock } from './clock.ts'
 import { type Command, runCommand } from './commands.ts'
+import type { Deed } from './deeds.ts'
 import type { Tell } from './happening.ts'
-import type { Deed, History } from './history.ts'
+import type { History } from './history.ts'
 import { createNetwork } from './network.ts'
 import { createProcess, type Fate, type SimulatedProcess } from './process.ts'
-import type { Random } from './random.ts'
+import { createRuntime } from './runtime.ts'
 import { createServer, type Server } from './server.ts'
 import { BASE_URL } from './setting.ts'
 
@@ -36,8 +35,6 @@ export interface World {
 
 /** A process that was told to stop has so long to do so. */
 const STOPPING_MS = 5000
-
-const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
 
 export function createWorld({ history, file, clock, tell, complain }: WorldOptions): World {
   const { setting, random } = history
@@ -157,45 +154,4 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
     isLocked: () => now() < lockedUntil,
     wasLockedSince: (time) => lockedUntil >= time,
   }
-}
-
-/** What the program takes from its process, of which nothing is real. */
-function createRuntime(process: SimulatedProcess, pid: number, clock: VirtualClock, random: Random): Runtime {
-  const { signal } = process.stop
-  return {
-    env: {},
-    cwd: '/',
-    pid,
-    stdout: NOWHERE,
-    stderr: NOWHERE,
-    signal,
-    now: clock.now,
-    sleep: (ms, stop) => sleep(process, clock, ms, stop),
-    random: random.next,
-    every: () => () => {},
-    newToken: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
-    dieOnSignal: () => {},
-  }
-}
-
-/** As Node's own: at least a millisecond, and cut short with an AbortError. */
-function sleep(
-  process: SimulatedProcess,
-  clock: VirtualClock,
-  ms: number,
-  signal?: AbortSignal,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.step('sleep')
-    const stop = () => {
-      wake()
-      if (process.isAlive()) reject(new DOMException('The operation was aborted', 'AbortError'))
-    }
-    const wake = clock.after(Math.max(1, Math.trunc(ms)), () => {
-      signal?.removeEventListener('abort', stop)
-      if (process.isAlive()) resolve()
-    })
-    if (signal?.aborted) stop()
-    else signal?.addEventListener('abort', stop, { once: true })
-  })
 }
