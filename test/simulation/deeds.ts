@@ -38,7 +38,7 @@ export function makeDeeds(random: Random, setting: Setting): Deed[] {
 function makeCommand(random: Random, { tenants }: Setting): Command {
   const org = random.chance(0.6) ? [] : [pickTenant(random, tenants).name]
   const wait = random.chance(0.4)
-  const kind = random.pick(['sync', 'sync', 'sync', 'start', 'start', 'backfill', 'resume'])
+  const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
   if (kind === 'start') {
     return { kind, rounds: random.whole(1, 3), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
   }

@@ -57,7 +57,7 @@ function makeServerEvents(random: Random, { tenants }: Setting, jobs: string[]):
       act: { kind: 'list', job, change: { kind, place: random.whole(0, 40) } },
     }
   })
-  return random.chance(0.35) ? [...changes, ...revocation(random, pickTenant(random, tenants))] : changes
+  return random.chance(0.5) ? [...changes, ...revocation(random, pickTenant(random, tenants))] : changes
 }
 
 /** A token is refused from some request on, and perhaps valid again some requests later. */

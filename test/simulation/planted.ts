@@ -62,6 +62,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "if (status === 401) {\n    throw new PassingError('SERVER_ERROR', '401')",
     ],
   ),
+  bug('start tries a token that is held', 0, [
+    'cli/session.ts',
+    'if (!tryHeldTokens) assertNotHeld(',
+    'if (tryHeldTokens) assertNotHeld(',
+  ]),
+  bug('start works for one organization that is held because another was resumed', 0, [
+    'cli/session.ts',
+    'registry.heldReasonOf(organization.id, fingerprint)',
+    'registry.heldReason(fingerprint)',
+  ]),
   bug('any answer lifts a hold', 1344, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
