@@ -20,18 +20,12 @@ function bug(
 }
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
-  bug(
-    'the checkpoint is committed before the rows',
-    0,
-    [
-      'mirror/mirror.ts',
-      'savePage: (job, walk, run, page, sighting, next) =>\n      transact(() => {',
-      'savePage: async (job, walk, run, page, sighting, next) => {\n' +
-        '      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n      return transact(() => {',
-    ],
-    ['mirror/mirror.ts', 'return saved\n      }),', 'return saved\n      })\n    },'],
-  ),
-  bug('a gate that has closed is not kept', 15, [
+  bug('the checkpoint is committed before the rows', 0, [
+    'mirror/mirror.ts',
+    'let saved = nothingSaved()\n',
+    'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
+  ]),
+  bug('a gate that has closed is not kept', 10, [
     'mirror/registry.ts',
     'close.run({ scope, until: new Date(until).toISOString(), stale })',
     'void stale',
@@ -46,15 +40,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',
     'Math.ceil(retryAfterMs === null ? delay : Math.min(delay, retryAfterMs))',
   ]),
-  bug('the hold of a refused token is not kept', 2, [
+  bug('the hold of a refused token is not kept', 0, [
     'mirror/registry.ts',
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
-  bug('a hold is asked for before the wait at the gate alone', 4, ['api/client.ts', 'guard.check()\n', '\n']),
+  bug('a hold is asked for before the wait at the gate alone', 0, ['api/client.ts', 'guard.check()\n', '\n']),
   bug(
     'a 401 is tried again',
-    2,
+    0,
     ['api/client.ts', 'import { ThrottledError,', 'import { PassingError, ThrottledError,'],
     [
       'api/client.ts',
@@ -62,15 +56,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "if (status === 401) {\n    throw new PassingError('SERVER_ERROR', '401')",
     ],
   ),
-  bug('start tries a token that is held', 0, [
+  bug('start tries a token that is held', 4, [
     'cli/session.ts',
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
-  ]),
-  bug('start works for one organization that is held because another was resumed', 0, [
-    'cli/session.ts',
-    'registry.heldReasonOf(organization.id, fingerprint)',
-    'registry.heldReason(fingerprint)',
   ]),
   bug('any answer lifts a hold', 1344, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
@@ -78,10 +67,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'owner && isAlive(path.join(folder, owner))',
     'owner && isAlive(path.join(folder, owner)) && false',
   ]),
-  bug('a page that is asked for again counts as new', 2, [
-    'mirror/walk-store.ts',
-    'recallSeen.run(walkId)\n',
-    '\n',
+  bug('a page that is asked for again counts as new', 0, [
+    'mirror/mirror.ts',
+    'ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))',
+    'ordinal = null',
   ]),
   bug('a page counts twice in its run', 0, [
     'mirror/run-store.ts',
@@ -99,12 +88,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "if (keep) statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, at, 'changed')\n" +
       '      statements.updateRaw.run(json',
   ]),
-  bug('a walk goes on one page too far', 2, [
+  bug('a walk goes on one page too far', 0, [
     'sync/walk.ts',
     'return from.nextPage - 1',
     'return from.nextPage + 1',
   ]),
-  bug('a walk goes on three pages back', 2, [
+  bug('a walk goes on three pages back', 0, [
     'sync/walk.ts',
     'return from.nextPage - 1',
     'return Math.max(walk.firstPage, from.nextPage - 3)',
@@ -114,7 +103,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'closeDead.run(at, organization.id, collection.name)\n',
     'void closeDead\n',
   ]),
-  bug('a walk that stood still for days goes on', 0, [
+  bug('a walk that stood still for days goes on', 10, [
     'sync/resume.ts',
     'resumeWithin === null || now - walk.updatedAt <= resumeWithin',
     'resumeWithin === null || now - walk.updatedAt <= resumeWithin * 100',
@@ -139,12 +128,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'pLimit(options.concurrency)',
     'pLimit(options.concurrency + 1)',
   ]),
-  bug('a stop is not heard while the mirror is locked', 80, [
+  bug('a stop is not heard while the mirror is locked', 230, [
     'mirror/transaction.ts',
     'const STOPPING_MS = 2000',
     'const STOPPING_MS = 20_000',
   ]),
-  bug('what a run has cost is written at its end alone', 3, [
+  bug('what a run has cost is written at its end alone', 0, [
     'mirror/run-store.ts',
     'addPage.run(items, added, changed, ...numbers(traffic), id)',
     'addPage.run(items, added, changed, ...numbers(traffic).map(() => 0), id)',

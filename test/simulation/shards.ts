@@ -13,13 +13,15 @@ export interface SeedRange {
   /** Variables of the environment beside our own: those that plant a bug. */
   env?: Record<string, string>
   stopAtFirst?: boolean
+  /** As many as there are cores, unless it is said here. */
+  processes?: number
 }
 
 const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
 
 /** Lives through these seeds, in as many processes as there are cores. Throws where one of them breaks down. */
 export async function runSeeds(range: SeedRange): Promise<ShardReport> {
-  const processes = Math.max(1, Math.min(availableParallelism(), range.seeds))
+  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), range.seeds))
   const reports = await Promise.all(
     Array.from({ length: processes }, (_, index) => runShard(range, index, processes)),
   )
