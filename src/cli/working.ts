@@ -72,7 +72,8 @@ export async function whileWorking<T>(
   }
 }
 
-function runner(
+/** How a session runs jobs for a command. */
+export function runner(
   session: Session,
   config: Config,
   reporter: Reporter,
