@@ -61,8 +61,8 @@ describe.concurrent('a job that another process is working on', () => {
 
     expect(codes).toEqual([0, 0])
     expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
-      { status: 'succeeded', pages: 3 },
-      { status: 'succeeded', pages: 3 },
+      { status: 'succeeded', pages: 4 },
+      { status: 'succeeded', pages: 4 },
     ])
   })
 
@@ -96,7 +96,7 @@ describe.concurrent('a job that another process is working on', () => {
     expect(next.code).toBe(0)
     expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
       { status: 'interrupted', pages: 1, requests: 1 },
-      { status: 'succeeded', pages: 3, requests: 3 },
+      { status: 'succeeded', pages: 4, requests: 4 },
     ])
   })
 
@@ -132,7 +132,7 @@ describe.concurrent('a job that another process is working on', () => {
     expect(finished.length).toBeGreaterThan(0)
     // However many had their turn, one after another: each read the whole list alone.
     expect(workspace.rows('SELECT DISTINCT status, pages, rows_seen FROM sync_runs')).toEqual([
-      { status: 'succeeded', pages: 3, rows_seen: 6 },
+      { status: 'succeeded', pages: 4, rows_seen: 8 },
     ])
   })
 

@@ -186,8 +186,8 @@ describe.concurrent('an organization that is held', () => {
 
     expect(again.code).toBe(code === 200 ? 0 : 3)
     expect(held(workspace)).toEqual([])
-    // Each of the six jobs is asked for again: its two pages, or its refusal.
-    expect(sentWith(server, OLD)).toBe(6 * (code === 200 ? 2 : 1))
+    // Each of the six jobs is asked for again: its two pages and one of them again, or its refusal.
+    expect(sentWith(server, OLD)).toBe(6 * (code === 200 ? 3 : 1))
   })
 
   it('is held no longer when the configuration has another token', async () => {

@@ -71,7 +71,7 @@ describe.concurrent('start', () => {
     const { server, workspace } = await createScene(EVERY_SECOND)
     const start = workspace.start(['start'])
 
-    await server.arrivals(({ page }) => page === 1, 3)
+    await server.arrivals(({ page }) => page === 2, 3)
     start.kill('SIGTERM')
     await start.ended
 
@@ -91,7 +91,7 @@ describe.concurrent('start', () => {
     expect(server.asked).toHaveLength(1)
 
     door.open()
-    await server.arrivals(({ page }) => page === 1, 2)
+    await server.arrivals(({ page }) => page === 2, 2)
     start.kill('SIGTERM')
     await start.ended
     expect(
@@ -144,10 +144,10 @@ describe.concurrent('start', () => {
     })
     const start = workspace.start(['start'])
 
-    await server.arrivals((asked) => asked.organization === often.id && asked.page === 1, 3)
+    await server.arrivals((asked) => asked.organization === often.id && asked.page === 2, 3)
     start.kill('SIGTERM')
     await start.ended
 
-    expect(server.asked.filter((asked) => asked.organization === rare.id && asked.page === 1)).toHaveLength(1)
+    expect(server.asked.filter((asked) => asked.organization === rare.id && asked.page === 2)).toHaveLength(1)
   })
 })

@@ -61,7 +61,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 1344, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 26, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
     'owner && isAlive(path.join(folder, owner))',
@@ -89,14 +89,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       '      statements.updateRaw.run(json',
   ]),
   bug('a walk goes on one page too far', 0, [
-    'sync/walk.ts',
-    'return from.nextPage - 1',
-    'return from.nextPage + 1',
+    'sync/coverage/overlap.ts',
+    'account: overlapping }, account.edge.page)',
+    'account: overlapping }, account.edge.page + 2)',
   ]),
   bug('a walk goes on three pages back', 0, [
-    'sync/walk.ts',
-    'return from.nextPage - 1',
-    'return Math.max(walk.firstPage, from.nextPage - 3)',
+    'sync/coverage/overlap.ts',
+    'account: overlapping }, account.edge.page)',
+    'account: overlapping }, Math.max(rules.firstPage, account.edge.page - 2))',
   ]),
   bug('the run of a dead process stays open', 0, [
     'mirror/run-store.ts',

@@ -157,7 +157,7 @@ describe('a walk that is interrupted', () => {
       moving.ids.splice(0)
     })
 
-    expect(list.asked).toEqual([3, 1])
+    expect(list.asked).toEqual([3, 1, 1])
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
   })
 

@@ -49,6 +49,8 @@ export interface Overlap {
   top: { page: number; next: number | null; total: number | null } | null
   rose: boolean
   jumps: number
+  /** Whether it is the first page after an interruption that is asked for: that one is owed to the interruption. */
+  isFree: boolean
 }
 
 /**
@@ -202,6 +204,7 @@ export function forwardTo(page: number): Question {
 /** What every answer adds to the accounts, whatever it was asked for. */
 export function enter(account: Account, why: Why, page: Page, sighting: Sighting): Account {
   const isForward = why === 'forward'
+  const isFree = why === 'overlap' && account.overlap?.isFree === true
   const isFound = !isForward && why !== 'overlap' && sighting.newToPass > 0
   return {
     ...account,
@@ -217,7 +220,8 @@ export function enter(account: Account, why: Why, page: Page, sighting: Sighting
     moved: account.moved || isFound,
     passAnswers: account.passAnswers + 1,
     passDistinct: account.passDistinct + sighting.newToPass,
-    askedAgain: account.askedAgain + (isForward ? 0 : 1),
+    overlap: account.overlap && { ...account.overlap, isFree: false },
+    askedAgain: account.askedAgain + (isForward || isFree ? 0 : 1),
   }
 }
 

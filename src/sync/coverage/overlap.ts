@@ -26,7 +26,8 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
   // What goes back has begun before the interruption, and has to come to its own end first.
   if (asks === 'back' || asks === 'again')
     return { ...from, account: { ...account, overlap: overlapAt(account) } }
-  const overlapping = { ...account, lookBack: null, overlap: overlapAt(account) }
+  const at = overlapAt(account)
+  const overlapping = { ...account, lookBack: null, overlap: at && { ...at, isFree: true } }
   return askOverlap(rules, { ...from, account: overlapping }, account.edge.page)
 }
 
@@ -41,7 +42,15 @@ export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Che
 
 export function overlapAt({ edge }: Account): Overlap | null {
   if (!edge) return null
-  return { until: edge.place, index: edge.index, total: edge.total, top: null, rose: false, jumps: 0 }
+  return {
+    until: edge.place,
+    index: edge.index,
+    total: edge.total,
+    top: null,
+    rose: false,
+    jumps: 0,
+    isFree: false,
+  }
 }
 
 /** Asks for a page of the overlap that is under way, once what else is asked has come to its end. */
@@ -50,7 +59,8 @@ export function askOverlap(rules: WalkRules, from: Checkpoint, page: number): Ch
   const { overlap } = account
   if (!overlap) return { ...from, nextPage: page, ask: null }
   if (page < rules.firstPage) return done(from)
-  if (!mayAskAgain(account)) return done({ ...from, account: moving({ ...account, unsettled: true }) })
+  if (!overlap.isFree && !mayAskAgain(account))
+    return done({ ...from, account: moving({ ...account, unsettled: true }) })
   const before = overlap.top && account.edge ? account.edge.place.segment : null
   const ask: Question = { why: 'overlap', page, until: overlap.until, before }
   return { ...from, ask }

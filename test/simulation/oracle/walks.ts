@@ -3,6 +3,9 @@ import { jobName, type Request } from '../traffic.ts'
 import { createStock, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 
+/** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */
+const RECALL_MS = 100
+
 interface WalkKnowledge {
   firstPage: number
   row: WalkRow
@@ -11,6 +14,9 @@ interface WalkKnowledge {
   keys: Set<number>
   /** The last page of the list that an answer named. */
   lastPage: number
+  /** Whether the list's end was reached, and the one page asked for again that any still list is asked for. */
+  isRead: boolean
+  isChecked: boolean
   /** The farthest page whose answer has reached a process that lived. */
   farthest: number
 }
@@ -38,7 +44,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
       complain(`request ${request.number} belongs to no run`, request.job)
       return
     }
-    const fits = run.last ? followsUp(request, run.last, run) : begins(request, walk)
+    const fits = run.last ? followsUp(request, run.last, run, walk) : begins(request, walk)
     if (!fits) {
       complain(
         `request ${request.number} asks for page ${request.page}; ` +
@@ -50,8 +56,9 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     run.answered = null
   }
 
-  function followsUp(request: Request, last: Request, { answered }: RunAtWork): boolean {
-    return answered ? request.page === answered.next : request.page === last.page
+  function followsUp(request: Request, last: Request, { answered }: RunAtWork, walk: WalkKnowledge): boolean {
+    if (!answered) return request.page === last.page
+    return walk.isRead ? isCheck(request, walk) : request.page === answered.next
   }
 
   function onDelivered(request: Request, page: { next: number | null } | null): void {
@@ -69,8 +76,11 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     walk.pages.push(page.number)
     walk.lastPage = page.lastPage
     for (const { id } of page.items) walk.keys.add(id)
-    if (row.next_page !== page.next)
-      complain(`the checkpoint of walk ${row.id} is page ${row.next_page}, not ${page.next}`, job)
+    const next = walk.isRead ? null : page.next
+    if (row.next_page !== next)
+      complain(`the checkpoint of walk ${row.id} is page ${row.next_page}, not ${next}`, job)
+    walk.isChecked ||= walk.isRead
+    walk.isRead ||= page.next === null
     if (row.rows_seen !== walk.keys.size)
       complain(`walk ${row.id} has seen ${walk.keys.size} items and says ${row.rows_seen}`, job)
     if (row.total !== page.total) complain(`walk ${row.id} says a total of ${row.total}`, job)
@@ -105,7 +115,8 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
 
   function onResumed(job: string, id: number): void {
     const row = walks.of(job).get(id)?.row
-    if (row?.origin !== 'sync' || now() - Date.parse(row.updated_at) <= setting.config.resumeWithin) return
+    if (row?.origin !== 'sync' || now() - Date.parse(row.updated_at) <= setting.config.resumeWithin + RECALL_MS)
+      return
     complain(`walk ${id} has stood still since ${row.updated_at}, and goes on`, job)
   }
 
@@ -135,11 +146,30 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
 }
 
 function newKnowledge(row: WalkRow): WalkKnowledge {
-  return { firstPage: row.first_page, row, pages: [], keys: new Set(), lastPage: 0, farthest: 0 }
+  return {
+    firstPage: row.first_page,
+    row,
+    pages: [],
+    keys: new Set(),
+    lastPage: 0,
+    isRead: false,
+    isChecked: false,
+    farthest: 0,
+  }
 }
 
 /** One page that was written is asked for again, and one that was not. */
-function begins({ page }: Request, { row, firstPage, farthest }: WalkKnowledge): boolean {
+function begins(request: Request, walk: WalkKnowledge): boolean {
+  const { page } = request
+  const { row, firstPage, farthest, isRead } = walk
+  if (isRead) return isCheck(request, walk)
   const next = row.next_page ?? 0
   return page >= firstPage && (page === next || page === next - 1) && page >= farthest - 1
+}
+
+/** A list of several pages that was read to its end is asked for one of them again, once. */
+function isCheck({ page }: Request, { row, lastPage, isChecked }: WalkKnowledge): boolean {
+  return (
+    row.kind === 'full' && lastPage > 1 && !isChecked && page === Math.max(1, Math.round(0.37 * lastPage))
+  )
 }
