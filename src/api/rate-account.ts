@@ -1,4 +1,4 @@
-import { asOfNow, BLOCK_MS, type Budget, outstanding, type RateRules, withSent } from './rate-budget.ts'
+import { asOfNow, BLOCK_MS, type Block, type Budget, type RateRules, unanswered, withSent } from './rate-budget.ts'
 import { decideByServer, openings } from './rate-decision.ts'
 import { type Announcement, LONGEST_MS } from './rate-headers.ts'
 import { type Answered, currentWindow, MINUTE_MS, ROUNDING_MS, windowAfter } from './rate-window.ts'
@@ -30,7 +30,7 @@ export function settle(budget: Budget, report: Report, rules: RateRules, now: nu
   const counted = rules.requestsPerMinute === null ? valid : withSent(valid, sent)
   const heard = answers.reduce((after, answer) => afterOne(after, answer, answers.length, rules), counted)
   const until = budget.blocks.find((block) => block.by === by)?.until ?? now
-  return withBlock(asOfNow(heard, now), by, inFlight, until)
+  return withBlock(asOfNow(heard, now), { by, count: 0, until, inFlight })
 }
 
 function afterOne(budget: Budget, answer: Answered | Throttled, together: number, rules: RateRules): Budget {
@@ -66,7 +66,7 @@ export function take(
   const from = isAlone ? times : times.slice(0, Math.ceil(times.length / SHARE_BESIDE_OTHERS))
   const windowEnd = currentWindow(budget.window, now)?.endsAt ?? Number.POSITIVE_INFINITY
   const until = Math.min(now + BLOCK_MS, windowEnd)
-  return { budget: withBlock(budget, by, inFlight + from.length, until), permits: { from, until } }
+  return { budget: withBlock(budget, { by, count: from.length, until, inFlight }), permits: { from, until } }
 }
 
 function opensSoon(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): number[] {
@@ -74,9 +74,9 @@ function opensSoon(budget: Budget, { requestsPerMinute: most }: RateRules, now: 
   return openings(budget, most, now).filter((at) => at <= now + FORESIGHT_MS)
 }
 
-function withBlock(budget: Budget, by: string, count: number, until: number): Budget {
-  const others = budget.blocks.filter((block) => block.by !== by)
-  return { ...budget, blocks: count > 0 ? [...others, { by, count, until }] : others }
+function withBlock(budget: Budget, block: Block): Budget {
+  const others = budget.blocks.filter(({ by }) => by !== block.by)
+  return { ...budget, blocks: unanswered({ blocks: [block] }) > 0 ? [...others, block] : others }
 }
 
 /** The budget after an answer other than 429, or after a request that got none; one of so many that are told together. */
@@ -88,13 +88,13 @@ export function afterAnswer(budget: Budget, answered: Answered, together: number
     ...budget,
     heardAt: Math.max(budget.heardAt, at),
     throttled: told ? 0 : budget.throttled,
-    window: windowAfter(budget.window, answered, outstanding(budget) + together),
+    window: windowAfter(budget.window, answered, unanswered(budget) + together),
     closedUntil: Math.max(budget.closedUntil, usedUpUntil(answered)),
   }
 }
 
 /** A budget that is used up for longer than a window of ours is a pause, which may be refused; 0 where it is none. */
-export function usedUpUntil({ at, told }: Answered): number {
+function usedUpUntil({ at, told }: Answered): number {
   const resetMs = told?.remaining === 0 ? told.resetMs : null
   return resetMs !== null && resetMs > MINUTE_MS ? at + Math.min(resetMs + ROUNDING_MS, LONGEST_MS) : 0
 }

@@ -30,12 +30,15 @@ export interface Budget {
   throttledAt: number
 }
 
-/** Requests that a process may send, has sent, or has had answers to, since it accounted for any last. */
+/** What a process had when it accounted for its requests last. */
 export interface Block {
   by: string
+  /** Requests that it may send, and may have sent since. */
   count: number
   /** Those that have not left by then do not leave any more. */
   until: number
+  /** Requests that had left and were not answered. */
+  inFlight: number
 }
 
 export const FRESH: Budget = {
@@ -67,7 +70,7 @@ export function asOfNow(budget: Budget, now: number): Budget {
       .filter(([at]) => now <= at + MINUTE_MS + ROUNDING_MS),
     blocks: blocks
       .map((block) => ({ ...block, until: Math.min(block.until, now + BLOCK_MS) }))
-      .filter(({ count, until }) => count > 0 && now <= until + MINUTE_MS + ROUNDING_MS),
+      .filter(({ count, until, inFlight }) => count + inFlight > 0 && now <= until + MINUTE_MS + ROUNDING_MS),
     window: window && { ...window, endsAt: Math.min(window.endsAt, now + MINUTE_MS + ROUNDING_MS) },
     heardAt: Math.min(budget.heardAt, now),
     throttledAt: Math.min(budget.throttledAt, now),
@@ -85,24 +88,35 @@ export function withSent(budget: Budget, times: readonly number[]): Budget {
   return { ...budget, sent: [...counts].toSorted(([a], [b]) => a - b) }
 }
 
-/** Requests that were taken and are not accounted for: those that may count at the server in the last minute. */
-export function outstanding({ blocks }: Pick<Budget, 'blocks'>): number {
+/** Requests that may have left and are not accounted for. */
+export function unaccounted({ blocks }: Budget): number {
   return blocks.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Those of them that may be on their way. After so long a process that says nothing was killed. */
+/** Requests of which the server's answer is not known: it may have counted them. */
+export function unanswered({ blocks }: Pick<Budget, 'blocks'>): number {
+  return blocks.reduce((sum, { count, inFlight }) => sum + count + inFlight, 0)
+}
+
+/** Those of them that may be on their way. */
 export function onTheirWay({ blocks }: Budget, now: number): number {
-  return outstanding({ blocks: blocks.filter(({ until }) => now <= until + BLOCK_MS) })
+  return unanswered({ blocks: blocks.filter((block) => now <= givenUpAt(block)) })
+}
+
+/** A process that has said nothing until then was killed, and what it sent has arrived. */
+function givenUpAt({ until }: Block): number {
+  return until + BLOCK_MS
 }
 
 /**
- * Whether any request has ended in the time that counts: since the last 429, and since the server's window began anew
- * where others use up a part of it.
+ * Whether any request has ended in the time that counts: since the last 429, since a process was killed, which may have
+ * used all that seems to be left, and since the server's window began anew where others use up a part of it.
  */
-export function isHeard({ heardAt, throttledAt, window }: Budget, now: number): boolean {
+export function isHeard({ heardAt, throttledAt, window, blocks }: Budget, now: number): boolean {
   const isShared = window !== null && window.ours < window.limit - window.remaining
   const since = isShared && now >= window.endsAt ? window.endsAt : now - MINUTE_MS
-  return heardAt > Math.max(since, throttledAt)
+  const givenUp = blocks.map(givenUpAt).filter((at) => at < now)
+  return heardAt > Math.max(since, throttledAt, ...givenUp)
 }
 
 /** As the memory keeps it. */

@@ -1,4 +1,4 @@
-import { type Budget, isHeard, onTheirWay, outstanding, type RateRules } from './rate-budget.ts'
+import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted } from './rate-budget.ts'
 import { currentWindow, leftIn, MINUTE_MS, SLACK_MS, type Window } from './rate-window.ts'
 
 /** When the next request may go, how many may then, and what holds them back until then. */
@@ -52,7 +52,7 @@ function ceilingBy(budget: Budget, { requestsPerMinute: most }: RateRules, now: 
 /** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows a minute. */
 export function openings(budget: Budget, most: number, now: number): number[] {
   const inMinute = budget.sent.filter(([at]) => now < goneAt(at))
-  const used = outstanding(budget) + inMinute.reduce((sum, [, count]) => sum + count, 0)
+  const used = unaccounted(budget) + inMinute.reduce((sum, [, count]) => sum + count, 0)
   const later = inMinute.flatMap(([at, count]) => Array.from({ length: count }, () => goneAt(at)))
   // Those that were taken and did not leave yet have the first places.
   return used <= most

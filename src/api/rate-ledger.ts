@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { type Permits, type Report, settle, type Throttled, take, usedUpUntil } from './rate-account.ts'
+import { type Permits, type Report, settle, type Throttled, take } from './rate-account.ts'
 import { type Budget, budgetOf, budgetText, isHeard, type RateRules } from './rate-budget.ts'
 import { type Decision, decide } from './rate-decision.ts'
 import type { Announcement } from './rate-headers.ts'
@@ -95,7 +95,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
 
   /** When the next request may leave that this process has taken; Infinity where there is none. */
   function permittedAt(known: Budget): number {
-    const isValid = now() < permits.until && known.throttledAt < takenAt
+    const isValid = now() < permits.until && known.throttledAt <= takenAt
     return (isValid ? permits.from[0] : undefined) ?? Number.POSITIVE_INFINITY
   }
 
@@ -177,7 +177,12 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     inFlight--
     if (now() >= known.closedUntil) heardAt = now()
     if (told?.limit || known.throttled > 0 || known.window) answers.push(answer)
-    if (isAlone || usedUpUntil(answer) > known.closedUntil) isUrgent = true
+    if (isAlone || isForOthers(known, view())) isUrgent = true
+  }
+
+  /** When a window began is known to nobody else, and would be lost with this process. */
+  function isForOthers(before: Budget, after: Budget): boolean {
+    return before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt
   }
 
   function throttled(told: Announcement, jitterMs: number): void {

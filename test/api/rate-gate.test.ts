@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { RateRules } from '../../src/api/rate-budget.ts'
 import { type Answer, createRateGate, type RateGate } from '../../src/api/rate-gate.ts'
 import type { Announcement } from '../../src/api/rate-headers.ts'
+import type { KeptBudget } from '../../src/api/rate-ledger.ts'
 import { JobError } from '../../src/errors.ts'
 import { createGateMemory, NOTHING_KEPT, type TestGateMemory } from './helpers/memory.ts'
 import { createObserver } from './helpers/observer.ts'
@@ -44,6 +45,12 @@ function createSetting({
     random: () => 0.5,
   })
   return { gate, clock, memory, slots }
+}
+
+/** A memory that always reads the same. */
+function keeping(kept: KeptBudget): TestGateMemory {
+  const memory = createGateMemory()
+  return { ...memory, read: () => kept }
 }
 
 function notSentYet(): never {
