@@ -61,6 +61,8 @@ export interface PageSource {
   refusal(): KnownError | null
   /** One page, checked; throws errors of ours only. */
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
+  /** No further page is asked for: what was set aside for this job is others' now. */
+  close(): Promise<void>
 }
 
 /** What a walk has seen so far, as far as its coverage can be told from it. */

@@ -1,10 +1,11 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { describe, expect, it } from 'vitest'
-import { type Answer, createRateGate, type GateMemory, type RateGate } from '../../src/api/rate-gate.ts'
+import type { RateRules } from '../../src/api/rate-budget.ts'
+import { type Answer, createRateGate, type RateGate } from '../../src/api/rate-gate.ts'
 import type { Announcement } from '../../src/api/rate-headers.ts'
-import type { RateRules } from '../../src/api/rate-window.ts'
+import type { KeptBudget } from '../../src/api/rate-ledger.ts'
 import { JobError } from '../../src/errors.ts'
-import { createGateMemory } from './helpers/memory.ts'
+import { createGateMemory, NOTHING_KEPT, type TestGateMemory } from './helpers/memory.ts'
 import { createObserver } from './helpers/observer.ts'
 import { createSteppedClock, type SteppedClock, settle } from './helpers/stepped-clock.ts'
 
@@ -13,7 +14,7 @@ const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, ret
 
 interface Setting {
   rules?: Partial<RateRules & { maxWaitMs: number }>
-  memory?: GateMemory
+  memory?: TestGateMemory
   slots?: LimitFunction
   clock?: SteppedClock
   scope?: string
@@ -35,6 +36,7 @@ function createSetting({
   const { now, sleep } = clock
   const gate = createRateGate({
     scope,
+    by: 'this process',
     rules: { ...defaults, ...rules },
     memory,
     slots,
@@ -43,6 +45,12 @@ function createSetting({
     random: () => 0.5,
   })
   return { gate, clock, memory, slots }
+}
+
+/** A memory that always reads the same. */
+function keeping(kept: KeptBudget): TestGateMemory {
+  const memory = createGateMemory()
+  return { ...memory, read: () => kept }
 }
 
 function notSentYet(): never {
@@ -414,7 +422,7 @@ describe('a pause', () => {
     await settle()
     expect(gate.refusal()).not.toBeNull()
 
-    await memory.close('a', 0)
+    memory.close('a', 0)
     const other = passing(gate)
     await settle()
 
@@ -482,7 +490,7 @@ describe('a pause', () => {
 
   it('that was remembered for longer than a day is none', async () => {
     const { gate, clock, memory } = createSetting()
-    await memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
+    memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
 
     const one = passing(gate)
     await settle()
@@ -494,7 +502,7 @@ describe('a pause', () => {
   it('is kept to though the memory holds a later one that is none', async () => {
     const clock = createSteppedClock()
     const wrong = clock.now() + 25 * 60 * MINUTE
-    const { gate } = createSetting({ clock, memory: { closedUntil: () => wrong, close: async () => {} } })
+    const { gate } = createSetting({ clock, memory: keeping({ ...NOTHING_KEPT, closedUntil: wrong }) })
     const one = passing(gate)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
@@ -511,7 +519,7 @@ describe('a pause', () => {
   it('that was remembered for a day is refused', async () => {
     const { gate, clock, memory } = createSetting()
 
-    await memory.close('a', clock.now() + 24 * 60 * MINUTE)
+    memory.close('a', clock.now() + 24 * 60 * MINUTE)
 
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
   })
@@ -527,7 +535,7 @@ describe('a pause', () => {
     expect(one.outcome).toBe('the answer')
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(createSetting({ memory, clock }).gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    await memory.close('a', 0)
+    memory.close('a', 0)
     expect(gate.refusal()).toBeNull()
   })
 
