@@ -1,4 +1,12 @@
-import { asOfNow, BLOCK_MS, type Block, type Budget, type RateRules, unanswered, withSent } from './rate-budget.ts'
+import {
+  asOfNow,
+  BLOCK_MS,
+  type Block,
+  type Budget,
+  type RateRules,
+  unanswered,
+  withSent,
+} from './rate-budget.ts'
 import { decideByServer, openings } from './rate-decision.ts'
 import { type Announcement, LONGEST_MS } from './rate-headers.ts'
 import { type Answered, currentWindow, MINUTE_MS, ROUNDING_MS, windowAfter } from './rate-window.ts'
