@@ -58,13 +58,13 @@ export interface Left {
 
 const NONE: Permits = { from: [], until: 0 }
 
-/** Waits that are shorter are not worth a note for others. */
+/** Nothing that is over sooner is worth a transaction. */
 const NOTED_MS = 1000
 
 export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOptions): RateLedger {
   const inTurn = pLimit(1)
   let permits: Permits = NONE
-  let takenAt = 0
+  let exchangedAt = 0
   let inFlight = 0
   let sent: number[] = []
   let answers: (Answered | Throttled)[] = []
@@ -95,7 +95,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
 
   /** When the next request may leave that this process has taken; Infinity where there is none. */
   function permittedAt(known: Budget): number {
-    const isValid = now() < permits.until && known.throttledAt <= takenAt
+    const isValid = now() < permits.until && known.throttledAt <= exchangedAt
     return (isValid ? permits.from[0] : undefined) ?? Number.POSITIVE_INFINITY
   }
 
@@ -107,9 +107,14 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     // Taken beforehand, and its time has not come.
     const isComing = permitted > now() && permitted < Number.POSITIVE_INFINITY
     if (isComing && decision.at <= permitted) return { ...decision, at: permitted, count: 0 }
-    if (decision.at > now() && !hasNews() && !isWorthNoting(decision)) return decision
+    if (decision.at > now() && !isDue() && !isWorthNoting(decision)) return decision
     notedUntil = decision.at
     return exchange(true)
+  }
+
+  /** Who waits has time to collect what there is to tell. */
+  function isDue(): boolean {
+    return hasNews() && now() >= exchangedAt + NOTED_MS
   }
 
   /** Others may wait for what this process has done with its block. */
@@ -135,7 +140,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
       answers = answers.slice(told.answers)
       isUrgent = false
       permits = permitted
-      takenAt = at
+      exchangedAt = at
       return decision
     })
   }
@@ -180,11 +185,6 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     if (isAlone || isForOthers(known, view())) isUrgent = true
   }
 
-  /** When a window began is known to nobody else, and would be lost with this process. */
-  function isForOthers(before: Budget, after: Budget): boolean {
-    return before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt
-  }
-
   function throttled(told: Announcement, jitterMs: number): void {
     inFlight--
     permits = NONE
@@ -201,4 +201,9 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
   }
 
   return { view, ask, mayLeave, leave, answered, throttled, tellOthers, giveBack }
+}
+
+/** When a window began is known to nobody else, and would be lost with this process. */
+function isForOthers(before: Budget, after: Budget): boolean {
+  return before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt
 }

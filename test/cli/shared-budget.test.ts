@@ -64,10 +64,10 @@ describe.concurrent('a budget of requests', () => {
     const reason = 'our own limit of 5 requests a minute'
     expect(text.stdout).toContain(`: ${reason}`)
     const { jobs } = JSON.parse(json.stdout) as { jobs: Record<string, unknown>[] }
-    expect(jobs.find(({ organization }) => organization === 'acme')).toMatchObject({
+    expect(jobs.find((job) => job.organization === 'acme')).toMatchObject({
       waiting_for: reason,
       waiting_until: until,
     })
-    expect(jobs.find(({ organization }) => organization === 'globex')).toMatchObject({ waiting_until: null })
+    expect(jobs.find((job) => job.organization === 'globex')).toMatchObject({ waiting_until: null })
   })
 })

@@ -27,13 +27,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('a gate that has closed is not kept', 10, [
     'mirror/registry.ts',
-    'close.run({ scope, until: new Date(until).toISOString(), stale })',
-    'void stale',
+    'saveGate.run(scope, ...gateValues(keep))',
+    'saveGate.run(scope, ...gateValues({ ...keep, closedUntil: 0 }))',
   ]),
   bug('a gate opens before the server said', 27, [
-    'api/rate-window.ts',
+    'api/rate-account.ts',
     'told.retryAfterMs ?? told.resetMs',
     'told.retryAfterMs === null ? null : told.retryAfterMs / 4',
+  ]),
+  bug('each process has our own limit for itself', 0, [
+    'api/rate-budget.ts',
+    'JSON.stringify({ ...budget, closedUntil: undefined })',
+    'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], blocks: [] })',
   ]),
   bug('a server that failed is asked again before it said', 10, [
     'api/retry.ts',

@@ -37,7 +37,7 @@ export interface Log {
   writes: number
 }
 
-export const START = Date.UTC(2026, 10, 20, 8, 30, 0, 250)
+const START = Date.UTC(2026, 10, 20, 8, 30, 0, 250)
 
 /** Drives real gates through simulated time. */
 export async function simulate(traffic: Traffic): Promise<Log> {
