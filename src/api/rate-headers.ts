@@ -20,16 +20,16 @@ export const LONGEST_MS = 24 * 3_600_000
 
 /**
  * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with `RateLimit-Policy`,
- * and `Retry-After` as seconds or as a date. Dates and resets are the server's clock, so they are taken as a distance from its own `Date`.
+ * and `Retry-After` as seconds or as a date. Dates and resets are the server's clock, so they are taken as a distance from
+ * its own `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): Announcement {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
   const field = readRateLimitField(textOf(headers, 'ratelimit'), textOf(headers, 'ratelimit-policy'))
-  const fieldReset = field?.reset ?? null
   return {
     limit: countOf(headers, 'limit') ?? field?.limit ?? null,
     remaining: countOf(headers, 'remaining') ?? field?.remaining ?? null,
-    resetMs: bounded(reset(headers, serverNowMs) ?? inMs(fieldReset)),
+    resetMs: bounded(reset(headers, serverNowMs) ?? inMs(field?.reset ?? null)),
     retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
   }
 }
