@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest'
+import { dyingAfter, dyingBefore, dyingWith } from '../helpers/death.ts'
+import type { Patch } from '../helpers/patch.ts'
+import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
+
+// Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead
+// leave, the next has to cope with.
+
+const WALK = 'src/sync/walk.ts'
+const JOB = 'src/sync/job.ts'
+const MIRROR = 'src/mirror/mirror.ts'
+const COLLECTION = 'src/mirror/collection.ts'
+const TABLES = 'src/mirror/tables.ts'
+const RESHAPE = 'src/mirror/reshape.ts'
+const OWNERS = 'src/mirror/owners.ts'
+
+const ON_THIRD = 'page.number === 3'
+
+type Step = [where: string, place: Patch]
+
+const OF_A_BEGINNING: Step[] = [
+  ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
+  ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
+  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(name, organizationId, collection)')],
+  ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
+  ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, beginning, time())')],
+  ['between walk and run', dyingBefore(JOB, 'const traffic: RunTraffic')],
+  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, trigger, time())')],
+]
+
+const OF_A_PAGE: Step[] = [
+  ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
+  ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
+  ['before the rows', dyingBefore(MIRROR, 'for (const entry of sighting.entries) saveItem(', ON_THIRD)],
+  ['after the first row', dyingAfter(MIRROR, 'saved.added++', ON_THIRD)],
+  ['before the checkpoint', dyingBefore(MIRROR, 'walks.addAnswer(', ON_THIRD)],
+  [
+    'within the line of the ledger',
+    dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
+  ],
+  ['before the commit', dyingBefore(MIRROR, 'return saved\n', ON_THIRD)],
+  ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
+  ['before the walk is complete', dyingBefore(WALK, 'await mirror.completeWalk(walk, verdict.coverage)')],
+  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, time())')],
+]
+
+const OF_THE_TABLES: Step[] = [
+  ['making them', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
+  [
+    'adding a column',
+    dyingAfter(COLLECTION, 'addColumn(connection, name, column)', "column.name === 'note'"),
+  ],
+  ['before widening a column', dyingBefore(COLLECTION, 'redeclare(connection, name, column.name)')],
+  ['widening a column', dyingAfter(RESHAPE, '.run(withReal(sql, column), table)')],
+  ['after widening a column', dyingAfter(COLLECTION, 'redeclare(connection, name, column.name)')],
+  ['making a view', dyingBefore(TABLES, 'connection.exec(\n    viewSql(')],
+  [
+    'making a table anew',
+    dyingAfter(RESHAPE, 'connection.exec(createSql(shape, kind, temporary))', "kind === 'raw'"),
+  ],
+  [
+    'between the old table and the new',
+    dyingBefore(RESHAPE, 'connection.exec(`ALTER TABLE', "kind === 'typed'"),
+  ],
+  ['before the indexes', dyingBefore(RESHAPE, 'for (const sql of attached)', "kind === 'history'")],
+]
+
+const BETWEEN_PASSES: Step[] = [
+  ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end.checkpoint)')],
+  ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(walk.id, next, time())')],
+  ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
+]
+
+const OF_AN_END: Step[] = [
+  ['between walk and run', dyingBefore(JOB, 'if (traffic.requests === 0 && isRefusal(')],
+  ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
+]
+
+const OF_A_FINISHED_RUN: Step[] = [
+  ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
+  ['taking old lines away', dyingAfter(MIRROR, 'pruning.ledger(job)')],
+  ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
+  ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
+]
+
+describe.concurrent('a sync that dies', () => {
+  it.each<[string, Step[]]>([
+    ['a page', OF_A_PAGE],
+    ['the tables', OF_THE_TABLES],
+  ])('at any step of %s loses nothing, skips no page and has two asked again at most', async (_of, steps) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, steps)
+
+    expectOneReading(lives, 5)
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => 'interrupted'), 'succeeded'],
+      walks: ['complete'],
+    })
+  })
+
+  it('at any step of its beginning leaves no run', async () => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, OF_A_BEGINNING)
+
+    expectOneReading(lives, 5)
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({ runs: ['succeeded'], walks: ['complete'] })
+  })
+
+  it.each<[string, Step[], string]>([
+    ['between the end of its walk and its own', OF_AN_END, 'interrupted'],
+    ['behind its own end', OF_A_FINISHED_RUN, 'succeeded'],
+  ])('%s leaves a whole walk, and the next begins another', async (_when, steps, status) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, steps)
+
+    expect(lives.map(({ pages }) => pages)).toEqual(lives.map(() => [1, 2, 3, 4, 5]))
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => status), 'succeeded'],
+      walks: lives.map(() => 'complete'),
+    })
+  })
+
+  it('between two passes has neither asked for again', async () => {
+    const moved = [{ id: 0, price: 0 }, ...ORDERS]
+    const scene = await createCrashScene({ list: (count) => (count > 2 ? moved : ORDERS) })
+
+    const lives = await liveAndDie(scene, BETWEEN_PASSES)
+
+    expect(lives.map(({ pages }) => pages)).toEqual([[1, 2, 3, 4, 5, 6], [], [], [1, 2, 3, 4, 5, 6]])
+    expectWhole(scene.workspace, moved)
+    expect(scene.workspace.rows('SELECT status, coverage, passes FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: 'repaired', passes: 2 },
+    ])
+  })
+})
