@@ -42,8 +42,7 @@ export interface Api {
 }
 
 /** The Administration API, one page at a time. Nothing else of the network leaves this folder. */
-export function createApi(options: ApiOptions): Api {
-  const exchange = createExchange(options)
+export function createApi(options: ApiOptions, exchange: Exchange = createExchange(options)): Api {
   const slots = pLimit(options.concurrency)
   const gates = new Map<string, RateGate>()
 
@@ -88,7 +87,7 @@ function createPageSource(
       throw new ThrottledError(`the server asks for fewer requests (${response.status})`)
     }
     answer.accepted(told)
-    judgeToken(response.status, guard, job, page)
+    await judgeToken(response.status, guard, job, page)
     if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, options.baseUrl)
     return readPage(response, told, job, page, options)
   }
@@ -124,15 +123,15 @@ function addressOf(job: Job, page: number, baseUrl: string): URL {
   return url
 }
 
-function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): void {
+async function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): Promise<void> {
   const { name } = job.organization
   if (status === 401) {
     const reason = `the token of organization ${name} was refused (401)`
-    guard.refused(reason)
+    await guard.refused(reason)
     throw new TokenRefusedError(
       `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. Nothing more is sent with it. ` +
         `Put a new token into the configuration, or run "admin-mirror resume --org ${name}" if it is valid again`,
     )
   }
-  if ((status >= 200 && status <= 299) || status === 403) guard.accepted()
+  if ((status >= 200 && status <= 299) || status === 403) await guard.accepted()
 }

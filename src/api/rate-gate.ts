@@ -19,7 +19,7 @@ import { createTell, orAborted, type Tell } from './waiting.ts'
 /** Where a budget's closing time is kept, so that a restart does not ask before it. */
 export interface GateMemory {
   closedUntil(scope: string): number
-  close(scope: string, untilMs: number): void
+  close(scope: string, untilMs: number): Promise<void>
 }
 
 export interface RateGateOptions {
@@ -56,6 +56,8 @@ export function createRateGate(options: RateGateOptions): RateGate {
   const { scope, rules, memory, slots, now, sleep, random } = options
   const turns = pLimit(1)
   let own: RateState = FRESH
+  /** A pause that is not written yet. */
+  let unwritten = 0
   /** Lets the first in line look again, when it sleeps longer than it must. */
   let look = doNothing
 
@@ -63,14 +65,21 @@ export function createRateGate(options: RateGateOptions): RateGate {
   function state(): RateState {
     const kept = memory.closedUntil(scope)
     // The memory keeps the latest time it was told, so behind one that cannot be true stands none of ours.
-    const closedUntil = kept - now() > LONGEST_MS ? own.closedUntil : kept
+    const closedUntil = Math.max(unwritten, kept - now() > LONGEST_MS ? own.closedUntil : kept)
     own = asOfNow({ ...own, closedUntil }, now())
     return own
   }
 
   function remember(next: RateState): void {
-    if (next.closedUntil > state().closedUntil) memory.close(scope, next.closedUntil)
+    if (next.closedUntil > state().closedUntil) unwritten = next.closedUntil
     learn(next)
+  }
+
+  async function writePause(): Promise<void> {
+    const until = unwritten
+    if (until === 0) return
+    await memory.close(scope, until)
+    if (unwritten === until) unwritten = 0
   }
 
   function learn(next: RateState): void {
@@ -161,6 +170,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
       })
     } finally {
       if (!told) learn(afterAnswer(state(), leftIn, null, now()))
+      await writePause()
     }
   }
 

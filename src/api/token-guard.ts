@@ -4,8 +4,8 @@ import { TokenRefusedError } from '../errors.ts'
 export interface HoldMemory {
   /** Why the token is held, or null. */
   heldReason(): string | null
-  hold(reason: string): void
-  lift(): void
+  hold(reason: string): Promise<void>
+  lift(): Promise<void>
 }
 
 /**
@@ -20,9 +20,9 @@ export interface TokenGuard {
   check(): void
   /** Whether the request that has entered is the one that tries a held token: it is made once. */
   isTrying(): boolean
-  refused(reason: string): void
+  refused(reason: string): Promise<void>
   /** The token was answered with 2xx or 403: it is valid. */
-  accepted(): void
+  accepted(): Promise<void>
   /** The request was not made, or got no answer that says anything of the token. */
   undecided(): void
 }
@@ -31,6 +31,8 @@ export function createTokenGuard(memory: HoldMemory): TokenGuard {
   let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = memory.heldReason() === null ? 'open' : 'held'
   let reason = memory.heldReason() ?? ''
   let waiting: (() => void)[] = []
+  /** Whether a hold stands only here: it is being written, or could not be. */
+  let isUnwritten = false
 
   function settle(next: typeof state): void {
     state = next
@@ -41,7 +43,7 @@ export function createTokenGuard(memory: HoldMemory): TokenGuard {
 
   function check(): void {
     // Somebody may have lifted the hold meanwhile (resume, in another process).
-    if (state === 'refused' && memory.heldReason() === null) state = 'open'
+    if (state === 'refused' && !isUnwritten && memory.heldReason() === null) state = 'open'
     if (state === 'refused') throw refusal(reason)
     // Another process on the same mirror may have met the 401.
     const heldElsewhere = state === 'open' ? memory.heldReason() : null
@@ -67,14 +69,17 @@ export function createTokenGuard(memory: HoldMemory): TokenGuard {
     enter,
     check,
     isTrying,
-    refused(why) {
+    async refused(why) {
+      // Our own requests stop at once; writing it may have to wait for another process.
       reason = why
-      memory.hold(why)
+      isUnwritten = true
       settle('refused')
+      await memory.hold(why)
+      isUnwritten = false
     },
-    accepted() {
+    async accepted() {
       if (!isTrying()) return
-      memory.lift()
+      await memory.lift()
       settle('open')
     },
     undecided() {

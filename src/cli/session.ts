@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type Credentials, createApi } from '../api/client.ts'
+import type { Exchange } from '../api/exchange.ts'
 import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
@@ -8,6 +9,7 @@ import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
 import { createRegistry, type Registry } from '../mirror/registry.ts'
+import { createLockWait, createTransact } from '../mirror/transaction.ts'
 import type { Job, Mirror, PageSource } from '../sync/types.ts'
 import { idleSettings } from './idle-settings.ts'
 import type { Runtime } from './runtime.ts'
@@ -18,7 +20,7 @@ export interface Session {
   connection: Connection
   registry: Registry
   /** The pages of a job; reads the token anew. A token that cannot be read, or is held, is told by `refusal`. */
-  source(organization: OrganizationConfig, job: Job): PageSource
+  source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   close(): void
 }
 
@@ -29,27 +31,30 @@ export interface SessionOptions {
   /** Whether a token that an earlier run saw refused may be tried once more: only where somebody asked for it by hand. */
   tryHeldTokens: boolean
   userAgent: string
+  /** What stands in for the network, in a world where that is simulated. */
+  exchange?: Exchange
 }
 
-export function openSession({ config, runtime, logger, tryHeldTokens, userAgent }: SessionOptions): Session {
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { config, runtime, logger, tryHeldTokens, userAgent, exchange } = options
   const { database: file } = config
-  const connection = openForWriting(file)
-  const { now, sleep, newToken } = runtime
-  const registry = guarded(file, () => createRegistry(connection, newToken))
+  const { now, sleep, signal, newToken } = runtime
+  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
+  const transact = createTransact({ connection, file, now, sleep, signal })
+  const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
-  const mirror = guarded(file, () =>
-    createMirror({ connection, file, owners, keepRuns: config.keepRuns, now, sleep, signal: runtime.signal }),
-  )
-  const api = createApi(apiOptions(config, runtime, userAgent, registry))
+  const { keepRuns } = config
+  const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))
+  const api = createApi(apiOptions(config, runtime, userAgent, registry), exchange)
   const guards = new Map<string, TokenGuard>()
-  guarded(file, () => registry.register(config.organizations.map(registered)))
+  await registry.register(config.organizations.map(registered))
   for (const warning of idleSettings(config)) logger.warn(warning)
 
-  function credentials(organization: OrganizationConfig): Credentials {
+  async function credentials(organization: OrganizationConfig): Promise<Credentials> {
     const token = organization.readToken()
     const fingerprint = registry.fingerprint(token)
-    registry.useToken(organization.id, fingerprint)
+    await registry.useToken(organization.id, fingerprint)
     const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
     guards.set(fingerprint, guard)
     const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
@@ -62,10 +67,10 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
     let refusedLast: string | null = null
     return api.guard({
       heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
-      hold: (reason) => {
+      hold: async (reason) => {
         const ids = organizationsWith(fingerprint).map(({ id }) => id)
         if (ids.length === 0) refusedLast = reason
-        registry.hold(ids, fingerprint, reason, new Date(now()).toISOString())
+        await registry.hold(ids, fingerprint, reason, new Date(now()).toISOString())
       },
       lift: () => registry.liftHold(fingerprint),
     })
@@ -90,13 +95,11 @@ export function openSession({ config, runtime, logger, tryHeldTokens, userAgent 
     )
   }
 
-  function source(organization: OrganizationConfig, job: Job): PageSource {
+  async function source(organization: OrganizationConfig, job: Job): Promise<PageSource> {
     try {
-      return guarded(file, () => {
-        const known = credentials(organization)
-        if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
-        return api.open(job, known)
-      })
+      const known = await credentials(organization)
+      if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
+      return api.open(job, known)
     } catch (error) {
       return closedSource(error)
     }

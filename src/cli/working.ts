@@ -62,7 +62,7 @@ export async function whileWorking<T>(
   // a container with a read-only root has nowhere else.
   runtime.env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const userAgent = `admin-mirror/${version()}`
-  const session = openSession({ config, runtime, logger, userAgent, ...options })
+  const session = await openSession({ config, runtime, logger, userAgent, ...options })
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
     return await work({ config, logger, session, run: runner(session, config, reporter, runtime) }, prepared)

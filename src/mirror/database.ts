@@ -13,35 +13,34 @@ export type Statement = Database.Statement
 /** Written into the file's header, so that a mirror is told from any other database: "admr". */
 const APPLICATION_ID = 0x61646d72
 
-/** How long opening waits for another process, which may be making or migrating the same file. */
-const OPENING_LOCK_MS = 30_000
-
 /** How long one statement waits inside SQLite, where nothing else of this process can run; longer waits are ours. */
 const LOCK_MS = 100
 
 /** Up to this size a file is looked through when it is opened for writing; beyond, damage is met where it is. */
 const CHECKED_BYTES = 64 * 1024 * 1024
 
-/** Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that is not ours untouched. */
+/**
+ * Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that
+ * is not ours untouched. While another process makes or migrates it, SQLite's own error says so (`isBusy`): it is to be
+ * tried again.
+ */
 export function openForWriting(file: string): Connection {
-  return guarded(file, () => {
+  let connection: Connection | undefined
+  try {
     makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
-    const connection = new Database(file, { timeout: OPENING_LOCK_MS })
-    try {
-      if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
-      // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
-      else assertUsable(connection, file)
-      connection.pragma('journal_mode = WAL')
-      connection.pragma('synchronous = NORMAL')
-      migrate(connection)
-      connection.pragma(`busy_timeout = ${LOCK_MS}`)
-      return connection
-    } catch (error) {
-      connection.close()
-      throw error
-    }
-  })
+    connection = new Database(file, { timeout: LOCK_MS })
+    if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
+    // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
+    else assertUsable(connection, file)
+    connection.pragma('journal_mode = WAL')
+    connection.pragma('synchronous = NORMAL')
+    migrate(connection)
+    return connection
+  } catch (error) {
+    connection?.close()
+    throw isBusy(error) ? error : translate(file, error)
+  }
 }
 
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Connection, guarded } from './database.ts'
-import { writePatiently } from './transaction.ts'
+import type { Transact } from './transaction.ts'
 
 export interface RegisteredOrganization {
   id: string
@@ -10,26 +10,26 @@ export interface RegisteredOrganization {
 
 /** What the mirror knows of organizations, tokens and rate limits; every method is one short transaction. */
 export interface Registry {
-  /** Writes who is configured now; organizations and jobs that are no longer stay, marked so. */
-  register(organizations: readonly RegisteredOrganization[]): void
+  /** Writes who is configured now; organizations and jobs that are no longer stay, marked so. To be called first. */
+  register(organizations: readonly RegisteredOrganization[]): Promise<void>
   /** A name for a token that tells nothing of it: hashed with a salt that only this mirror has. */
   fingerprint(token: string): string
   /** Notes which token an organization uses now; a hold that another token left is lifted. */
-  useToken(organizationId: string, fingerprint: string): void
+  useToken(organizationId: string, fingerprint: string): Promise<void>
   /** Why nobody may use a token; null while one of those that use it is not held, since somebody typed resume for it. */
   heldReason(fingerprint: string): string | null
   /** Why an organization may not use its token. */
   heldReasonOf(organizationId: string, fingerprint: string): string | null
-  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): void
-  liftHold(fingerprint: string): void
+  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
+  liftHold(fingerprint: string): Promise<void>
   /**
    * Lifts every hold of these organizations and forgets the waits of their rate limits, those of the tokens that they
    * used last. Returns the names of those that were held.
    */
-  resume(organizationIds: readonly string[]): string[]
+  resume(organizationIds: readonly string[]): Promise<string[]>
   /** Epoch milliseconds; 0 when the gate is open. */
   gateClosedUntil(scope: string): number
-  closeGate(scope: string, until: number): void
+  closeGate(scope: string, until: number): Promise<void>
   lastRuns(organizationId: string, collection: string): LastRuns
 }
 
@@ -43,8 +43,8 @@ export interface LastRuns {
   unfinished: boolean
 }
 
-/** `newSalt` is asked once in a mirror's life. */
-export function createRegistry(connection: Connection, newSalt: () => string): Registry {
+/** `newSalt`: what it gives is kept once in a mirror's life. */
+export function createRegistry(connection: Connection, write: Transact, newSalt: () => string): Registry {
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
   const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
@@ -136,20 +136,11 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
     .pluck()
 
   const read = <T>(task: () => T): T => guarded(connection.name, task)
-  const write = <T>(task: () => T): T => writePatiently(connection, task)
-
-  function salt(): string {
-    const known = read(() => setting.get('salt')) as string | undefined
-    if (known !== undefined) return known
-    return write(() => {
-      addSetting.run('salt', newSalt())
-      return setting.get('salt') as string
-    })
-  }
 
   return {
     register: (organizations) =>
       write(() => {
+        addSetting.run('salt', newSalt())
         unconfigure.run()
         unconfigureJobs.run()
         for (const { id, name, collections } of organizations) {
@@ -157,11 +148,14 @@ export function createRegistry(connection: Connection, newSalt: () => string): R
           for (const collection of collections) upsertJob.run(id, collection)
         }
       }),
-    fingerprint: (token) => createHash('sha256').update(`${salt()}\0${token}`).digest('hex').slice(0, 32),
-    useToken: (organizationId, fingerprint) => {
+    fingerprint: (token) => {
+      const salt = read(() => setting.get('salt')) as string
+      return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
+    },
+    useToken: async (organizationId, fingerprint) => {
       // Most often nothing is to be written, and then nobody else's lock is waited for.
       if (read(() => lastToken.get(organizationId)) === fingerprint) return
-      write(() => {
+      await write(() => {
         liftReplaced.run(organizationId, fingerprint)
         shareHold.run({ id: organizationId, fingerprint })
         noteToken.run(fingerprint, organizationId, fingerprint)

@@ -1,29 +1,39 @@
-import { type Connection, guarded, isBusy, translate } from './database.ts'
+import { type Connection, isBusy, translate } from './database.ts'
 
-export interface TransactionOptions {
-  connection: Connection
-  file: string
+/** What waiting for another process's lock takes. */
+export interface Patience {
   now: () => number
   sleep: (ms: number) => Promise<void>
   /** Once it is aborted, nobody waits long any more. */
   signal: AbortSignal
-  /** Told when a transaction is undone: what was remembered of the tables may be wrong. */
-  onRollback: () => void
 }
 
-/** Runs a synchronous task in one immediate transaction: all of it is written, or nothing. */
+/** Runs a synchronous task that may find the file locked, again and again until it does not. Throws MirrorError. */
+export type LockWait = <T>(task: () => T) => Promise<T>
+
+/** Runs a synchronous task in one immediate transaction: all of it is written, or nothing. Throws MirrorError. */
 export type Transact = <T>(task: () => T) => Promise<T>
+
+export interface TransactionOptions extends Patience {
+  connection: Connection
+  file: string
+  /** Told when a transaction is undone: what was remembered of the tables may be wrong. */
+  onRollback?: () => void
+}
 
 /** How long another process may hold the lock before we give up, and how often we look. */
 const PATIENCE_MS = 30_000
 const LOOK_EVERY_MS = 50
 
-/** All that is waited for locks, by all transactions together, after the process was told to stop. */
+/** All that is waited for locks, by all tasks together, after the process was told to stop. */
 const STOPPING_MS = 2000
 
-export function createTransact(options: TransactionOptions): Transact {
-  const { connection, file, now, sleep, signal, onRollback } = options
-  let stoppedAt = Number.POSITIVE_INFINITY
+/**
+ * Waiting inside SQLite would block everything else in this process, signals among it, so the wait is ours. The first
+ * try is made at once, before anything else can run.
+ */
+export function createLockWait(file: string, { now, sleep, signal }: Patience): LockWait {
+  let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
@@ -31,10 +41,8 @@ export function createTransact(options: TransactionOptions): Transact {
     const deadline = now() + PATIENCE_MS
     for (;;) {
       try {
-        return connection.transaction(task).immediate()
+        return task()
       } catch (error) {
-        onRollback()
-        // Waiting inside SQLite would block everything else in this process, so the wait is ours.
         if (!isBusy(error) || now() >= Math.min(deadline, stoppedAt + STOPPING_MS))
           throw translate(file, error)
         await sleep(LOOK_EVERY_MS)
@@ -43,18 +51,15 @@ export function createTransact(options: TransactionOptions): Transact {
   }
 }
 
-/**
- * The same for a short write that must not be lost, by a caller that cannot wait: so the wait is inside SQLite. Throws
- * MirrorError.
- */
-export function writePatiently<T>(connection: Connection, task: () => T): T {
-  const usual = connection.pragma('busy_timeout', { simple: true }) as number
-  return guarded(connection.name, () => {
-    connection.pragma(`busy_timeout = ${PATIENCE_MS}`)
-    try {
-      return connection.transaction(task).immediate()
-    } finally {
-      connection.pragma(`busy_timeout = ${usual}`)
-    }
-  })
+export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
+  const wait = createLockWait(file, patience)
+  return (task) =>
+    wait(() => {
+      try {
+        return connection.transaction(task).immediate()
+      } catch (error) {
+        onRollback?.()
+        throw error
+      }
+    })
 }

@@ -27,7 +27,7 @@ export interface JobOptions {
   plan: WalkPlan
   trigger: Trigger
   /** Asked when the job is ours: what it has of the token is then as new as can be. */
-  source: () => PageSource
+  source: () => Promise<PageSource>
   mirror: Mirror
   maxPasses: number
   /** Whether to wait for a job that another process has. */
@@ -94,7 +94,7 @@ async function claim({ job, mirror, waitForOwner, sleep, observer, signal }: Job
 
 async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
   const { job, plan, trigger, mirror, observer, signal } = options
-  const source = options.source()
+  const source = await options.source()
   const refusal = source.refusal()
   if (refusal) throw refusal
   const { walk, replace } = await findWalk(job, plan, mirror, options.now())

@@ -469,10 +469,10 @@ describe('a token that is held', () => {
   it('is tried by the next when the first was stopped before its request', async () => {
     foresee().reply(200, pageText(1))
     const { open, gateMemory, clock, hold } = createSetting({ hold: createHoldMemory('401') })
-    gateMemory.close('scope', clock.now() + 3_600_000)
+    await gateMemory.close('scope', clock.now() + 3_600_000)
     expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
 
-    gateMemory.close('scope', 0)
+    await gateMemory.close('scope', 0)
     await open().fetchPage()
 
     expect(hold.heldReason()).toBeNull()

@@ -414,7 +414,7 @@ describe('a pause', () => {
     await settle()
     expect(gate.refusal()).not.toBeNull()
 
-    memory.close('a', 0)
+    await memory.close('a', 0)
     const other = passing(gate)
     await settle()
 
@@ -482,7 +482,7 @@ describe('a pause', () => {
 
   it('that was remembered for longer than a day is none', async () => {
     const { gate, clock, memory } = createSetting()
-    memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
+    await memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
 
     const one = passing(gate)
     await settle()
@@ -494,7 +494,7 @@ describe('a pause', () => {
   it('is kept to though the memory holds a later one that is none', async () => {
     const clock = createSteppedClock()
     const wrong = clock.now() + 25 * 60 * MINUTE
-    const { gate } = createSetting({ clock, memory: { closedUntil: () => wrong, close: () => {} } })
+    const { gate } = createSetting({ clock, memory: { closedUntil: () => wrong, close: async () => {} } })
     const one = passing(gate)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
@@ -508,10 +508,10 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('that was remembered for a day is refused', () => {
+  it('that was remembered for a day is refused', async () => {
     const { gate, clock, memory } = createSetting()
 
-    memory.close('a', clock.now() + 24 * 60 * MINUTE)
+    await memory.close('a', clock.now() + 24 * 60 * MINUTE)
 
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
   })
@@ -527,7 +527,7 @@ describe('a pause', () => {
     expect(one.outcome).toBe('the answer')
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(createSetting({ memory, clock }).gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    memory.close('a', 0)
+    await memory.close('a', 0)
     expect(gate.refusal()).toBeNull()
   })
 

@@ -46,7 +46,7 @@ describe('a token that is not held', () => {
 
     await guard.enter()
     guard.undecided()
-    guard.accepted()
+    await guard.accepted()
     guard.undecided()
 
     expect(guard.check).not.toThrow()
@@ -61,19 +61,19 @@ describe('a token that is refused', () => {
     await guard.enter()
     await guard.enter()
 
-    guard.refused('401')
+    await guard.refused('401')
 
     expect(memory.heldReason()).toBe('401')
     expect(guard.check).toThrow(refusal('401'))
     await expect(guard.enter()).rejects.toThrow(refusal('401'))
   })
 
-  it('is not accepted by an answer that was on its way before', () => {
+  it('is not accepted by an answer that was on its way before', async () => {
     const memory = createHoldMemory()
     const guard = createTokenGuard(memory)
 
-    guard.refused('401')
-    guard.accepted()
+    await guard.refused('401')
+    await guard.accepted()
     guard.undecided()
 
     expect(memory.heldReason()).toBe('401')
@@ -83,9 +83,9 @@ describe('a token that is refused', () => {
   it('may be used again once the hold is lifted elsewhere', async () => {
     const memory = createHoldMemory()
     const guard = createTokenGuard(memory)
-    guard.refused('401')
+    await guard.refused('401')
 
-    memory.lift()
+    await memory.lift()
 
     await expect(guard.enter()).resolves.toBeUndefined()
     expect(guard.check).not.toThrow()
@@ -96,7 +96,7 @@ describe('a token that is refused', () => {
     const [guard, other] = [createTokenGuard(memory), createTokenGuard(memory)]
     await other.enter()
 
-    guard.refused('401')
+    await guard.refused('401')
 
     expect(other.check).toThrow(refusal('401'))
     await expect(other.enter()).rejects.toThrow('401')
@@ -106,10 +106,10 @@ describe('a token that is refused', () => {
     const memory = createHoldMemory()
     const guard = createTokenGuard(memory)
 
-    memory.hold('401')
+    await memory.hold('401')
     const held = entering(guard)
     await settle()
-    memory.lift()
+    await memory.lift()
     const lifted = entering(guard)
     await settle()
 
@@ -137,7 +137,7 @@ describe('a token that an earlier run left held', () => {
     const entries = [entering(guard), entering(guard), entering(guard)]
     await settle()
 
-    guard.accepted()
+    await guard.accepted()
     await settle()
 
     expect(statesOf(entries)).toEqual(['in', 'in', 'in'])
@@ -150,7 +150,7 @@ describe('a token that an earlier run left held', () => {
     const entries = [entering(guard), entering(guard), entering(guard)]
     await settle()
 
-    guard.refused('a new 401')
+    await guard.refused('a new 401')
     await settle()
 
     expect(statesOf(entries)).toEqual(['in', 'out', 'out'])
@@ -203,11 +203,11 @@ describe('a token that an earlier run left held', () => {
 
   it('is held for a guard of the next run, and no more after it was lifted', async () => {
     const memory = createHoldMemory()
-    createTokenGuard(memory).refused('401')
+    await createTokenGuard(memory).refused('401')
 
     const next = createTokenGuard(memory)
     await next.enter()
-    next.accepted()
+    await next.accepted()
 
     expect(memory.heldReason()).toBeNull()
     expect(createTokenGuard(memory).check).not.toThrow()

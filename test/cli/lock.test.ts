@@ -10,7 +10,7 @@ const MOMENT = 500
 
 /** Answers the first request so, while another program holds the mirror's lock for a moment. */
 async function lockedWhile(
-  reply: Reply,
+  first: (asked: Asked) => Reply,
   after: (asked: Asked) => Reply = (asked) => pageOf(items(4), asked),
 ) {
   const server = await serve((asked) => {
@@ -18,7 +18,7 @@ async function lockedWhile(
     const lock = new Database(workspace.mirror)
     lock.exec('BEGIN IMMEDIATE')
     void sleep(MOMENT).then(() => lock.close())
-    return reply
+    return first(asked)
   })
   const workspace = createWorkspace({
     baseUrl: server.url,
@@ -31,10 +31,13 @@ async function lockedWhile(
 
 describe.concurrent('a lock that another program holds for a moment', () => {
   it('is waited for when a token is refused, which is remembered', async () => {
-    const { server, workspace, sync } = await lockedWhile({ status: 401, body: {} }, () => ({
-      status: 401,
-      body: {},
-    }))
+    const { server, workspace, sync } = await lockedWhile(
+      () => ({ status: 401, body: {} }),
+      () => ({
+        status: 401,
+        body: {},
+      }),
+    )
 
     expect(sync.code).toBe(3)
     expect(server.asked).toHaveLength(1)
@@ -45,16 +48,18 @@ describe.concurrent('a lock that another program holds for a moment', () => {
   })
 
   it('is waited for when the server asks for a pause', async () => {
-    const { workspace, sync } = await lockedWhile({ status: 429, headers: { 'retry-after': '0' }, body: {} })
+    const { workspace, sync } = await lockedWhile(() => ({
+      status: 429,
+      headers: { 'retry-after': '0' },
+      body: {},
+    }))
 
     expect(sync.code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
   })
 
   it('is waited for when a page is written', async () => {
-    const { workspace, sync } = await lockedWhile(
-      pageOf(items(4), { path: '/api/v1/admin/orders', page: 1, query: new URLSearchParams() }),
-    )
+    const { workspace, sync } = await lockedWhile((asked) => pageOf(items(4), asked))
 
     expect(sync.code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)

@@ -3,11 +3,16 @@ import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 
 const DATABASE = new URL('../../src/mirror/database.ts', import.meta.url).href
+const TRANSACTION = new URL('../../src/mirror/transaction.ts', import.meta.url).href
 
 const OPEN = `
 const { openForWriting } = await import(${JSON.stringify(DATABASE)})
+const { createLockWait } = await import(${JSON.stringify(TRANSACTION)})
+const { setTimeout: sleep } = await import('node:timers/promises')
+const patience = { now: Date.now, sleep, signal: new AbortController().signal }
 try {
-  openForWriting(process.argv[1]).close()
+  const connection = await createLockWait(process.argv[1], patience)(() => openForWriting(process.argv[1]))
+  connection.close()
   console.log('opened')
 } catch (error) {
   console.log(error.name + ': ' + error.message)

@@ -27,7 +27,7 @@ export function jobOptions(
     job: jobOf(),
     plan: SYNC,
     trigger: 'manual',
-    source: () => source,
+    source: async () => source,
     mirror,
     maxPasses: 3,
     waitForOwner: false,

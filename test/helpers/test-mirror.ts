@@ -6,6 +6,7 @@ import { type Connection, openForWriting } from '../../src/mirror/database.ts'
 import { createMirror } from '../../src/mirror/mirror.ts'
 import { createOwners } from '../../src/mirror/owners.ts'
 import { createRegistry, type Registry } from '../../src/mirror/registry.ts'
+import { createTransact } from '../../src/mirror/transaction.ts'
 import { advance, startCheckpoint } from '../../src/sync/coverage.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import type { Job, Mirror, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
@@ -48,8 +49,10 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     sleep,
     signal: stop.signal,
   })
-  const registry = createRegistry(connection, () => 'a salt')
-  registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
+  const transact = createTransact({ connection, file, now, sleep, signal: stop.signal })
+  const registry = createRegistry(connection, transact, () => 'a salt')
+  // Written at once, since nobody holds the lock.
+  void registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })
   const close = () => {
     reader.close()

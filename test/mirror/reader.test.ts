@@ -63,8 +63,8 @@ describe('a reader', () => {
     const { test, reader } = await filled()
     expect(reader.gateClosedUntil()).toBeNull()
 
-    test.registry.closeGate('all', START + 1000)
-    test.registry.closeGate(ACME.id, START + 5000)
+    await test.registry.closeGate('all', START + 1000)
+    await test.registry.closeGate(ACME.id, START + 5000)
 
     expect(reader.gateClosedUntil()).toBe(timeAt(5000))
   })

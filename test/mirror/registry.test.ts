@@ -17,10 +17,10 @@ function organizations(test: TestMirror) {
 const FREE = { configured: 1, held_since: null, held_reason: null }
 
 describe('the organizations of the configuration', () => {
-  it('are written with their jobs', () => {
+  it('are written with their jobs', async () => {
     const test = openTestMirror()
 
-    test.registry.register([
+    await test.registry.register([
       { ...ACME, collections: ['orders', 'establishments'] },
       { ...GLOBEX, collections: [] },
     ])
@@ -40,7 +40,7 @@ describe('the organizations of the configuration', () => {
     const test = openTestMirror()
     await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
 
-    test.registry.register([])
+    await test.registry.register([])
 
     expect(organizations(test).map(({ configured }) => configured)).toEqual([0, 0])
     expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
@@ -52,9 +52,9 @@ describe('the organizations of the configuration', () => {
   it('come back as they were, also under another name', async () => {
     const test = openTestMirror()
     await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
-    test.registry.register([])
+    await test.registry.register([])
 
-    test.registry.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
+    await test.registry.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
 
     expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
       { organization: 'acme-inc', rows: 1 },
@@ -63,18 +63,18 @@ describe('the organizations of the configuration', () => {
 })
 
 /** Two organizations whose token was refused. */
-function held() {
+async function held() {
   const test = openTestMirror()
   const { registry } = test
   const fingerprint = registry.fingerprint(TOKEN)
-  for (const { id } of [ACME, GLOBEX]) registry.useToken(id, fingerprint)
-  registry.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+  for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
+  await registry.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
   return { test, registry, fingerprint }
 }
 
 describe('a token that was refused', () => {
-  it('holds its organizations, and everybody who has the same token', () => {
-    const { test, registry, fingerprint } = held()
+  it('holds its organizations, and everybody who has the same token', async () => {
+    const { test, registry, fingerprint } = await held()
 
     const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
     expect(organizations(test)).toEqual([
@@ -85,21 +85,25 @@ describe('a token that was refused', () => {
     expect(registry.heldReason(registry.fingerprint('another'))).toBeNull()
   })
 
-  it('still holds them when the same token is used again, in a later process too', () => {
-    const { test, fingerprint } = held()
-    const later = createRegistry(test.connection, () => 'another salt')
+  it('still holds them when the same token is used again, in a later process too', async () => {
+    const { test, fingerprint } = await held()
+    const later = createRegistry(
+      test.connection,
+      async (task) => task(),
+      () => 'another salt',
+    )
 
-    later.useToken(ACME.id, later.fingerprint(TOKEN))
+    await later.useToken(ACME.id, later.fingerprint(TOKEN))
 
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
     expect(later.heldReason(fingerprint)).toBe('refused (401)')
     expect(organizations(test)[0]).toMatchObject({ held_since: timeAt(0) })
   })
 
-  it('holds an organization no longer that has another token', () => {
-    const { test, registry } = held()
+  it('holds an organization no longer that has another token', async () => {
+    const { test, registry } = await held()
 
-    registry.useToken(ACME.id, registry.fingerprint('another'))
+    await registry.useToken(ACME.id, registry.fingerprint('another'))
 
     expect(organizations(test)).toEqual([
       { ...ACME, ...FREE },
@@ -107,10 +111,10 @@ describe('a token that was refused', () => {
     ])
   })
 
-  it('holds nobody once it was answered', () => {
-    const { test, registry, fingerprint } = held()
+  it('holds nobody once it was answered', async () => {
+    const { test, registry, fingerprint } = await held()
 
-    registry.liftHold(fingerprint)
+    await registry.liftHold(fingerprint)
 
     expect(organizations(test)).toEqual([
       { ...ACME, ...FREE },
@@ -119,31 +123,31 @@ describe('a token that was refused', () => {
     expect(registry.heldReason(fingerprint)).toBeNull()
   })
 
-  it('holds an organization, too, that comes to use it later', () => {
-    const { test, registry } = held()
+  it('holds an organization, too, that comes to use it later', async () => {
+    const { test, registry } = await held()
     const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }
-    registry.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
+    await registry.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
 
-    registry.useToken(initech.id, registry.fingerprint(TOKEN))
+    await registry.useToken(initech.id, registry.fingerprint(TOKEN))
 
     expect(registry.heldReasonOf(initech.id, registry.fingerprint(TOKEN))).toEqual(expect.any(String))
     expect(registry.heldReason(registry.fingerprint(TOKEN))).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
 
-  it('holds those no longer for whom somebody typed resume', () => {
-    const { test, registry } = held()
+  it('holds those no longer for whom somebody typed resume', async () => {
+    const { test, registry } = await held()
 
-    const lifted = registry.resume([ACME.id])
+    const lifted = await registry.resume([ACME.id])
 
     expect(lifted).toEqual(['acme'])
     expect(organizations(test).map(({ held_since }) => held_since)).toEqual([null, timeAt(0)])
-    expect(registry.resume([ACME.id])).toEqual([])
+    expect(await registry.resume([ACME.id])).toEqual([])
   })
 
-  it('is nowhere in the file, nor in what SQLite keeps beside it', () => {
-    const { test } = held()
-    test.registry.closeGate(test.registry.fingerprint(TOKEN), START + HOUR)
+  it('is nowhere in the file, nor in what SQLite keeps beside it', async () => {
+    const { test } = await held()
+    await test.registry.closeGate(test.registry.fingerprint(TOKEN), START + HOUR)
 
     const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
 
@@ -157,7 +161,11 @@ describe('the fingerprint of a token', () => {
   it('is another one in each mirror', () => {
     const [one, two] = [openTestMirror(), openTestMirror()]
     two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
-    const other = createRegistry(two.connection, () => 'another salt')
+    const other = createRegistry(
+      two.connection,
+      async (task) => task(),
+      () => 'another salt',
+    )
 
     expect(one.registry.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
   })
@@ -170,21 +178,21 @@ describe('the fingerprint of a token', () => {
 })
 
 describe('a gate', () => {
-  it('closes again for a shorter time, where a clock that went wrong had closed it for years', () => {
+  it('closes again for a shorter time, where a clock that went wrong had closed it for years', async () => {
     const { registry } = openTestMirror()
-    registry.closeGate('all', Date.parse('2099-01-01T00:00:00.000Z'))
+    await registry.closeGate('all', Date.parse('2099-01-01T00:00:00.000Z'))
 
-    registry.closeGate('all', START + HOUR)
+    await registry.closeGate('all', START + HOUR)
 
     expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
   })
 
-  it('is open until it was closed, and remembers the latest time', () => {
+  it('is open until it was closed, and remembers the latest time', async () => {
     const { registry } = openTestMirror()
     expect(registry.gateClosedUntil('all')).toBe(0)
 
-    registry.closeGate('all', START + HOUR)
-    registry.closeGate('all', START + 1000)
+    await registry.closeGate('all', START + HOUR)
+    await registry.closeGate('all', START + 1000)
 
     expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
     expect(registry.gateClosedUntil(ACME.id)).toBe(0)
@@ -196,13 +204,13 @@ describe('a gate', () => {
     ['of all', () => 'all', 0],
     ['of another token', (registry) => registry.fingerprint('another'), START + HOUR],
     ['of another organization', () => GLOBEX.id, START + HOUR],
-  ])('is forgotten by resume, or not: that %s', (_whose, scopeOf, expected) => {
+  ])('is forgotten by resume, or not: that %s', async (_whose, scopeOf, expected) => {
     const { registry } = openTestMirror()
-    registry.useToken(ACME.id, registry.fingerprint(TOKEN))
+    await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
     const scope = scopeOf(registry)
-    registry.closeGate(scope, START + HOUR)
+    await registry.closeGate(scope, START + HOUR)
 
-    registry.resume([ACME.id])
+    await registry.resume([ACME.id])
 
     expect(registry.gateClosedUntil(scope)).toBe(expected)
   })
@@ -239,7 +247,7 @@ describe('what a job did last', () => {
 })
 
 describe('a mirror that another process has locked', () => {
-  it.each<[string, (registry: TestMirror['registry']) => void, string]>([
+  it.each<[string, (registry: TestMirror['registry']) => Promise<void>, string]>([
     [
       'a hold',
       (registry) => registry.hold([ACME.id], registry.fingerprint(TOKEN), 'refused', timeAt(0)),
@@ -257,17 +265,17 @@ describe('a mirror that another process has locked', () => {
     const other = await holdLock(test.file, 500)
     other.letGo()
 
-    write(test.registry)
+    await write(test.registry)
 
     expect(test.value(count)).toBe(1)
   })
 })
 
 describe('a mirror that cannot be written', () => {
-  it('is told of as such', () => {
+  it('is told of as such', async () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_gates')
 
-    expect(() => test.registry.closeGate('all', START)).toThrow(MirrorError)
+    await expect(test.registry.closeGate('all', START)).rejects.toThrow(MirrorError)
   })
 })

@@ -1,6 +1,7 @@
-import { guarded, openForWriting } from '../../mirror/database.ts'
+import { type Connection, guarded, openForWriting } from '../../mirror/database.ts'
 import { inspectHeader } from '../../mirror/header.ts'
-import { createRegistry } from '../../mirror/registry.ts'
+import { createRegistry, type Registry } from '../../mirror/registry.ts'
+import { createLockWait, createTransact } from '../../mirror/transaction.ts'
 import { type Globals, readConfig } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
@@ -17,17 +18,26 @@ export async function resume(
     runtime.stderr.write(`there is nothing to resume: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  const connection = openForWriting(config.database)
+  const file = config.database
+  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
-    const lifted = guarded(config.database, () =>
-      createRegistry(connection, runtime.newToken).resume(organizations.map(({ id }) => id)),
-    )
+    const lifted = await registryOf(connection, file, runtime).resume(organizations.map(({ id }) => id))
     const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
     runtime.stderr.write(`${what}; waits for the rate limit are forgotten\n`)
     return 0
   } finally {
     connection.close()
   }
+}
+
+function registryOf(
+  connection: Connection,
+  file: string,
+  { now, sleep, signal, newToken }: Runtime,
+): Registry {
+  return guarded(file, () =>
+    createRegistry(connection, createTransact({ connection, file, now, sleep, signal }), newToken),
+  )
 }
 
 function isNotMadeYet(file: string): boolean {

@@ -6,7 +6,7 @@ export function createGateMemory(): GateMemory {
   const pauses = new Map<string, number>()
   return {
     closedUntil: (scope) => pauses.get(scope) ?? 0,
-    close: (scope, until) => void pauses.set(scope, until),
+    close: async (scope, until) => void pauses.set(scope, until),
   }
 }
 
@@ -15,10 +15,10 @@ export function createHoldMemory(reason: string | null = null): HoldMemory {
   let held = reason
   return {
     heldReason: () => held,
-    hold: (why) => {
+    hold: async (why) => {
       held = why
     },
-    lift: () => {
+    lift: async () => {
       held = null
     },
   }
