@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { dyingAfter, dyingBefore, dyingWith } from '../helpers/death.ts'
 import type { Patch } from '../helpers/patch.ts'
+import { dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
 
 // Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead

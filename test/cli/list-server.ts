@@ -22,6 +22,8 @@ export interface Reply {
   body?: unknown
   /** Ends the connection in the middle of the body. */
   breaksOff?: boolean
+  /** Sends the body and keeps the connection open, as if there were more. */
+  neverEnds?: boolean
 }
 
 export interface ListServer {
@@ -93,14 +95,16 @@ export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Pr
   return running
 }
 
-function send(response: ServerResponse, { status = 200, headers = {}, body = '', breaksOff }: Reply): void {
+function send(response: ServerResponse, reply: Reply): void {
+  const { status = 200, headers = {}, body = '', breaksOff, neverEnds } = reply
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   response.writeHead(status, {
     'content-type': text.startsWith('<') ? 'text/html' : 'application/json',
     ...(breaksOff ? { 'content-length': String(Buffer.byteLength(text)) } : {}),
     ...headers,
   })
-  if (!breaksOff) response.end(text)
+  if (neverEnds) response.write(text)
+  else if (!breaksOff) response.end(text)
   else response.write(text.slice(0, text.length / 2), () => response.destroy())
 }
 
