@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
-import { dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
+import { DIE, dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
+import type { Asked, Reply } from './list-server.ts'
 
 // Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead
 // leave, the next has to cope with.
@@ -12,11 +13,37 @@ const MIRROR = 'src/mirror/mirror.ts'
 const COLLECTION = 'src/mirror/collection.ts'
 const TABLES = 'src/mirror/tables.ts'
 const RESHAPE = 'src/mirror/reshape.ts'
+const DATABASE = 'src/mirror/database.ts'
+const MIGRATE = 'src/mirror/migrate.ts'
+const REGISTRY = 'src/mirror/registry.ts'
 const OWNERS = 'src/mirror/owners.ts'
 
 const ON_THIRD = 'page.number === 3'
 
 type Step = [where: string, place: Patch]
+
+const OF_A_NEW_MIRROR: Step[] = [
+  ['with an empty file', dyingBefore(DATABASE, 'if (isNew) connection.pragma(')],
+  ['with our mark in it', dyingBefore(DATABASE, "connection.pragma('journal_mode = WAL')")],
+  ['in WAL mode', dyingBefore(DATABASE, "connection.pragma('synchronous = NORMAL')")],
+  [
+    'between two tables',
+    {
+      file: MIGRATE,
+      find: "connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))",
+      replace: `{
+        connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8').split('CREATE TABLE sync_walks')[0])
+        ${DIE}
+      }`,
+    },
+  ],
+  ['before its version', dyingBefore(MIGRATE, 'if (steps.length > 0) connection.pragma(')],
+  ['before the commit', dyingBefore(MIGRATE, '})\n  run.immediate()')],
+  ['after the commit', dyingAfter(MIGRATE, 'run.immediate()')],
+  ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
+  ['with all registered', dyingBefore('src/cli/session.ts', 'for (const warning of idleSettings(config))')],
+  ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
+]
 
 const OF_A_BEGINNING: Step[] = [
   ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
@@ -71,6 +98,18 @@ const BETWEEN_PASSES: Step[] = [
   ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
 ]
 
+const OF_A_HOLD: Step[] = [
+  ['writing it', dyingAfter(REGISTRY, 'hold.run(at, reason, id, { fingerprint })')],
+  ['with it written', dyingAfter('src/api/token-guard.ts', 'await memory.hold(why)')],
+  ['lifting it', dyingAfter(REGISTRY, 'liftHold.run(fingerprint)')],
+  ['with it lifted', dyingAfter('src/api/token-guard.ts', 'await memory.lift()')],
+]
+
+const OF_A_PAUSE: Step[] = [
+  ['writing it', dyingAfter(REGISTRY, 'close.run({ scope, until: new Date(until).toISOString(), stale })')],
+  ['with it written', dyingAfter('src/api/rate-gate.ts', 'await memory.close(scope, until)')],
+]
+
 const OF_AN_END: Step[] = [
   ['between walk and run', dyingBefore(JOB, 'if (traffic.requests === 0 && isRefusal(')],
   ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
@@ -100,14 +139,51 @@ describe.concurrent('a sync that dies', () => {
     })
   })
 
-  it('at any step of its beginning leaves no run', async () => {
+  it.each<[string, Step[]]>([
+    ['making the mirror', OF_A_NEW_MIRROR],
+    ['its beginning', OF_A_BEGINNING],
+  ])('at any step of %s leaves no run', async (_of, steps) => {
     const scene = await createCrashScene()
 
-    const lives = await liveAndDie(scene, OF_A_BEGINNING)
+    const lives = await liveAndDie(scene, steps)
 
     expectOneReading(lives, 5)
     expectWhole(scene.workspace)
     expect(endsOf(scene.workspace)).toEqual({ runs: ['succeeded'], walks: ['complete'] })
+  })
+
+  it.each<[string, Step[], Reply, number[][]]>([
+    [
+      'a hold that a refused token leaves',
+      OF_A_HOLD,
+      { status: 401, body: {} },
+      [[1, 2, 3], [2, 3], [2], [2], [2, 3, 4, 5]],
+    ],
+    [
+      'a pause that the server asks for',
+      OF_A_PAUSE,
+      { status: 429, headers: { 'retry-after': '0' }, body: {} },
+      [
+        [1, 2, 3],
+        [2, 3],
+        [2, 3, 4, 5],
+      ],
+    ],
+  ])('at any step of %s loses nothing', async (_of, steps, refusal, pages) => {
+    const refused: Asked[] = []
+    const scene = await createCrashScene({
+      instead: (asked) => (asked.page === 3 && refused.push(asked) <= 2 ? refusal : undefined),
+    })
+
+    const lives = await liveAndDie(scene, steps)
+
+    expect(lives.map((life) => life.pages)).toEqual(pages)
+    expectWhole(scene.workspace)
+    expect(scene.workspace.value('SELECT count(*) FROM organizations WHERE held_since IS NOT NULL')).toBe(0)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => 'interrupted'), 'succeeded'],
+      walks: ['complete'],
+    })
   })
 
   it.each<[string, Step[], string]>([

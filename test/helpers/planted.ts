@@ -3,7 +3,7 @@ import type { Patch } from './patch.ts'
 // What a test plants at a place of the program's source: a death, as if somebody had sent SIGKILL in that instant, or a
 // pause in which the test does something.
 
-const DIE = "process.kill(process.pid, 'SIGKILL')"
+export const DIE = "process.kill(process.pid, 'SIGKILL')"
 
 /** Dies in front of a statement. `when`: an expression of the source's own names. */
 export function dyingBefore(file: string, statement: string, when = 'true'): Patch {

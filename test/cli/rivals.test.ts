@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import { patchedBy } from '../helpers/patch.ts'
+import { asksBefore } from '../helpers/planted.ts'
+import { createDoor, items, pageOf, serve } from './list-server.ts'
+import type { Ended } from './processes.ts'
+import { createWorkspace, organization } from './workspace.ts'
+
+// Processes that want one job in the same instant: each stops in front of the claim until all of them stand there.
+// `ROUNDS=20 vitest run ...` lets them meet more often.
+
+const ROUNDS = Number(process.env.ROUNDS ?? 3)
+
+/** Counts requests to the list that are in flight together. */
+function createGauge() {
+  let inFlight = 0
+  const gauge = {
+    most: 0,
+    async during<T>(task: () => Promise<T>): Promise<T> {
+      gauge.most = Math.max(gauge.most, ++inFlight)
+      return task().finally(() => inFlight--)
+    },
+  }
+  return gauge
+}
+
+/** So many rivals; who has the job stays at the second page until each of the others has ended, or come there, too. */
+async function createScene(rivals: number) {
+  const gauge = createGauge()
+  let [atClaim, decided] = [0, 0]
+  let [start, end] = [createDoor(), createDoor()]
+
+  function decide(): void {
+    if (++decided === rivals) end.open()
+  }
+
+  const server = await serve((asked) => {
+    if (asked.path === '/claim') {
+      if (++atClaim === rivals) start.open()
+      return start.opened.then(() => ({}))
+    }
+    return gauge.during(async () => {
+      if (asked.page === 2) decide()
+      if (asked.page === 2) await end.opened
+      return pageOf(items(6), asked)
+    })
+  })
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const claim = asksBefore(
+    'src/sync/job.ts',
+    'const claimed = await mirror.claimJob(job)',
+    `${server.url}/claim`,
+  )
+
+  /** Lets them meet, once. */
+  function meet(args: readonly string[]): Promise<Ended[]> {
+    ;[atClaim, decided] = [0, 0]
+    ;[start, end] = [createDoor(), createDoor()]
+    return Promise.all(
+      Array.from({ length: rivals }, async () => {
+        const ended = await workspace.run(args, { env: patchedBy(claim) })
+        decide()
+        return ended
+      }),
+    )
+  }
+
+  return { workspace, meet, gauge, openAtOnce: () => end.open() }
+}
+
+describe.concurrent.each([2, 4])('of %i processes that want one job in the same instant', (rivals) => {
+  it(`one has it, and the others say BUSY, ${ROUNDS} times`, async () => {
+    const { workspace, meet, gauge } = await createScene(rivals)
+
+    for (let round = 1; round <= ROUNDS; round++) {
+      const all = await meet(['sync'])
+
+      expect(all.map(({ code }) => code).toSorted()).toEqual([0, ...Array<number>(rivals - 1).fill(1)])
+      const losers = all.filter(({ code }) => code === 1)
+      for (const { logs } of losers) expect(logs).toMatchObject([{ error_code: 'BUSY' }])
+      expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(round)
+    }
+    expect(gauge.most).toBe(1)
+    expect(workspace.rows('SELECT DISTINCT status, pages FROM sync_runs')).toEqual([
+      { status: 'succeeded', pages: 3 },
+    ])
+  })
+})
+
+describe.concurrent('of processes that wait for one job', () => {
+  it('each has it in its turn, and never two at once', async () => {
+    const { workspace, meet, gauge, openAtOnce } = await createScene(3)
+
+    const meeting = meet(['sync', '--wait'])
+    openAtOnce()
+    const all = await meeting
+
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0])
+    expect(gauge.most).toBe(1)
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual(
+      all.map(() => ({ status: 'succeeded', pages: 3 })),
+    )
+  })
+})
