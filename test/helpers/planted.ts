@@ -34,6 +34,12 @@ export function saysBefore(file: string, statement: string, msg: string, when = 
   }
 }
 
+/** Stands still for so long in front of a statement, as if the process had been put aside there by the system. */
+export function dawdlesBefore(file: string, statement: string, ms: number): Patch {
+  const still = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms})`
+  return { file, find: statement, replace: `${still}; ${statement}` }
+}
+
 /** Another number in a constant. */
 export function withConstant(file: string, name: string, value: number): Patch {
   return { file, find: `const ${name} = `, replace: `const ${name} = ${value} || ` }
