@@ -86,7 +86,7 @@ describe.concurrent.each([2, 4])('of %i processes that want one job in the same 
     expect(workspace.rows('SELECT DISTINCT status, pages FROM sync_runs')).toEqual([
       { status: 'succeeded', pages: 3 },
     ])
-  })
+  }, 600_000)
 })
 
 describe.concurrent('of processes that wait for one job', () => {

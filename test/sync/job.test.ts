@@ -278,19 +278,19 @@ describe('a mirror that cannot be written', () => {
   })
 })
 
-describe('a job that another process has', () => {
-  /** The same mirror as another process has it open, which has taken the job. */
-  async function createScene() {
-    const test = openTestMirror()
-    const other = openTestMirror({ file: test.file, clock: test.clock })
-    await other.mirror.claimJob(jobOf())
-    const told: string[] = []
-    const observer = observerOf({ onBusy: (owner) => told.push(owner) })
-    return { test, other, told, observer, list: scriptedList({ ids: upTo(2) }) }
-  }
+/** A mirror, and the same one as another process has it open, which has taken the job. */
+async function takenElsewhere() {
+  const test = openTestMirror()
+  const other = openTestMirror({ file: test.file, clock: test.clock })
+  await other.mirror.claimJob(jobOf())
+  const told: string[] = []
+  const observer = observerOf({ onBusy: (owner) => told.push(owner) })
+  return { test, other, told, observer, list: scriptedList({ ids: upTo(2) }) }
+}
 
+describe('a job that another process has', () => {
   it('is reported as busy, with its owner and what to type', async () => {
-    const { test, told, observer, list } = await createScene()
+    const { test, told, observer, list } = await takenElsewhere()
 
     const result = await runOnce(test, list, { observer })
 
@@ -300,7 +300,7 @@ describe('a job that another process has', () => {
   })
 
   it('is waited for where that is asked for, and the wait is told once', async () => {
-    const { test, other, told, observer, list } = await createScene()
+    const { test, other, told, observer, list } = await takenElsewhere()
     let looks = 0
     const sleep = async () => {
       if (++looks === 3) await other.mirror.releaseJob(jobOf())
@@ -314,12 +314,12 @@ describe('a job that another process has', () => {
   })
 })
 
-describe('a run that is refused before its first request', () => {
-  const refusing = (error: Error): PageSource => ({
-    refusal: () => null,
-    fetchPage: () => Promise.reject(error),
-  })
+/** A source whose first request is not even sent. */
+function refusing(error: Error): PageSource {
+  return { refusal: () => null, fetchPage: () => Promise.reject(error) }
+}
 
+describe('a run that is refused before its first request', () => {
   it.each([
     ['a token that is held', new TokenRefusedError('the token was refused (401)')],
     ['a wait that is too long', new JobError('RATE_LIMITED', 'closed for an hour')],
