@@ -85,8 +85,8 @@ describe('a token that is refused', () => {
   })
 
   it('stops everybody, too, when that cannot be written', async () => {
-    const hold = () => Promise.reject(new Error('the disk is full'))
-    const guard = createTokenGuard({ ...createHoldMemory(), hold })
+    const memory = createHoldMemory()
+    const guard = createTokenGuard({ ...memory, hold: () => Promise.reject(new Error('the disk is full')) })
 
     await expect(guard.refused('401')).rejects.toThrow('the disk is full')
 
