@@ -469,6 +469,7 @@ describe('a pause', () => {
     await settle()
 
     short.throttle({ retryAfterMs: 10_000 })
+    await settle()
     long.throttle({ retryAfterMs: 40_000 })
     await settle()
     writes[0]?.()
