@@ -5,6 +5,10 @@ import module from 'node:module'
 
 const NEEDED = 24
 
+// Where Node is told to write reports (of running out of memory, or on a signal), it would write all of the environment
+// into them, and so the tokens. Versions that do not know this yet write it all the same.
+if (process.report) process.report.excludeEnv = true
+
 /** Where `npm ci` put the Node that the lockfile names, or null where it was left out. */
 function lockedNode() {
   try {

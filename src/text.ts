@@ -11,6 +11,20 @@ function escapeCharacter(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 }
 
+/**
+ * The same JSON, safe for a terminal: the characters that `printable` escapes and JSON does not are written with JSON's
+ * own escapes. White space between values stays, and of control characters below blank valid JSON holds no other.
+ */
+export function printableJson(json: string): string {
+  return json.replace(/[\u007f-\u009f]|\p{Cf}|\p{Zl}|\p{Zp}/gu, (character) =>
+    Array.from({ length: character.length }, (_, unit) => escapeUnit(character.charCodeAt(unit))).join(''),
+  )
+}
+
+function escapeUnit(code: number): string {
+  return `\\u${code.toString(16).padStart(4, '0')}`
+}
+
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US')

@@ -1,10 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { counted, grouped, inWords, printable } from '../src/text.ts'
+import { counted, grouped, inWords, printable, printableJson } from '../src/text.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
+
+describe('printableJson', () => {
+  it('leaves no character that a terminal might obey, and the same JSON', () => {
+    const value = { 'a\u009b': ['\u001b[2J', '\u007f\u0085\u2028\u202e', '\u{e0001} 田中 🙂', 'a\tb\n'] }
+
+    const json = printableJson(JSON.stringify(value, null, 2))
+
+    expect(JSON.parse(json)).toEqual(value)
+    expect(json.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+    expect(json).toContain('田中 🙂')
+  })
+})
 
 describe('printable', () => {
   it.each([

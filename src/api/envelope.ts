@@ -3,12 +3,19 @@ import { z } from 'zod'
 import { hasEscapedName } from '../json/escaped-names.ts'
 import { type JsonValue, mayHoldInexactNumber, parseExact } from '../json/exact.ts'
 import type { Item } from '../sync/types.ts'
-import { printable } from '../text.ts'
-import { breaksOff, cutItems, nestingDepth } from './items.ts'
+import { counted, printable } from '../text.ts'
+import { breaksOff, cutItems, measure } from './items.ts'
 import { count, isWholeList } from './whole-list.ts'
 
 /** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
 const DEEPEST = 500
+
+/**
+ * What a value, and an item, takes of `api.maxResponseBytes` at least: so this bounds memory as well, which small values
+ * take many times their bytes of, and the time for which a page keeps everything else waiting.
+ */
+const BYTES_A_VALUE = 8
+const BYTES_AN_ITEM = 128
 
 /** An answer with status 200 that is not the list that was asked for. */
 export class EnvelopeError extends Error {
@@ -61,12 +68,12 @@ const PAGING = [
 /**
  * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links`, and without
  * a sign of further pages), or a bare list. Throws EnvelopeError, each defect in words of its own.
+ * @param maxResponseBytes `api.maxResponseBytes`, which an answer may be too large for without being so long.
  */
-export function readEnvelope(body: Uint8Array): Envelope {
+export function readEnvelope(body: Uint8Array, maxResponseBytes: number): Envelope {
   const text = decode(body)
+  assertReadable(text, maxResponseBytes)
   const parsed = parse(text)
-  if (nestingDepth(text) > DEEPEST)
-    throw new EnvelopeError(`the answer is nested deeper than ${DEEPEST} levels`)
   if (Array.isArray(parsed)) return { items: readItems(text, parsed), paging: null }
   if (!isRecord(parsed)) throw new EnvelopeError(`the answer is ${describe(parsed)}, not a list`)
   if (parsed.success === false)
@@ -74,6 +81,20 @@ export function readEnvelope(body: Uint8Array): Envelope {
   if (!Object.hasOwn(parsed, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(parsed)}`)
   const items = readItems(text, parsed.data)
   return { items, paging: isPaged(parsed, items.length) ? readPaging(parsed) : null }
+}
+
+/** Looked at before JSON.parse, to which each of millions of levels or values costs a hundred bytes. */
+function assertReadable(text: string, maxResponseBytes: number): void {
+  const { depth, values, items } = measure(text)
+  const mostValues = maxResponseBytes / BYTES_A_VALUE
+  const mostItems = maxResponseBytes / BYTES_AN_ITEM
+  if (depth <= DEEPEST && values <= mostValues && items <= mostItems) return
+  if (isBrokenOff(text)) throw brokenOff(Buffer.byteLength(text))
+  if (depth > DEEPEST) throw new EnvelopeError(`the answer is nested deeper than ${DEEPEST} levels`)
+  const tooMany = items > mostItems ? counted(items, 'item') : counted(values, 'value')
+  throw new EnvelopeError(
+    `the answer has ${tooMany}, too many for api.maxResponseBytes (${maxResponseBytes} bytes)`,
+  )
 }
 
 function decode(body: Uint8Array): string {

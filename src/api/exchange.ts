@@ -19,10 +19,18 @@ export interface Response {
 }
 
 /**
- * One GET and its whole answer, whatever its status. Throws PassingError or JobError whose message is a phrase without
- * a place; got's own errors carry the request's headers and so the token, and are never handed on, not even as a cause.
+ * One GET and its answer, whatever its status. Throws PassingError or JobError whose message is a phrase without a
+ * place; got's own errors carry the request's headers and so the token, and are never handed on, not even as a cause.
+ * Only an answer with status 2xx is whole. What another one means stands in its status and headers: its body may be
+ * empty because it did not come, and of a 401, a 429 and a redirect nobody waits for it.
  */
 export type Exchange = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
+
+/** The beginning of an answer, once it is there, and why its body was not waited for. */
+interface Progress {
+  head: { status: number; headers: Headers } | null
+  cut: 'too large' | 'told by its status' | null
+}
 
 export function createExchange(options: ExchangeOptions): Exchange {
   const client = createClient(options)
@@ -31,23 +39,46 @@ export function createExchange(options: ExchangeOptions): Exchange {
     const stopWithCaller = () => stop.abort()
     signal.throwIfAborted()
     signal.addEventListener('abort', stopWithCaller, { once: true })
-    let tooLarge = false
+    const progress: Progress = { head: null, cut: null }
+    const cut = (why: Progress['cut']) => {
+      progress.cut = why
+      stop.abort()
+    }
     try {
       const request = client(url, { headers, signal: stop.signal })
+      void request.on('request', (sent) => {
+        sent.once('response', ({ statusCode: status = 0, headers: told }) => {
+          progress.head = { status, headers: told }
+          if (isToldByStatus(status)) cut('told by its status')
+        })
+      })
       void request.on('downloadProgress', ({ transferred }) => {
-        if (transferred <= options.maxResponseBytes) return
-        tooLarge = true
-        stop.abort()
+        const most = isSuccess(progress.head?.status) ? options.maxResponseBytes : LONGEST_REFUSAL
+        if (transferred > most) cut('too large')
       })
       const response = await request
       return { status: response.statusCode, headers: response.headers, body: response.rawBody }
     } catch (error) {
       signal.throwIfAborted()
-      throw tooLarge ? largerThan(options.maxResponseBytes) : translate(error, url, options.timeoutMs)
+      const { head } = progress
+      if (head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() }
+      throw progress.cut ? largerThan(options.maxResponseBytes) : translate(error, url, options.timeoutMs)
     } finally {
       signal.removeEventListener('abort', stopWithCaller)
     }
   }
+}
+
+/** A refusal that is longer is a page of somebody's stack trace, and nothing that is shown. */
+const LONGEST_REFUSAL = 100_000
+
+function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status <= 299
+}
+
+/** After these nothing may be sent that was not on its way before; their body, which may never end, says no more. */
+function isToldByStatus(status: number): boolean {
+  return status === 401 || status === 429 || (status >= 300 && status <= 399)
 }
 
 function createClient(options: ExchangeOptions): Got {

@@ -41,17 +41,35 @@ export function breaksOff(text: string): boolean {
   return depth > 0
 }
 
-/** How deep the values of a valid JSON text are nested. */
-export function nestingDepth(text: string): number {
+/** What reading a text would take. Of a text that is not valid JSON as far as its brackets and commas tell. */
+export interface Measure {
+  /** How deep its values are nested. */
+  depth: number
+  /** Values in all, at most. */
+  values: number
+  /** Items at most: values of the list at the top, or of all lists and objects one level down, `data` among them. */
+  items: number
+}
+
+/** Measures a JSON text before anything is made of it. */
+export function measure(text: string): Measure {
+  const listDepth = text.charCodeAt(skipSpace(text, 0)) === OPEN_ARRAY ? 1 : 2
   let depth = 0
   let deepest = 0
+  let values = 1
+  let items = 1
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) at = skipString(text, at) - 1
-    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) deepest = Math.max(deepest, ++depth)
-    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
+    else if (code === COMMA) {
+      values++
+      if (depth === listDepth) items++
+    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      values++
+      deepest = Math.max(deepest, ++depth)
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
   }
-  return deepest
+  return { depth: deepest, values, items }
 }
 
 function cutList(text: string, start: number): Slice[] | null {

@@ -5,8 +5,9 @@ import type { Response } from './exchange.ts'
 import { readNextLink } from './links.ts'
 import type { Announcement } from './rate-headers.ts'
 
-/** What a page is checked against: where links may lead. */
+/** What a page is checked against: how much it may hold, and where links may lead. */
 export interface PageRules {
+  maxResponseBytes: number
   baseUrl: string
   linkHosts: readonly string[]
 }
@@ -19,7 +20,7 @@ export function readPage(
   page: number,
   rules: PageRules,
 ): Page {
-  const envelope = readEnvelope(response.body)
+  const envelope = readEnvelope(response.body, rules.maxResponseBytes)
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
     throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)

@@ -1,5 +1,6 @@
-import { JobError, PassingError, ThrottledError } from '../errors.ts'
+import { JobError, KnownError, PassingError, ThrottledError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
+import { printable } from '../text.ts'
 import { EnvelopeError } from './envelope.ts'
 import { scrub } from './scrub.ts'
 
@@ -22,5 +23,17 @@ export function placed(error: unknown, job: Job, page: number, token: string): u
     return new PassingError(error.code, message(error.message), error.retryAfterMs)
   if (error instanceof ThrottledError) return new ThrottledError(message(error.message))
   if (error instanceof JobError) return new JobError(error.code, message(error.message))
-  return error
+  return isUnforeseen(error) ? unforeseen(error, message, token) : error
+}
+
+/** Neither one of ours nor the word of a stop. */
+function isUnforeseen(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof KnownError) && error.name !== 'AbortError'
+}
+
+/** What nobody foresaw may hold anything, the request's headers too. */
+function unforeseen(error: Error, message: (text: string) => string, token: string): JobError {
+  const known = new JobError('INTERNAL', message(`unexpected: ${printable(error.message, 500)}`))
+  if (error.stack) known.stack = scrub(error.stack, token)
+  return known
 }

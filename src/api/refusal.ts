@@ -47,7 +47,6 @@ export function refusalOf(response: Response, told: Announcement, job: Job, base
 
 /** The `message` of a JSON error body; bodies themselves are never shown, since debug pages hold anything. */
 function serverMessage(response: Response): string {
-  if (response.body.length > 100_000) return ''
   try {
     const { message } = JSON.parse(new TextDecoder().decode(response.body))
     return typeof message === 'string' && message !== '' ? ` and says: ${printable(message)}` : ''

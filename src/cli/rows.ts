@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Rows, Value } from '../mirror/reader.ts'
-import { printable } from '../text.ts'
+import { printable, printableJson } from '../text.ts'
 import { type Layout, layOut, tableHead, tableRow } from './table.ts'
 
 /** Rows that a table is laid out by: a large result is not read whole before its first line is shown. */
@@ -23,14 +23,15 @@ function beginning(columns: readonly string[], rows: readonly Value[][], layout:
   return tableHead(columns, layout) + rows.map((row) => tableRow(row, layout)).join('')
 }
 
-/** A JSON array, an object a line; whole numbers exact. */
-export function* jsonText({ columns, rows }: Rows): Iterable<string> {
+/** A JSON array, an object a line; whole numbers exact. `safe`: for a terminal. */
+export function* jsonText({ columns, rows }: Rows, safe: boolean): Iterable<string> {
   let separator = '[\n'
   for (const row of rows) {
     const fields = columns.map(
       (column, index) => `${JSON.stringify(column)}:${jsonValue(row[index] ?? null)}`,
     )
-    yield `${separator}{${fields.join(',')}}`
+    const object = `{${fields.join(',')}}`
+    yield separator + (safe ? printableJson(object) : object)
     separator = ',\n'
   }
   yield separator === '[\n' ? '[]\n' : '\n]\n'

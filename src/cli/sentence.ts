@@ -1,4 +1,4 @@
-import { counted, grouped, inWords } from '../text.ts'
+import { counted, grouped, inWords, printable } from '../text.ts'
 
 /** A line of the log with its fields. */
 export type LogFields = Record<string, unknown>
@@ -33,8 +33,11 @@ export function sentence(line: LogFields, messageKey: string): string {
   const words = [line.organization, line.collection, line[messageKey]].filter(
     (word) => typeof word === 'string',
   )
-  return [words.join(' '), ...details(line)].join(', ')
+  return printable([words.join(' '), ...details(line)].join(', '), LONGEST)
 }
+
+/** Messages are cut and cleaned where they are made; a sentence that somebody forgot must not reach a terminal raw either. */
+const LONGEST = 2000
 
 function details(line: LogFields): string[] {
   const outcome = typeof line.status === 'string' ? [line.status, ...numbers(line)] : []

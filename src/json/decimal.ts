@@ -8,6 +8,9 @@ export interface Decimal {
 // Beyond so many zeros of padding a number is written with an exponent, so that 1e999999999 costs nothing.
 const MOST_PADDING = 100n
 
+// To read an exponent of millions of digits takes minutes. What stands behind so many digits of one is not looked at.
+const LONGEST_EXPONENT = 10_000
+
 /** Reads the text of a JSON number. The cost follows the length of the text, never the size of the number. */
 export function parseDecimal(text: string): Decimal {
   const negative = text.startsWith('-')
@@ -17,7 +20,12 @@ export function parseDecimal(text: string): Decimal {
   const end = endOfDigits(all)
   const digits = all.slice(0, end).replace(/^0+/, '')
   if (digits === '') return { negative: false, digits, exponent: 0n }
-  return { negative, digits, exponent: BigInt(exponent) + BigInt(all.length - end - fraction.length) }
+  return { negative, digits, exponent: readExponent(exponent) + BigInt(all.length - end - fraction.length) }
+}
+
+function readExponent(text: string): bigint {
+  const digits = text.replace(/^[-+]?0*/, '').slice(0, LONGEST_EXPONENT)
+  return text.startsWith('-') ? -BigInt(digits) : BigInt(digits)
 }
 
 /**

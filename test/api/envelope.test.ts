@@ -4,15 +4,17 @@ import { type Envelope, EnvelopeError, readEnvelope } from '../../src/api/envelo
 import { parseExact } from '../../src/json/exact.ts'
 import { jsonTexts, numberTexts } from '../json/arbitrary.ts'
 
+const MOST_BYTES = 32 * 1024 * 1024
+
 const LIST = 'https://admin.example.com/api/v1/admin/orders'
 
 function read(text: string): Envelope {
-  return readEnvelope(Buffer.from(text))
+  return readEnvelope(Buffer.from(text), MOST_BYTES)
 }
 
 function errorOf(body: string | Uint8Array): EnvelopeError {
   try {
-    readEnvelope(Buffer.from(body))
+    readEnvelope(Buffer.from(body), MOST_BYTES)
   } catch (error) {
     if (error instanceof EnvelopeError) return error
     throw error
@@ -225,6 +227,10 @@ function written(item: string): string {
 function withoutMeta(): string {
   const { meta: _, ...envelope } = JSON.parse(paged())
   return JSON.stringify(envelope)
+}
+
+function inHalfAMegabyte(text: string) {
+  return () => readEnvelope(Buffer.from(text), 500_000)
 }
 
 function deep(levels: number): string {
@@ -441,6 +447,26 @@ describe('an answer that is no list', () => {
     expect(errorOf(text).message).toBe('the answer is nested deeper than 500 levels')
   })
 
+  it.each([
+    ['at the top', `[${'1,'.repeat(3906)}1]`],
+    ['under data', `{"data":[${'{},'.repeat(3906)}{}]}`],
+    ['under data that is an object', `{"data":{${'"1":{},'.repeat(3906)}"1":{}}}`],
+  ])('may have more items than so many bytes can hold, %s', (_case, text) => {
+    expect(inHalfAMegabyte(text)).toThrow(
+      'the answer has 3,907 items, too many for api.maxResponseBytes (500000 bytes)',
+    )
+    expect(inHalfAMegabyte(text.replace(/(1,|\{\},|"1":\{\},)/, ''))).not.toThrow()
+  })
+
+  it.each([
+    ['in an item', `[{"a":[${'1,'.repeat(62_500)}1]}]`],
+    ['that are empty', `[{"a":[${'[],'.repeat(31_300)}1]}]`],
+    ['beside the data', `{"data":[],"more":{"a":[${'1,'.repeat(62_500)}1]}}`],
+  ])('may have more values than so many bytes can hold, %s', (_case, text) => {
+    expect(inHalfAMegabyte(text)).toThrow(/has 6\d,\d{3} values, too many for api.maxResponseBytes/)
+    expect(inHalfAMegabyte(text.replace(/(1,|\[\],){1000}/, ''))).not.toThrow()
+  })
+
   it('is told in few words however long it is', () => {
     const long = 'x'.repeat(100_000)
     const bodies = [long, `<title>${long}</title>`, `{"message":"${long}"}`, `{"data":{"${long}":1}}`]
@@ -472,9 +498,12 @@ describe('an answer that breaks off', () => {
     expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).passing).toBe(true)
   })
 
-  it('may pass by itself when it is nested deeply', () => {
-    expect(errorOf('['.repeat(100_000)).passing).toBe(true)
-  })
+  it.each(['['.repeat(100_000), `[${'1,'.repeat(600_000)}`])(
+    'may pass by itself though it is nested deeply, or has many items',
+    (text) => {
+      expect(errorOf(text).passing).toBe(true)
+    },
+  )
 })
 
 describe('an answer that is not UTF-8', () => {

@@ -37,7 +37,7 @@ function textOf(body: Uint8Array): string {
 
 describe('an answer', () => {
   it.each([200, 204, 301, 400, 401, 404, 429, 500, 503])(
-    'is handed over whatever its status: %i',
+    'is handed over whatever its status, with its body unless nobody needs it: %i',
     async (status) => {
       const url = await serve((_request, response) =>
         response.writeHead(status, { 'x-some': 'thing', location: '/else' }).end('[1]'),
@@ -47,9 +47,38 @@ describe('an answer', () => {
 
       expect(response.status).toBe(status)
       expect(response.headers['x-some']).toBe('thing')
-      expect(textOf(response.body)).toBe(status === 204 ? '' : '[1]')
+      expect(textOf(response.body)).toBe([204, 301, 401, 429].includes(status) ? '' : '[1]')
     },
   )
+
+  describe.each([301, 400, 401, 403, 404, 408, 429, 500, 503])('with status %i', (status) => {
+    it.each<[string, Record<string, string>, (response: ServerResponse) => void]>([
+      ['never ends', {}, (response) => response.write('{"mess')],
+      ['breaks off', {}, (response) => response.write('{"mess', () => response.destroy())],
+      [
+        'is compressed and damaged',
+        { 'content-encoding': 'gzip' },
+        (response) => response.end('this is no gzip'),
+      ],
+      ['is endless', {}, endless],
+    ])('counts by its status and headers though its body %s', async (_case, headers, answer) => {
+      const url = await serve((_request, response) => {
+        response.writeHead(status, { ...headers, 'retry-after': '7' })
+        answer(response)
+      })
+
+      const response = await ask(url, SHORT)
+
+      expect(response).toMatchObject({ status, headers: { 'retry-after': '7' } })
+      expect(response.body).toHaveLength(0)
+    })
+  })
+
+  it.each([301, 401, 429])('with status %i is handed over before its body comes', async (status) => {
+    const url = await serve((_request, response) => response.writeHead(status).write('{'))
+
+    expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
+  })
 
   it.each([
     ['gzip', gzipSync],

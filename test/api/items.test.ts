@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { breaksOff, cutItems, nestingDepth } from '../../src/api/items.ts'
+import { breaksOff, cutItems, measure } from '../../src/api/items.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
 
 const spaces = fc.stringMatching(/^[ \n\r\t]{0,3}$/)
@@ -125,21 +125,48 @@ describe('the depth of a text', () => {
     ['{"a":[{"b":{}}],"c":[]}', 4],
     ['["\\"[[["]', 1],
   ])('of %s is %i', (text, depth) => {
-    expect(nestingDepth(text)).toBe(depth)
+    expect(measure(text).depth).toBe(depth)
   })
 
   it('is that of the values', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
-        expect(nestingDepth(JSON.stringify(value))).toBe(depthOf(value))
+        expect(measure(JSON.stringify(value)).depth).toBe(depthOf(value))
       }),
     )
   })
 
   it('is found without recursion', () => {
-    expect(nestingDepth('['.repeat(1_000_000) + ']'.repeat(1_000_000))).toBe(1_000_000)
+    expect(measure('['.repeat(1_000_000) + ']'.repeat(1_000_000)).depth).toBe(1_000_000)
   })
 })
+
+describe('what a text holds', () => {
+  it.each<[string, number, number]>([
+    ['[1,2,3]', 4, 3],
+    [' [{"a":1,"b":2},{"a":[1,2]}]', 8, 2],
+    ['{"data":[1,2],"links":{"next":null}}', 6, 2],
+    ['{"data":[{"a":1,"b":2},{"c":[1,2]}]}', 9, 2],
+    ['["1,2,3"]', 2, 1],
+  ])('of %s is %i values at most and %i items', (text, values, items) => {
+    expect(measure(text)).toMatchObject({ values, items })
+  })
+
+  it('is counted exactly for the items of a list, and never too low for all values', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (list) => {
+        const { values, items } = measure(JSON.stringify(list))
+        expect(items).toBe(Math.max(1, list.length))
+        expect(values).toBeGreaterThanOrEqual(valuesOf(list))
+      }),
+    )
+  })
+})
+
+function valuesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce((sum: number, one) => sum + valuesOf(one), 1)
+}
 
 function prefixes(text: string): string[] {
   return Array.from({ length: text.length - 1 }, (_, index) => text.slice(0, index + 1))

@@ -1,4 +1,5 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { afterAll } from 'vitest'
 
 /** A request as a test wants to see it. */
@@ -11,6 +12,9 @@ export interface Asked {
   organization: string
   token: string
   accept: string
+  headers: IncomingHttpHeaders
+  /** Milliseconds of the test's own clock. */
+  at: number
   /** Resolves when the connection is closed before there is an answer. */
   gone: Promise<void>
 }
@@ -20,11 +24,11 @@ export interface Reply {
   headers?: Record<string, string>
   /** A text is sent as it is, anything else as JSON. */
   body?: unknown
-  /** Ends the connection in the middle of the body. */
-  breaksOff?: boolean
-  /** Sends the body and keeps the connection open, as if there were more. */
-  neverEnds?: boolean
+  /** Answers in place of the server, with the connection in its hands; it is given what would have been sent. */
+  fault?: Fault
 }
+
+export type Fault = (response: ServerResponse, text: string, asked: Asked) => void
 
 export interface ListServer {
   url: string
@@ -43,11 +47,17 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()))
 })
 
-/** A server on loopback that answers each request as `reply` says; it is closed after the tests of the file. */
-export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Promise<ListServer> {
+/**
+ * A server on loopback that answers each request as `reply` says; it is closed after the tests of the file.
+ * @param tls A key and a certificate, in PEM: then it speaks https.
+ */
+export async function serve(
+  reply: (asked: Asked) => Reply | Promise<Reply>,
+  tls?: { key: string; cert: string },
+): Promise<ListServer> {
   const asked: Asked[] = []
   const watchers = new Set<() => void>()
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const one: Asked = {
       path: url.pathname,
@@ -57,12 +67,15 @@ export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Pr
       organization: String(request.headers['x-service-organization']),
       token: String(request.headers.authorization).replace(/^Bearer /, ''),
       accept: String(request.headers.accept),
+      headers: request.headers,
+      at: performance.now(),
       gone: new Promise((resolve) => response.once('close', () => !response.writableEnded && resolve())),
     }
     asked.push(one)
     for (const watch of watchers) watch()
-    void Promise.resolve(reply(one)).then((answer) => send(response, answer))
-  })
+    void Promise.resolve(reply(one)).then((answer) => send(response, answer, one))
+  }
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : address
@@ -81,7 +94,7 @@ export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Pr
   }
 
   const running: ListServer = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     asked,
     arrival: (isMeant) => arrivals(isMeant, 1).then(([first]) => first as Asked),
     arrivals,
@@ -95,17 +108,15 @@ export async function serve(reply: (asked: Asked) => Reply | Promise<Reply>): Pr
   return running
 }
 
-function send(response: ServerResponse, reply: Reply): void {
-  const { status = 200, headers = {}, body = '', breaksOff, neverEnds } = reply
+function send(
+  response: ServerResponse,
+  { status = 200, headers = {}, body = '', fault }: Reply,
+  asked: Asked,
+): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  response.writeHead(status, {
-    'content-type': text.startsWith('<') ? 'text/html' : 'application/json',
-    ...(breaksOff ? { 'content-length': String(Buffer.byteLength(text)) } : {}),
-    ...headers,
-  })
-  if (neverEnds) response.write(text)
-  else if (!breaksOff) response.end(text)
-  else response.write(text.slice(0, text.length / 2), () => response.destroy())
+  const type = text.startsWith('<') ? 'text/html' : 'application/json'
+  if (fault) fault(response, text, asked)
+  else response.writeHead(status, { 'content-type': type, ...headers }).end(text)
 }
 
 export interface ListOptions {

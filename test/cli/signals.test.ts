@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { patchedBy } from '../helpers/patch.ts'
 import { saysBefore, withConstant } from '../helpers/planted.ts'
+import { trickle } from '../sandbox-faults/connection.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
 import { createLockScene, isLooking, LOCK_WAIT, LOOKING, type LockedPlace } from './lock-scene.ts'
@@ -89,7 +90,7 @@ const ANSWERS: [what: string, settings: object, reply: Reply, isWaiting: (line: 
     { status: 500, body: {} },
     ({ msg }) => msg.endsWith('trying again'),
   ],
-  ['an answer that does not end', {}, { body: '{"data":[', neverEnds: true }, isAsked],
+  ['an answer that does not end', {}, { fault: trickle }, isAsked],
 ]
 
 function isAsked({ msg }: LogLine): boolean {

@@ -30,6 +30,14 @@ describe('canonicalNumber', () => {
     expect(canonicalNumber(a)).not.toBe(canonicalNumber(b))
   })
 
+  it('takes no minutes for an exponent of millions of digits, of which it looks at the first 10,000', () => {
+    const long = '9'.repeat(10_000)
+
+    expect(canonicalNumber(`1e${'9'.repeat(30_000_000)}`)).toBe(`1e${long}`)
+    expect(canonicalNumber(`1e-${'9'.repeat(30_000_000)}`)).toBe(`1e-${long}`)
+    expect(canonicalNumber(`1e+${'0'.repeat(30_000_000)}2`)).toBe('100')
+  })
+
   it('is equal exactly when the values are', () => {
     const pair = fc.oneof(
       fc.tuple(numberTexts, numberTexts),

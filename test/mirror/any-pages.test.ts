@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { canonicalNumber } from '../../src/json/decimal.ts'
 import { isJsonObject, isRawNumber, type JsonObject, numberText, parseExact } from '../../src/json/exact.ts'
 import { sameJson } from '../../src/json/same.ts'
-import { flatten, type Leaf } from '../../src/mirror/columns/flatten.ts'
+import type { Leaf } from '../../src/mirror/columns/flatten.ts'
 import { sqlitePath } from '../../src/mirror/columns/path.ts'
 import type { Job } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
+import { leavesOf } from './columns/leaves.ts'
 
 const JOBS = [jobOf({ key: ['the id'] }), jobOf({ key: ['the id'] }, GLOBEX)]
 
@@ -108,7 +109,7 @@ function expectRow({ connection }: TestMirror, text: string): void {
     .safeIntegers()
     .all(text) as Record<string, unknown>[]
   const values = new Map(
-    flatten(objectOf(text)).flatMap(([path, value]) =>
+    leavesOf(objectOf(text)).flatMap(([path, value]) =>
       value === null || path[0] === 'the id' ? [] : [[sqlitePath(path), value] as const],
     ),
   )

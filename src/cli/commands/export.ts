@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UsageError } from '../../errors.ts'
 import type { Reader } from '../../mirror/reader.ts'
+import { printableJson } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { chunked, writeAll } from '../output.ts'
 import { csvText } from '../rows.ts'
@@ -58,12 +59,15 @@ function pieceSource(
   safe: boolean,
 ): Iterable<string> {
   if (format === 'csv') return csvText(reader.liveRows(collection, organizationIds), safe)
-  return oneLineEach(reader.liveItems(collection, organizationIds))
+  return oneLineEach(reader.liveItems(collection, organizationIds), safe)
 }
 
-/** A line break in JSON can only be white space between values, since strings hold it escaped. */
-function* oneLineEach(items: Iterable<string>): Iterable<string> {
-  for (const item of items) yield `${item.replace(/[\r\n]+/g, ' ')}\n`
+/** A line break in JSON can only be white space between values, since strings hold it escaped. `safe`: for a terminal. */
+function* oneLineEach(items: Iterable<string>, safe: boolean): Iterable<string> {
+  for (const item of items) {
+    const line = item.replace(/[\r\n]+/g, ' ')
+    yield `${safe ? printableJson(line) : line}\n`
+  }
 }
 
 async function writeFile(file: string, pieces: Iterable<string>): Promise<void> {

@@ -24,7 +24,7 @@ export async function query(
     const rows = reader.query(sql)
     const texts = {
       table: () => tableText(rows),
-      json: () => jsonText(rows),
+      json: () => jsonText(rows, stdout.isTTY === true),
       csv: () => csvText(rows, stdout.isTTY === true),
     }
     await writeAll(stdout, texts[format]())

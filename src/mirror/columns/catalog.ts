@@ -50,9 +50,13 @@ export function keyColumnNames(keyPaths: readonly (readonly string[])[]): string
   return names
 }
 
+/** Names that every table of SQLite has, and refuses to give to a further column: a field of that name gets the next one. */
+const TAKEN = ['rowid', 'oid']
+
 export function openDraft(columns: readonly Column[], keyPaths: readonly (readonly string[])[]): Draft {
   const root = createPathTree<Slot>()
-  const names = new Set([...keyColumnNames(keyPaths), ...columns.map((column) => column.name)].map(foldName))
+  const taken = [...TAKEN, ...keyColumnNames(keyPaths), ...columns.map((column) => column.name)]
+  const names = new Set(taken.map(foldName))
   for (const path of keyPaths) slotAt(root, path).isKey = true
   for (const column of columns) {
     const slot = slotAt(root, parseSqlitePath(column.path))

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/exact.ts'
 import { type ColumnType, MOST_COLUMNS } from './column.ts'
-import { flatten, type Leaf } from './flatten.ts'
+import { flatten, type Leaf, pathOf } from './flatten.ts'
 import { columnName, foldName } from './name.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
 import { createPathTree, everyLeaf, nodeAt, type PathNode } from './path-tree.ts'
@@ -40,7 +40,7 @@ export function discoverElements(
   const isKnown = objects.every((object) =>
     everyLeaf(tree, object, (column, value) => covers(known, column, value)),
   )
-  return isKnown ? known : objects.reduce(withElement, known)
+  return isKnown ? known : withElements(known, objects)
 }
 
 function covers(known: readonly ElementColumn[], column: ElementColumn | undefined, value: Leaf): boolean {
@@ -48,20 +48,36 @@ function covers(known: readonly ElementColumn[], column: ElementColumn | undefin
   return column.holds === 'text' || together(column.holds, holdsOf(value)) === column.holds
 }
 
-function withElement(known: readonly ElementColumn[], object: JsonObject): readonly ElementColumn[] {
-  const columns = new Map(known.map((column) => [column.path, column]))
-  const names = new Set(known.map((column) => foldName(column.name)))
-  for (const [names_, value] of flatten(object)) {
-    if (value === null) continue
-    const path = sqlitePath(names_)
-    const column = columns.get(path)
-    if (!column && columns.size >= MOST_COLUMNS) continue
-    const name = column?.name ?? columnName(names_, (candidate) => names.has(foldName(candidate)))
-    const holds = column ? together(column.holds, holdsOf(value)) : holdsOf(value)
+function withElements(
+  known: readonly ElementColumn[],
+  objects: readonly JsonObject[],
+): readonly ElementColumn[] {
+  const columns = [...known]
+  const names = new Set(known.map(({ name }) => foldName(name)))
+  // Their places in `columns`, since a column that is widened is another object.
+  const tree = createPathTree<number>()
+  for (const [index, { path }] of known.entries()) nodeAt(tree, parseSqlitePath(path)).at = index
+
+  function add(path: string[], holds: Holds): void {
+    const name = columnName(path, (candidate) => names.has(foldName(candidate)))
     names.add(foldName(name))
-    columns.set(path, { name, path, type: TYPES[holds], holds })
+    nodeAt(tree, path).at = columns.length
+    columns.push({ name, path: sqlitePath(path), type: TYPES[holds], holds })
   }
-  return [...columns.values()]
+
+  for (const object of objects) {
+    flatten(object, tree, (place, index, value) => {
+      const column = index === undefined ? undefined : columns[index]
+      if (column && index !== undefined) columns[index] = widened(column, holdsOf(value))
+      else if (columns.length < MOST_COLUMNS) add(pathOf(place), holdsOf(value))
+    })
+  }
+  return columns
+}
+
+function widened(column: ElementColumn, other: Holds): ElementColumn {
+  const holds = together(column.holds, other)
+  return holds === column.holds ? column : { ...column, holds, type: TYPES[holds] }
 }
 
 function holdsOf(value: Leaf): Holds {

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../json/exact.ts'
+import { printable } from '../../text.ts'
 import { type Catalog, type Draft, openDraft, type Slot, sealDraft, slotAt } from './catalog.ts'
 import { type Column, type ColumnChange, type ColumnWarning, MOST_COLUMNS } from './column.ts'
-import { flatten, type Leaf } from './flatten.ts'
+import { flatten, type Leaf, type Place, pathOf } from './flatten.ts'
 import { columnName, foldName, freeName } from './name.ts'
 import { needOf } from './need.ts'
 import { sqlitePath } from './path.ts'
@@ -25,7 +26,7 @@ interface Work {
 export function evolve(catalog: Catalog, item: JsonObject): Evolution {
   const draft = openDraft(catalog.columns, catalog.keyPaths)
   const work: Work = { draft, isFullReported: catalog.isFullReported, changes: [], warnings: [] }
-  for (const [path, value] of flatten(item)) if (value !== null) adapt(work, path, value)
+  flatten(item, draft.root, (place, slot, value) => adapt(work, place, slot, value))
   return {
     catalog: sealDraft(draft, work.isFullReported),
     changes: work.changes,
@@ -33,19 +34,20 @@ export function evolve(catalog: Catalog, item: JsonObject): Evolution {
   }
 }
 
-function adapt(work: Work, path: string[], value: Leaf): void {
+function adapt(work: Work, place: Place, slot: Slot | undefined, value: Leaf): void {
   const own = ownValue(value)
-  const slot = slotAt(work.draft.root, path)
   const need = needOf(slot, value, own)
   if (need === 'none') return
-  if (need === 'widen' || need === 'wide') alter(work, slot, need)
-  else if (work.draft.count >= MOST_COLUMNS) reportFull(work, path)
-  else if (need === 'text') addText(work, slot, path)
-  else addMain(work, slot, path, own)
+  // Here a path is spelled out for the first time: of the fields that find no room there may be millions.
+  if (slot && (need === 'widen' || need === 'wide')) alter(work, slot, need)
+  else if (work.draft.count >= MOST_COLUMNS) reportFull(work, place)
+  else if (slot && need === 'text') addText(work, slot, pathOf(place))
+  else addMain(work, pathOf(place), own)
 }
 
-function addMain(work: Work, slot: Slot, path: string[], own: OwnValue): void {
+function addMain(work: Work, path: string[], own: OwnValue): void {
   const name = columnName(path, isTakenIn(work.draft))
+  const slot = slotAt(work.draft.root, path)
   slot.main = { name, path: sqlitePath(path), type: typeOf(own), role: 'value', wide: isWide(own) }
   add(work, slot.main)
 }
@@ -76,11 +78,11 @@ function add({ draft, changes }: Work, column: Column): void {
 }
 
 // Once in the life of a catalog: an object with generated names would otherwise fill the log.
-function reportFull(work: Work, names: string[]): void {
+function reportFull(work: Work, place: Place): void {
   if (work.isFullReported) return
   work.isFullReported = true
-  const path = sqlitePath(names)
-  const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${path} and all further new fields stay in _json only`
+  const path = sqlitePath(pathOf(place))
+  const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }
 

@@ -17,6 +17,9 @@ describe('columnName', () => {
     [['\0'], 'field_'],
     [['a\ud800'], 'a_'],
     [['😀'], '😀'],
+    [['n'.repeat(2000)], 'n'.repeat(2000)],
+    [['n'.repeat(2001)], 'n'.repeat(2000)],
+    [[`${'n'.repeat(1999)}😀`], `${'n'.repeat(1999)}_`],
   ])('calls %j %s', (path, name) => {
     expect(columnName(path, () => false)).toBe(name)
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createCatalog, keyColumnNames } from '../../../src/mirror/columns/catalog.ts'
+import { discoverElements } from '../../../src/mirror/columns/elements.ts'
 import { placeItem } from '../../../src/mirror/columns/place.ts'
 import { item, placeAll, placeValues } from './items.ts'
 
@@ -227,6 +228,21 @@ describe('placeItem', () => {
 })
 
 describe('past 500 columns', () => {
+  it('takes no memory for the paths of fields that find no room', () => {
+    const many = Array.from({ length: 150_000 }, (_, index) => `"f${index}":1`).join(',')
+    const deep = `${'{"a":'.repeat(480)}{${many}}${'}'.repeat(480)}`
+    const hostile = item(`{"deep":${deep}}`)
+    const before = process.resourceUsage().maxRSS
+
+    const { catalog, warnings } = placeItem(createCatalog([], [['id']]), hostile)
+    const elements = discoverElements([], [hostile])
+
+    expect([catalog.columns.length, elements.length]).toEqual([499, 500])
+    expect(warnings.map(({ message }) => message.length < 300)).toEqual([true])
+    // All of them would take 600,000 kilobytes.
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
+  })
+
   it('leaves the further fields out, and says so once', () => {
     const [first, second, third] = placeAll([`{"id":1,${fields(0, 600)}}`, '{"new":1}', '{"f0":5,"new":2}'])
 

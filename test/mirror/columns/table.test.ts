@@ -5,10 +5,11 @@ import { canonicalNumber } from '../../../src/json/decimal.ts'
 import { isRawNumber, type JsonObject, numberText, type RawNumber } from '../../../src/json/exact.ts'
 import { type Catalog, createCatalog } from '../../../src/mirror/columns/catalog.ts'
 import type { ColumnChange } from '../../../src/mirror/columns/column.ts'
-import { flatten, type Leaf } from '../../../src/mirror/columns/flatten.ts'
+import type { Leaf } from '../../../src/mirror/columns/flatten.ts'
 import { sqlitePath } from '../../../src/mirror/columns/path.ts'
 import { placeItem } from '../../../src/mirror/columns/place.ts'
 import { items } from '../../json/arbitrary.ts'
+import { leavesOf } from './leaves.ts'
 
 describe('a STRICT table made as the placements say', () => {
   it('gives back every value of every item that was put into it', () => {
@@ -57,7 +58,7 @@ function expectStored(db: Database.Database, { columns }: Catalog, item: JsonObj
   const stored = db
     .prepare<[bigint], Record<string, unknown>>('SELECT * FROM "orders" WHERE "_row" = ?')
     .get(BigInt(row))
-  const leaves = flatten(item).flatMap(([path, value]) =>
+  const leaves = leavesOf(item).flatMap(([path, value]) =>
     value === null ? [] : [{ path: sqlitePath(path), value }],
   )
   for (const { path, value } of leaves) {

@@ -4,11 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { canonicalNumber } from '../../../src/json/decimal.ts'
 import { isRawNumber, numberText } from '../../../src/json/exact.ts'
 import { discoverElements, type ElementColumn } from '../../../src/mirror/columns/elements.ts'
-import { flatten, type Leaf } from '../../../src/mirror/columns/flatten.ts'
+import type { Leaf } from '../../../src/mirror/columns/flatten.ts'
 import { sqlitePath } from '../../../src/mirror/columns/path.ts'
 import { viewSql } from '../../../src/mirror/columns/view.ts'
 import { items } from '../../json/arbitrary.ts'
 import { elementsOf } from './items.ts'
+import { leavesOf } from './leaves.ts'
 
 const NAMES = { view: 'orders__items', table: 'orders', keyColumns: ['id'], arrayColumn: 'items' }
 
@@ -133,9 +134,9 @@ describe('viewSql', () => {
 function expectShown(
   row: Record<string, unknown>,
   elements: readonly ElementColumn[],
-  element: Parameters<typeof flatten>[0],
+  element: Parameters<typeof leavesOf>[0],
 ): void {
-  const values = new Map(flatten(element).map(([path, value]) => [sqlitePath(path), value]))
+  const values = new Map(leavesOf(element).map(([path, value]) => [sqlitePath(path), value]))
   for (const { name, path, type } of elements) {
     const value = values.get(path) ?? null
     expect([name, row[name]]).toEqual([name, value === null ? null : shown(value, type)])

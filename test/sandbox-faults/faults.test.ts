@@ -1,0 +1,401 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createSelfSigned } from '../api/helpers/self-signed.ts'
+import { type Fault, items, pageOf, serve } from '../cli/list-server.ts'
+import type { Ended } from '../cli/processes.ts'
+import { createWorkspace, organization } from '../cli/workspace.ts'
+import { changed, next, status, text } from './answers.ts'
+import * as connection from './connection.ts'
+import { type FaultServer, type Rule, serveFaults } from './fault-server.ts'
+import * as flood from './flood.ts'
+
+// One sync of many organizations, to each of which something else happens on the third of its four pages; then another,
+// to which nothing does. Wherever it can, the server echoes the token, which must show nowhere: each workspace looks for it.
+
+/** As the workspaces are configured. */
+const ATTEMPTS = 4
+
+interface Case {
+  /** Its organization, too. */
+  name: string
+  fault: Fault
+  /** How often it happens; without it for ever. */
+  times?: number
+  code: string | null
+  /** Requests for the page on which it happens. */
+  tries: number
+  says?: RegExp
+}
+
+/** Faults that pass by themselves: once, and for ever. */
+function passing(name: string, fault: Fault, code: string, says: RegExp): Case[] {
+  return [
+    { name: `${name}-once`, fault, times: 1, code: null, tries: 2 },
+    { name, fault, code, tries: ATTEMPTS, says },
+  ]
+}
+
+function final(name: string, fault: Fault, code: string, says: RegExp): Case {
+  return { name, fault, code, tries: 1, says }
+}
+
+const NETWORK = /the network failed \([A-Z_]+\) at http:\/\/127\.0\.0\.1:/
+const BREAKS_OFF = /the answer breaks off after \d+ bytes/
+const HALF_GZIP = /the compressed answer breaks off/
+const NO_BODY = /^[^:]*: the server failed \(503\)$/
+
+const CASES: Case[] = [
+  { name: 'healthy', fault: (response, body) => response.end(body), code: null, tries: 1 },
+  ...passing('reset', connection.reset, 'NETWORK', NETWORK),
+  ...passing('closed', connection.close, 'NETWORK', NETWORK),
+  ...passing('closed-in-headers', connection.closeInHeaders, 'NETWORK', NETWORK),
+  ...passing('no-http', connection.noHttp, 'NETWORK', NETWORK),
+  ...passing('reset-in-body', connection.resetInBody, 'NETWORK', NETWORK),
+  ...passing('chunks-break-off', connection.breakOffChunked, 'NETWORK', NETWORK),
+  ...passing('length-not-reached', connection.breakOffLength, 'NETWORK', NETWORK),
+  ...passing('two-words-on-the-length', connection.smuggle, 'NETWORK', NETWORK),
+  ...passing('half-the-text', connection.halfTheText, 'BAD_RESPONSE', BREAKS_OFF),
+  ...passing('half-a-character', connection.halfACharacter, 'BAD_RESPONSE', BREAKS_OFF),
+  ...passing('gzip-breaks-off', flood.gzipBreaksOff, 'BAD_RESPONSE', HALF_GZIP),
+  ...passing('gzip-damaged', flood.gzipDamaged, 'BAD_RESPONSE', HALF_GZIP),
+  ...[408, 500, 502, 503, 504, 599].flatMap((code) =>
+    passing(`status-${code}`, status(code), 'SERVER_ERROR', new RegExp(`the server failed \\(${code}\\)`)),
+  ),
+  { name: 'all-tries-but-the-last', fault: status(500), times: ATTEMPTS - 1, code: null, tries: ATTEMPTS },
+  ...passing('503-that-breaks-off', brokenOff(503), 'SERVER_ERROR', NO_BODY),
+  ...passing('503-without-end', endless(503), 'SERVER_ERROR', NO_BODY),
+  { name: '503-with-a-time', fault: status(503, { 'retry-after': '1' }), times: 1, code: null, tries: 2 },
+  final('bad-request', status(400), 'BAD_REQUEST', /\(400\).*look at the filters/),
+  final('forbidden', status(403), 'FORBIDDEN', /\(403\)/),
+  final('forbidden-that-breaks-off', brokenOff(403), 'FORBIDDEN', /\(403\)/),
+  // Either of the two may be wrong.
+  final('not-found', status(404), 'ORGANIZATION_NOT_FOUND', /\(404\).*http:\/\/127\.0\.0\.1:/),
+  final('not-found-without-end', endless(404), 'ORGANIZATION_NOT_FOUND', /\(404\)/),
+  final('moved', status(302), 'UNEXPECTED_STATUS', /redirects \(302\), which is never followed/),
+  final('moved-without-end', endless(308), 'UNEXPECTED_STATUS', /308/),
+  final('not-modified', status(304), 'UNEXPECTED_STATUS', /304/),
+  final('invalid', status(422), 'UNEXPECTED_STATUS', /422/),
+  final('empty', text(''), 'BAD_RESPONSE', /the answer is empty/),
+  final('blank', text(' \n'), 'BAD_RESPONSE', /the answer is empty/),
+  final(
+    'html',
+    text((token) => `<html><title>Whoops ${token}</title></html>`),
+    'BAD_RESPONSE',
+    /HTML.*Whoops/,
+  ),
+  final(
+    'no-json',
+    text((token) => `denied for ${token}`),
+    'BAD_RESPONSE',
+    /not JSON/,
+  ),
+  final('no-list', text('{"data":{"id":1}}'), 'BAD_RESPONSE', /not a list/),
+  final('unknown-encoding', text('[1]'.repeat(9), { 'content-encoding': 'gzip, aes' }), 'BAD_RESPONSE', /./),
+  final(
+    'unsuccessful',
+    changed((_page, token) => ({ success: false, message: `no list for ${token}` })),
+    'BAD_RESPONSE',
+    /"success": false/,
+  ),
+  final(
+    'another-page',
+    changed(() => ({ meta: { current_page: 1 } })),
+    'BAD_RESPONSE',
+    /page 1 was answered/,
+  ),
+  final('endless-headers', flood.endlessHeaders, 'BAD_RESPONSE', /endless headers/),
+  final('endless-trailers', flood.endlessTrailers, 'BAD_RESPONSE', /endless headers/),
+  final(
+    'elsewhere',
+    next((page, token) => `http://${token}:x@evil.example/steal?token=${token}&page=${page + 1}`),
+    'LINK_REFUSED',
+    /leads to another host, evil\.example/,
+  ),
+  final(
+    'other-path',
+    next((_page, token) => `/api/${token}?page=4`),
+    'LINK_REFUSED',
+    /another path/,
+  ),
+  final(
+    'alternating',
+    next((page) => `?page=${page === 3 ? 2 : 3}`),
+    'LINK_REFUSED',
+    /from page 3 to page 2/,
+  ),
+  final(
+    'same-page',
+    next((page) => `?page=${page}`),
+    'LINK_REFUSED',
+    /from page 3 to page 3/,
+  ),
+  final(
+    'no-next',
+    next(() => undefined),
+    'LINK_REFUSED',
+    /links\.next is missing/,
+  ),
+]
+
+/** This status, and half of a body whose length was told. */
+function brokenOff(code: number): Fault {
+  return (response) => {
+    response.writeHead(code, { 'content-length': 1000 })
+    response.write('{"message":"half', () => setImmediate(() => response.destroy()))
+  }
+}
+
+function endless(code: number): Fault {
+  return (response, body, asked) => {
+    response.statusCode = code
+    flood.endlessBody(response, body, asked)
+  }
+}
+
+const FAULTY_PAGE = 3
+const organizations = CASES.map(({ name }, index) => organization(name, index + 1))
+const script: Rule[] = CASES.map(({ name, fault, times }) => ({
+  organization: name,
+  page: FAULTY_PAGE,
+  fault,
+  ...(times === undefined ? {} : { try: Array.from({ length: times }, (_, index) => index + 1) }),
+}))
+const workspace = createWorkspace()
+let server: FaultServer
+let ended: Ended
+
+beforeAll(async () => {
+  server = await serveFaults(script, { organizations })
+  workspace.configure({ baseUrl: server.url, organizations })
+  ended = await workspace.run(['sync', '--log-level', 'trace'])
+})
+
+function idOf(name: string): string | undefined {
+  return organizations.find((one) => one.name === name)?.id
+}
+
+describe('a sync to which everything happens', () => {
+  it.each(CASES)('ends $name with $code after $tries tries of the page', ({ name, code, tries, says }) => {
+    const run = workspace.rows(`SELECT * FROM sync_runs WHERE organization_id = '${idOf(name)}'`)
+    const walk = workspace.rows(
+      `SELECT status, next_page FROM sync_walks WHERE organization_id = '${idOf(name)}'`,
+    )
+    const asked = server.pagesOf(name).slice(0, code === null ? tries + 3 : tries + 2)
+
+    expect(run).toEqual([
+      expect.objectContaining({
+        status: code === null ? 'succeeded' : 'failed',
+        error_code: code,
+        error_message: code === null ? null : expect.stringMatching(says ?? /./),
+        requests: asked.length,
+        retries: tries - 1,
+        pages: code === null ? 4 : 2,
+      }),
+    ])
+    expect(asked).toEqual([
+      1,
+      2,
+      ...Array.from({ length: tries }, () => FAULTY_PAGE),
+      ...(code === null ? [4] : []),
+    ])
+    expect(walk).toEqual(
+      code === null
+        ? [{ status: 'complete', next_page: null }]
+        : [{ status: 'open', next_page: FAULTY_PAGE }],
+    )
+  })
+
+  it('names the organization, the list and the page in each message', () => {
+    const messages = workspace.rows<{ name: string; message: string }>(`
+      SELECT name, error_message AS message
+      FROM sync_runs
+      JOIN organizations ON organizations.id = organization_id
+      WHERE error_code IS NOT NULL
+    `)
+
+    expect(messages).toHaveLength(CASES.filter(({ code }) => code !== null).length)
+    for (const { name, message } of messages)
+      expect(message).toContain(`${name} orders page ${FAULTY_PAGE}: `)
+  })
+
+  it('tells each retry with its reason', () => {
+    const retries = ended.logs.filter((line) => line.organization === 'status-500' && 'delayMs' in line)
+
+    expect(retries).toHaveLength(ATTEMPTS - 1)
+    expect(retries[0]).toMatchObject({
+      level: 'warn',
+      msg: expect.stringMatching(/page 3.*500.*trying again/),
+    })
+  })
+
+  it('asks no sooner than the server wants', () => {
+    const times = server.asked
+      .filter(({ organization: id, page }) => id === idOf('503-with-a-time') && page === FAULTY_PAGE)
+      .map(({ at }) => at)
+
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(1000)
+  })
+
+  it('exits with 3 because of those to which access is refused', () => {
+    expect(ended).toMatchObject({ code: 3, stdout: '' })
+  })
+
+  it('writes nothing but JSON to the log, and one end for each job', () => {
+    const lines = ended.stderr.trimEnd().split('\n')
+
+    expect(ended.logs).toHaveLength(lines.length)
+    const finished = ended.logs.filter(({ msg }) => msg === 'run finished')
+    expect(finished.map((line) => String(line.organization)).toSorted()).toEqual(
+      CASES.map(({ name }) => name).toSorted(),
+    )
+    expect(finished.find((line) => line.organization === 'moved')).toMatchObject({
+      level: 'error',
+      status: 'failed',
+      error_code: 'UNEXPECTED_STATUS',
+    })
+  })
+
+  it('holds nobody, since no token was refused', () => {
+    expect(workspace.rows('SELECT * FROM organizations WHERE held_since IS NOT NULL')).toEqual([])
+  })
+
+  it('is followed by one that goes on from each checkpoint, and has every item once', async () => {
+    const before = new Map(CASES.map(({ name }) => [name, server.pagesOf(name).length]))
+    server.heal()
+
+    const again = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(again.code).toBe(0)
+    for (const { name, code } of CASES) {
+      // The last page that was written is asked for again, to see whether the list has moved.
+      const pages = code === null ? [1, 2, 3, 4] : [2, 3, 4]
+      expect([name, ...server.pagesOf(name).slice(before.get(name))]).toEqual([name, ...pages])
+    }
+    const ids = items(8).map(({ id }) => id)
+    expect(
+      workspace.rows('SELECT _organization_id AS organization, id FROM orders ORDER BY organization, id'),
+    ).toEqual(organizations.flatMap(({ id: one }) => ids.map((id) => ({ organization: one, id }))))
+    expect(workspace.rows("SELECT * FROM sync_walks WHERE coverage IS NOT 'steady'")).toEqual([])
+  })
+})
+
+describe('the exit code of a command whose jobs end differently', () => {
+  const short = organization('short', 1)
+  const forbidden = organization('forbidden', 2)
+  const moved = organization('moved', 3)
+  const healthy = organization('healthy', 4)
+
+  it.each([
+    [['healthy'], 0],
+    [['healthy', 'moved'], 1],
+    [['moved', 'short'], 5],
+    [['short', 'forbidden', 'moved'], 3],
+  ])('of %j is %i', async (names, code) => {
+    const api = await serve((asked) => {
+      // It ends before the total that it tells itself, however often it is read.
+      if (asked.organization === short.id) return pageOf(items(4), asked, { total: 9 })
+      if (asked.organization === healthy.id) return pageOf(items(4), asked)
+      return { fault: status(asked.organization === forbidden.id ? 403 : 302) }
+    })
+    const place = createWorkspace({ baseUrl: api.url, organizations: [short, forbidden, moved, healthy] })
+
+    const sync = await place.run(['sync', ...names.flatMap((name) => ['--org', name])])
+
+    expect(sync.code).toBe(code)
+  })
+})
+
+describe('a server that takes too long', () => {
+  const HANGING: Record<string, Fault> = {
+    hangs: connection.hang,
+    'hangs-in-its-headers': connection.hangInHeaders,
+    'hangs-after-its-headers': connection.hangAfterHeaders,
+    trickles: connection.trickle,
+    'trickles-interim-answers': connection.trickleInterimAnswers,
+    'switches-protocols': connection.switchProtocols,
+  }
+  const slow = Object.keys(HANGING).map((name, index) => organization(name, index + 1))
+
+  it('fails its jobs with TIMEOUT, each after its last try, and no other', async () => {
+    const api = await serveFaults(
+      Object.entries(HANGING).map(([name, fault]) => ({ organization: name, page: 2, fault })),
+      { organizations: slow },
+    )
+    const place = createWorkspace({
+      baseUrl: '',
+      // Long enough for what is answered, however busy the machine is: what is late once is asked for again.
+      api: { baseUrl: api.url, timeout: '2s' },
+      retry: { attempts: 2, minDelay: '1ms', maxDelay: '2ms' },
+      concurrency: 10,
+      organizations: [...slow, organization('healthy', 9)],
+    })
+
+    const sync = await place.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(1)
+    expect(
+      place.rows(`
+        SELECT organization, status, sync_runs.error_code, pages, error_message
+        FROM sync_runs
+        JOIN sync_status USING (organization_id)
+        ORDER BY organization_id
+      `),
+    ).toEqual([
+      ...slow.map(({ name }) => ({
+        organization: name,
+        status: 'failed',
+        error_code: 'TIMEOUT',
+        pages: 1,
+        error_message: `${name} orders page 2: no whole answer within api.timeout (2000 ms)`,
+      })),
+      expect.objectContaining({ organization: 'healthy', status: 'succeeded' }),
+    ])
+    for (const { name } of slow) expect(api.pagesOf(name).filter((page) => page === 2)).toHaveLength(2)
+  })
+})
+
+describe('a server that cannot be reached', () => {
+  const acme = organization('acme', 1)
+
+  async function syncFrom(baseUrl: string) {
+    const place = createWorkspace({ baseUrl, organizations: [acme] })
+    const { code } = await place.run(['sync', '--log-level', 'trace'])
+    expect(place.rows('SELECT status, next_page FROM sync_walks')).toEqual([{ status: 'open', next_page: 1 }])
+    return { code, ...place.rows('SELECT error_code, error_message, requests, retries FROM sync_runs')[0] }
+  }
+
+  it.each<[string, () => Promise<string> | string, number, RegExp]>([
+    ['because nothing listens', closedPort, ATTEMPTS, /ECONNREFUSED\) at http:.*, where nothing listens$/],
+    [
+      'because its name is not known',
+      () => 'http://nobody.invalid',
+      ATTEMPTS,
+      /at http:\/\/nobody\.invalid, a name/,
+    ],
+    [
+      'because its certificate is refused',
+      async () => (await serveFaults([], { organizations: [], tls: createSelfSigned() })).url,
+      1,
+      /the server's certificate is refused \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
+    ],
+    [
+      'because it speaks no TLS',
+      async () => (await serveFaults([], { organizations: [] })).url.replace('http:', 'https:'),
+      ATTEMPTS,
+      /, which speaks no TLS$/,
+    ],
+  ])('%s fails the job with NETWORK', async (_why, start, tries, says) => {
+    expect(await syncFrom(await start())).toEqual({
+      code: 1,
+      error_code: 'NETWORK',
+      error_message: expect.stringMatching(says),
+      requests: tries,
+      retries: tries - 1,
+    })
+  })
+})
+
+async function closedPort(): Promise<string> {
+  const api = await serve(() => ({}))
+  await api.close()
+  return api.url
+}

@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Fault, items, pageOf, serve } from '../cli/list-server.ts'
+import type { Ended } from '../cli/processes.ts'
+import { createWorkspace, organization } from '../cli/workspace.ts'
+import { patchedBy } from '../helpers/patch.ts'
+import { text, withItems } from './answers.ts'
+import { type FaultServer, serveFaults } from './fault-server.ts'
+import * as flood from './flood.ts'
+
+// Answers that are made to harm: they end with an error that says where, in memory that is bounded, or are mirrored.
+
+/** As much as an answer may have by default. */
+const MOST_BYTES = 32 * 1024 * 1024
+
+/** Has the program tell its peak of memory, in kilobytes, when it ends by itself: one that crashes tells nothing. */
+const TELL_PEAK = {
+  file: 'src/main.ts',
+  find: '\nprocess.exit(exitCode)',
+  replace: `
+process.stderr.write(
+  JSON.stringify({ level: 'info', msg: 'peak', kilobytes: process.resourceUsage().maxRSS }) + '\\n',
+  () => process.exit(exitCode),
+)`,
+}
+
+/** The same value as often as an answer has bytes for it. */
+function repeated(value: string): string {
+  return `${value},`.repeat((MOST_BYTES - 1000) / (value.length + 1)) + value
+}
+
+/** Lists in lists, as deep as an answer has bytes for them. */
+function nested(): string {
+  const levels = MOST_BYTES / 2 - 10
+  return '['.repeat(levels) + ']'.repeat(levels)
+}
+
+const TOO_LARGE = /the answer is larger than api\.maxResponseBytes \(33554432 bytes\)$/
+const TOO_DEEP = /the answer is nested deeper than 500 levels$/
+const TOO_MANY =
+  /the answer has [\d,]+ (items|values), too many for api\.maxResponseBytes \(33554432 bytes\)$/
+
+const REFUSED: { name: string; fault: Fault; says: RegExp }[] = [
+  { name: 'gzip-bomb', fault: flood.gzipBomb(500), says: TOO_LARGE },
+  { name: 'endless-body', fault: flood.endlessBody, says: TOO_LARGE },
+  { name: 'deep-lists', fault: text(nested()), says: TOO_DEEP },
+  {
+    name: 'deep-item',
+    fault: withItems(`{"id":0,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`),
+    says: TOO_DEEP,
+  },
+  { name: 'many-numbers', fault: text(`[${repeated('1')}]`), says: TOO_MANY },
+  { name: 'many-elements', fault: text(`[{"id":1,"items":[${repeated('{}')}]}]`), says: TOO_MANY },
+]
+
+describe('an answer that is too much', () => {
+  const organizations = REFUSED.map(({ name }, index) => organization(name, index + 1))
+  const workspace = createWorkspace()
+  let server: FaultServer
+  let ended: Ended
+
+  beforeAll(async () => {
+    const script = REFUSED.map(({ name, fault }) => ({ organization: name, page: 2, fault }))
+    server = await serveFaults(script, { organizations })
+    workspace.configure({ baseUrl: server.url, organizations })
+    ended = await workspace.run(['sync', '--log-level', 'trace'], { env: patchedBy(TELL_PEAK) })
+  }, 120_000)
+
+  it.each(REFUSED)('ends its job with BAD_RESPONSE and the page it stands at: $name', ({ name, says }) => {
+    const id = organizations.find((one) => one.name === name)?.id
+
+    expect(
+      workspace.rows(`
+        SELECT error_code, error_message, requests, next_page, sync_walks.status AS walk
+        FROM sync_runs
+        JOIN sync_walks ON sync_walks.id = walk_id
+        WHERE sync_runs.organization_id = '${id}'
+      `),
+    ).toEqual([
+      {
+        error_code: 'BAD_RESPONSE',
+        error_message: expect.stringMatching(says),
+        requests: 2,
+        next_page: 2,
+        walk: 'open',
+      },
+    ])
+    expect(workspace.value(`SELECT error_message FROM sync_runs WHERE organization_id = '${id}'`)).toContain(
+      `${name} orders page 2: `,
+    )
+  })
+
+  it('leaves memory under control, four of them at the same time', () => {
+    expect(ended.code).toBe(1)
+    // Measured: 390 MB. Read whole, one of them would take more than a gigabyte.
+    expect(ended.logs.find(({ msg }) => msg === 'peak')?.kilobytes).toBeLessThan(800_000)
+  })
+
+  it('loses nothing: the next run goes on', async () => {
+    server.heal()
+
+    const again = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(again.code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(8 * REFUSED.length)
+    expect(
+      workspace.rows("SELECT * FROM sync_walks WHERE status <> 'complete' OR coverage <> 'steady'"),
+    ).toEqual([])
+  })
+})
+
+describe('a list that has no end', () => {
+  const acme = organization('acme', 1)
+
+  it('because it grows by a page for each page read ends with the page it stands at', async () => {
+    const server = await serve(({ page, path }) => ({
+      body: {
+        data: [{ id: page }],
+        links: { next: `${path}?page=${page + 1}` },
+        meta: { current_page: page, last_page: page + 1, total: page + 1 },
+      },
+    }))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
+
+    const sync = await workspace.run(['sync', '--log-level', 'error'])
+
+    expect(sync.code).toBe(1)
+    const [run] = workspace.rows('SELECT error_code, error_message, pages, rows_added FROM sync_runs')
+    expect(run).toMatchObject({
+      error_code: 'BAD_RESPONSE',
+      error_message: expect.stringMatching(
+        /^acme orders: the list does not end: it had 2 pages at first, and page 1,005 /,
+      ),
+    })
+    // What came is kept.
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(run?.rows_added)
+    expect(run?.rows_added).toBe(1004)
+  })
+
+  it('because its total lies fails with INCOMPLETE, and what came is kept', async () => {
+    const server = await serve((asked) => pageOf(items(40), asked, { perPage: 1, total: 1_000_000_000 }))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
+
+    const sync = await workspace.run(['sync', '--log-level', 'error'])
+
+    expect(sync.code).toBe(5)
+    expect(workspace.rows('SELECT error_code, pages FROM sync_runs')).toEqual([
+      { error_code: 'INCOMPLETE', pages: 3 * 40 },
+    ])
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
+  })
+
+  it('told by lists instead of numbers, as Laravel merges them, is walked by its links', async () => {
+    const server = await serve((asked) => {
+      const { body } = pageOf(items(6), asked)
+      const meta = { current_page: [asked.page, 1], last_page: [3, 1], per_page: [], total: [6, 0] }
+      return { body: { ...(body as object), meta } }
+    })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(0)
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+    expect(workspace.rows('SELECT status, coverage, rows_seen FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: null, rows_seen: 6 },
+    ])
+  })
+})

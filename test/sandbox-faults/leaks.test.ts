@@ -1,0 +1,243 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { type Fault, serve } from '../cli/list-server.ts'
+import type { StartOptions } from '../cli/processes.ts'
+import {
+  createWorkspace,
+  leaksOf,
+  organization,
+  type Settings,
+  variable,
+  type Workspace,
+} from '../cli/workspace.ts'
+import { type Patch, patchedBy } from '../helpers/patch.ts'
+import * as connection from './connection.ts'
+import { type FaultServer, type Rule, serveFaults } from './fault-server.ts'
+
+// Where the token may not show and requests may not go, whatever happens and whoever asks for it. Each workspace looks for
+// its tokens in all that the program wrote.
+
+const ACME = organization('acme', 1)
+const TOKEN = String(ACME.token)
+
+async function scene(
+  script: Rule[] = [],
+  more: Partial<Settings> = {},
+): Promise<{ server: FaultServer; workspace: Workspace }> {
+  const server = await serveFaults(script, { organizations: [ACME] })
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], ...more })
+  return { server, workspace }
+}
+
+/** The right page, and a header with the token. */
+const echoing: Fault = (response, text, { token }) => response.setHeader('x-echo', token).end(text)
+
+/** A server that nobody may ask. */
+function stranger() {
+  return serve(() => ({ body: 'you should not be here' }))
+}
+
+/** All files of the folder but the configuration: reports, dumps, whatever a process left. */
+function allFiles({ folder }: Workspace): string[] {
+  return fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== 'admin-mirror.yaml')
+    .map(({ parentPath, name }) => fs.readFileSync(`${parentPath}/${name}`, 'latin1'))
+}
+
+describe.concurrent('the token, whatever happens,', () => {
+  const PLANTED = `Object.assign(new Error('planted'), { options: { headers }, request: { headers }, cause: { headers } })`
+  const CRASHES: [string, Patch][] = [
+    [
+      'that nobody catches',
+      {
+        file: 'src/api/exchange.ts',
+        find: '    const stop = new AbortController()\n',
+        replace: `    const stop = new AbortController(); setImmediate(() => { throw ${PLANTED} })\n`,
+      },
+    ],
+    [
+      'that is thrown where no error is foreseen',
+      {
+        file: 'src/api/exchange.ts',
+        find: '    const stop = new AbortController()\n',
+        replace: `    const stop = new AbortController(); if (headers) throw ${PLANTED}\n`,
+      },
+    ],
+    [
+      'whose message is the token',
+      {
+        file: 'src/api/exchange.ts',
+        find: '    const stop = new AbortController()\n',
+        replace:
+          '    const stop = new AbortController(); if (headers) throw new Error(JSON.stringify(headers))\n',
+      },
+    ],
+    [
+      'whose message is what a server echoed',
+      {
+        file: 'src/api/page.ts',
+        find: '  const paging = envelope.paging\n',
+        replace: '  const paging = envelope.paging; JSON.parse(response.headers["x-echo"] as string)\n',
+      },
+    ],
+  ]
+
+  it.each(CRASHES)('shows in no output of a crash %s', async (_why, patch) => {
+    const { workspace } = await scene([{ fault: echoing }])
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'], { env: patchedBy(patch) })
+
+    expect(sync.code).toBe(1)
+    expect(sync.stderr).toContain('INTERNAL')
+    expect(workspace.leaks).toEqual([])
+  })
+
+  it('shows in no report that Node writes of the process', async () => {
+    const { server, workspace } = await scene([{ fault: connection.hang }], {
+      organizations: [{ ...ACME, token: variable('ACME_TOKEN') }],
+    })
+    const sync = workspace.start(['sync'], {
+      env: {
+        ACME_TOKEN: workspace.secret(TOKEN),
+        NODE_OPTIONS: '--report-on-signal --report-filename=report.json',
+      },
+    })
+    await server.arrival(({ token }) => token === TOKEN)
+
+    sync.kill('SIGUSR2')
+    const report = workspace.file('report.json')
+    await expect
+      .poll(() => fs.existsSync(report) && fs.readFileSync(report, 'utf8').endsWith('}\n'))
+      .toBe(true)
+    sync.kill('SIGTERM')
+    await sync.ended
+
+    expect(leaksOf([TOKEN], allFiles(workspace))).toEqual([])
+  })
+
+  it('shows in no list of processes', async () => {
+    const { server, workspace } = await scene([{ fault: connection.hang }])
+    const sync = workspace.start(['sync'])
+    await server.arrival(({ token }) => token === TOKEN)
+
+    const commands = fs
+      .readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => textOf(`/proc/${pid}/cmdline`))
+    sync.kill('SIGTERM')
+    await sync.ended
+
+    expect(commands.some((command) => command.includes('bin.js\0sync'))).toBe(true)
+    expect(leaksOf([TOKEN], commands)).toEqual([])
+  })
+
+  it.each<[string, string]>([
+    [
+      'megabytes of a stack trace',
+      JSON.stringify({ message: `${'x'.repeat(2_000_000)}${TOKEN}`, trace: [TOKEN] }),
+    ],
+    ['a message of megabytes', JSON.stringify({ message: `${TOKEN} `.repeat(2000) })],
+    [
+      'a message with escapes',
+      JSON.stringify({ message: `\u001b[2J\u009b31m\u202e\0${TOKEN}\r\nnext: line` }),
+    ],
+    ['megabytes of HTML', `<html><title>${TOKEN}</title>${`<p>${TOKEN}</p>`.repeat(50_000)}</html>`],
+    [
+      'a stack trace beside the message',
+      JSON.stringify({ message: 'Server Error', exception: TOKEN, trace: TOKEN }),
+    ],
+  ])('shows in nothing that is told of an error body: %s', async (_what, body) => {
+    const { workspace } = await scene([{ fault: (response) => response.writeHead(500).end(body) }])
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    const message = String(workspace.value('SELECT error_message FROM sync_runs'))
+    expect(message).toMatch(/^acme orders page 1: the server failed \(500\)/)
+    expect(message.length).toBeLessThan(400)
+    expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(Math.max(...sync.stderr.split('\n').map((line) => line.length))).toBeLessThan(2000)
+  })
+})
+
+function textOf(file: string): string {
+  try {
+    return fs.readFileSync(file, 'latin1')
+  } catch {
+    // The process has ended meanwhile.
+    return ''
+  }
+}
+
+describe.concurrent('requests', () => {
+  it.each<[string, (url: string) => StartOptions['env']]>([
+    ['HTTP_PROXY', (url) => ({ HTTP_PROXY: url, http_proxy: url })],
+    ['HTTPS_PROXY and ALL_PROXY', (url) => ({ HTTPS_PROXY: url, ALL_PROXY: url, all_proxy: url })],
+    ['HTTP_PROXY and NODE_USE_ENV_PROXY', (url) => ({ HTTP_PROXY: url, NODE_USE_ENV_PROXY: '1' })],
+    ['HTTP_PROXY and --use-env-proxy', (url) => ({ HTTP_PROXY: url, NODE_OPTIONS: '--use-env-proxy' })],
+  ])('go to baseUrl whatever %s says', async (_name, env) => {
+    const { server, workspace } = await scene()
+    const proxy = await stranger()
+
+    const sync = await workspace.run(['sync'], { env: env(proxy.url) ?? {} })
+
+    expect(sync.code).toBe(0)
+    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4])
+    expect(proxy.asked).toEqual([])
+  })
+
+  it('go to baseUrl whatever an answer says, and hand nothing back', async () => {
+    const elsewhere = await stranger()
+    const headers = {
+      'set-cookie': 'session=1; Path=/',
+      link: `<${elsewhere.url}/api/v1/admin/orders?page=2>; rel="next"`,
+      location: `${elsewhere.url}/login`,
+      'content-location': elsewhere.url,
+      refresh: `0; url=${elsewhere.url}`,
+      'alt-svc': `http/1.1="${new URL(elsewhere.url).host}"`,
+      'x-forwarded-host': new URL(elsewhere.url).host,
+      'proxy-authenticate': 'Basic',
+      'www-authenticate': 'Basic',
+    }
+    const fault: Fault = (response, text) => {
+      // Where a proxy's word on the host got into the links.
+      const links = {
+        next: JSON.parse(text).links.next?.replace(/^http:\/\/[^/]+/, 'http://127.0.0.1:1') ?? null,
+      }
+      response.writeHead(200, headers).end(JSON.stringify({ ...JSON.parse(text), links }))
+    }
+    const { server, workspace } = await scene([{ fault }])
+
+    const sync = await workspace.run(['sync'])
+
+    expect(sync.code).toBe(0)
+    expect(elsewhere.asked).toEqual([])
+    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4])
+    const sent = new Set(server.asked.flatMap((asked) => Object.keys(asked.headers)))
+    expect([...sent].toSorted()).toEqual([
+      'accept',
+      'accept-encoding',
+      'authorization',
+      'connection',
+      'host',
+      'user-agent',
+      'x-service-organization',
+    ])
+    expect(new Set(server.asked.map(({ headers: { host } }) => host))).toEqual(
+      new Set([new URL(server.url).host]),
+    )
+  })
+
+  it.each([301, 302, 303, 307, 308])('follow no redirect: %i', async (status) => {
+    const elsewhere = await stranger()
+    const fault: Fault = (response, _text, { token }) =>
+      response.writeHead(status, { location: `${elsewhere.url}/?token=${token}` }).end()
+    const { server, workspace } = await scene([{ page: 2, fault }])
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(1)
+    expect(elsewhere.asked).toEqual([])
+    expect(server.pagesOf('acme')).toEqual([1, 2])
+  })
+})

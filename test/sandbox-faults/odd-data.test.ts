@@ -1,0 +1,137 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { pageOf, serve } from '../cli/list-server.ts'
+import { createWorkspace, organization } from '../cli/workspace.ts'
+import { hasTerminal, onTerminal } from './on-terminal.ts'
+
+// Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
+// terminal obeys, keys that are none.
+
+const PLACED = [
+  '{"id":1,"__proto__":{"polluted":1},"constructor":{"name":"x"},"toString":"y","hasOwnProperty":1,"then":2}',
+  '{"id":2,"a\\u0000b":1,"\\ud800":2,"":3,"_json":"mine","_organization_id":"x","rowid":7,"ID":8,"\\"; DROP TABLE orders; --":9}',
+  '{"id":3,"text":"NUL \\u0000 half \\ud83d escape \\u001b[2J here \u009b2J and \u202e there\u2028"}',
+  `{"id":4,"deep":${'{"a":'.repeat(480)}1${'}'.repeat(480)},"lists":${'['.repeat(480)}1${']'.repeat(480)}}`,
+  '{"id":5,"items":[{"__proto__":1,"a\\u0000":"\u009b2J","sku":"x","constructor":[1]},7,null,[]]}',
+  `{"id":6,"${'long'.repeat(5000)}":1}`,
+  '{"id":"7\u009b","__proto__":1}',
+]
+
+const REJECTED: [json: string, why: string][] = [
+  ['{"id":{"a":1}}', 'is an object'],
+  ['{"id":[1]}', 'is a list'],
+  ['{"id":true}', 'is true, neither text nor a number'],
+  ['{"id":""}', 'is an empty text'],
+  ['{"id":null}', 'is null'],
+  ['{"__proto__":{"id":9}}', 'is missing'],
+  ['{"id":"a\\u0000b"}', 'holds a NUL character'],
+  ['{"id":"\\ud800"}', 'holds half of a surrogate pair'],
+  [`{"id":"${'k'.repeat(1001)}"}`, 'is longer than 1,000 characters'],
+  ['5', 'is no object'],
+  ['"\\u001b[2J"', 'is no object'],
+  ['null', 'is no object'],
+  ['[]', 'is no object'],
+]
+
+const list = [...PLACED, ...REJECTED.map(([json]) => json)].map((json) => JSON.parse(json) as unknown)
+const workspace = createWorkspace()
+
+beforeAll(async () => {
+  const server = await serve((asked) => pageOf(list, asked, { perPage: 3 }))
+  workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const sync = await workspace.run(['sync', '--log-level', 'trace'])
+  expect(sync.code).toBe(0)
+})
+
+describe('odd items', () => {
+  it('are mirrored as they were sent', () => {
+    const rows = workspace.rows<{ _json: string }>('SELECT _json FROM orders_raw ORDER BY length(id), id')
+
+    expect(rows.map(({ _json: json }) => json)).toEqual(
+      PLACED.map((json) => JSON.stringify(JSON.parse(json))),
+    )
+    expect(workspace.rows('SELECT coverage, rows_seen FROM sync_walks')).toEqual([
+      { coverage: 'steady', rows_seen: list.length },
+    ])
+  })
+
+  it('have columns of their own, whatever they are called', () => {
+    const columns = workspace.rows<{ column: string; path: string }>(
+      'SELECT "column", path FROM sync_columns',
+    )
+
+    expect(columns).toEqual(
+      expect.arrayContaining([
+        { column: 'field__proto____polluted', path: '$.__proto__.polluted' },
+        { column: 'constructor__name', path: '$.constructor.name' },
+        { column: 'toString', path: '$.toString' },
+        { column: 'a_b', path: '$."a\\u0000b"' },
+        { column: 'field_', path: '$."\\ud800"' },
+        { column: 'field', path: '$.""' },
+        { column: 'field_json', path: '$._json' },
+        { column: 'field_organization_id', path: '$._organization_id' },
+        // SQLite has a column of this name in every table.
+        { column: 'rowid_2', path: '$.rowid' },
+        { column: 'ID_2', path: '$.ID' },
+        { column: '"; DROP TABLE orders; --', path: '$."\\"; DROP TABLE orders; --"' },
+        { column: 'long'.repeat(500), path: `$.${'long'.repeat(5000)}` },
+      ]),
+    )
+    expect(workspace.rows('SELECT rowid_2, ID_2, field, field_json FROM orders WHERE id = 2')).toEqual([
+      { rowid_2: 7, ID_2: 8, field: 3, field_json: 'mine' },
+    ])
+  })
+
+  it('that have no usable key are kept, each with the reason', () => {
+    const rejects = workspace.rows<{ json: string; reason: string }>('SELECT json, reason FROM sync_rejects')
+
+    expect(rejects).toHaveLength(REJECTED.length)
+    for (const [json, why] of REJECTED)
+      expect(rejects).toContainEqual({ json, reason: expect.stringContaining(why) })
+  })
+
+  it('have views of their lists that can be read', () => {
+    expect(workspace.rows('SELECT _parent_id, _index, sku FROM orders__items')).toEqual([
+      { _parent_id: '5', _index: 0, sku: 'x' },
+    ])
+  })
+
+  it('are the same the next time', async () => {
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(0)
+    expect(workspace.rows('SELECT rows_added, rows_changed FROM sync_runs ORDER BY id DESC LIMIT 1')).toEqual(
+      [{ rows_added: 0, rows_changed: 0 }],
+    )
+    expect(workspace.value('SELECT count(*) FROM sync_rejects')).toBe(REJECTED.length)
+  })
+
+  it.runIf(hasTerminal)('send a terminal nothing that it obeys', async () => {
+    const commands = [
+      ['query', 'SELECT * FROM orders', '--format', 'table'],
+      ['query', 'SELECT * FROM orders', '--format', 'json'],
+      ['query', 'SELECT * FROM orders', '--format', 'csv'],
+      ['query', 'SELECT * FROM sync_rejects'],
+      ['query', 'SELECT * FROM sync_columns', '--format', 'json'],
+      ['export', 'orders', '--format', 'ndjson'],
+      ['export', 'orders', '--format', 'csv'],
+      ['status'],
+      ['status', '--json'],
+    ]
+
+    for (const command of commands) {
+      const shown = await onTerminal(command, workspace)
+      expect([command, shown.length > 40]).toEqual([command, true])
+      expect([command, obeyed(shown)]).toEqual([command, []])
+    }
+  })
+})
+
+/** What a terminal would not simply show, line ends apart. */
+function obeyed(text: string): string[] {
+  return (
+    text
+      .replaceAll('\r\n', '')
+      .match(/.{0,20}[\p{Cc}\p{Cf}\p{Zl}\p{Zp}].{0,20}/gu)
+      ?.map((found) => JSON.stringify(found)) ?? []
+  )
+}

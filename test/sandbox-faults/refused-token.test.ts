@@ -1,0 +1,136 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { createDoor, type Fault } from '../cli/list-server.ts'
+import { createWorkspace, organization } from '../cli/workspace.ts'
+import { status } from './answers.ts'
+import * as connection from './connection.ts'
+import { type FaultServer, serveFaults } from './fault-server.ts'
+import * as flood from './flood.ts'
+
+// A 401 at inconvenient moments. What it means for organizations and commands is told in test/cli/refused-token.test.ts.
+
+const ACME = organization('acme', 1)
+const HELD = 'SELECT name FROM organizations WHERE held_since IS NOT NULL'
+
+function refusedWith(rest: Fault): Fault {
+  return (response, text, asked) => {
+    response.statusCode = 401
+    rest(response, text, asked)
+  }
+}
+
+describe.concurrent('a 401', () => {
+  it.each<[string, Fault]>([
+    ['comes at all', refusedWith((response) => response.end())],
+    ['never ends', refusedWith(connection.hangAfterHeaders)],
+    ['trickles', refusedWith(connection.trickle)],
+    ['breaks off', refusedWith(connection.breakOffChunked)],
+    ['is reset', refusedWith(connection.resetInBody)],
+    ['is half a gzip', refusedWith(flood.gzipBreaksOff)],
+    ['is endless', refusedWith(flood.endlessBody)],
+  ])('stops the token at once, whether or not its body %s', async (_how, fault) => {
+    const server = await serveFaults([{ page: 2, fault }], { organizations: [ACME] })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(3)
+    expect(server.pagesOf('acme')).toEqual([1, 2])
+    expect(workspace.rows('SELECT error_code, requests, retries FROM sync_runs')).toEqual([
+      { error_code: 'UNAUTHORIZED', requests: 2, retries: 0 },
+    ])
+    expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])
+  })
+
+  it('after faults ends the tries of the page', async () => {
+    const script = [
+      { page: 2, try: [1, 2], fault: connection.reset },
+      { page: 2, fault: status(401) },
+    ]
+    const server = await serveFaults(script, { organizations: [ACME] })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+
+    const sync = await workspace.run(['sync'])
+
+    expect(sync.code).toBe(3)
+    expect(server.pagesOf('acme')).toEqual([1, 2, 2, 2])
+  })
+
+  it('in one process stops the one that waits for its rate limit in another', async () => {
+    const door = createDoor()
+    const refused: Fault = (response) => {
+      void door.opened.then(() => response.writeHead(401).end())
+    }
+    const server: FaultServer = await serveFaults(
+      [
+        { collection: 'orders', page: 2, fault: refused },
+        { collection: 'establishments', page: 2, fault: status(429, { 'retry-after': '2' }) },
+      ],
+      { organizations: [ACME] },
+    )
+    const workspace = createWorkspace({
+      baseUrl: server.url,
+      organizations: [ACME],
+      collections: { orders: {}, establishments: {} },
+    })
+    const one = workspace.start(['sync', '--collection', 'orders', '--log-level', 'trace'])
+    await server.arrival(({ collection, page }) => collection === 'orders' && page === 2)
+    const other = workspace.start(['sync', '--collection', 'establishments', '--log-level', 'trace'])
+    await other.log(({ msg }) => msg === 'waiting')
+
+    door.open()
+    const codes = [(await one.ended).code, (await other.ended).code]
+
+    expect(codes).toEqual([3, 3])
+    expect(server.asked.map(({ collection, page }) => `${collection} ${page}`)).toEqual([
+      'orders 1',
+      'orders 2',
+      'establishments 1',
+      'establishments 2',
+    ])
+    expect(
+      workspace.rows('SELECT collection, error_code, requests FROM sync_runs ORDER BY collection'),
+    ).toEqual([
+      { collection: 'establishments', error_code: 'UNAUTHORIZED', requests: 2 },
+      { collection: 'orders', error_code: 'UNAUTHORIZED', requests: 2 },
+    ])
+
+    server.heal()
+    await workspace.run(['resume'])
+    const again = await workspace.run(['sync'])
+
+    expect(again.code).toBe(0)
+    expect(
+      workspace.rows("SELECT * FROM sync_walks WHERE status <> 'complete' OR coverage <> 'steady'"),
+    ).toEqual([])
+  })
+
+  it('under start holds until the token file has another token, which the next run reads', async () => {
+    const { token: _, ...acme } = organization('acme', 1, { tokenFile: 'acme.token' })
+    const [before, after] = ['1|Secret-before-Kf82hLq0Zx', '2|Secret-after-Wm51sTe7Ub']
+    const server = await serveFaults(
+      [
+        {
+          fault: (response, text, { token }) =>
+            token === before ? response.writeHead(401).end() : response.end(text),
+        },
+      ],
+      { organizations: [acme] },
+    )
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme], schedule: '* * * * * *' })
+    fs.writeFileSync(workspace.file('acme.token'), workspace.secret(before))
+    const start = workspace.start(['start', '--log-level', 'trace'])
+    // Held, and not asked for again when its time comes, twice.
+    await start.logs(({ msg }) => msg === 'run not begun', 2)
+    expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])
+    expect(server.asked).toHaveLength(1)
+
+    fs.writeFileSync(workspace.file('acme.token'), `${workspace.secret(after)}\n`)
+    await start.log((line) => line.msg === 'run finished' && line.status === 'succeeded')
+    start.kill('SIGTERM')
+
+    expect((await start.ended).code).toBe(0)
+    expect(workspace.rows(HELD)).toEqual([])
+    expect(server.asked.filter(({ token }) => token === before)).toHaveLength(1)
+  })
+})
