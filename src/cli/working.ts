@@ -90,7 +90,8 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   }
 }
 
-function runner(
+/** How a session runs jobs for a command. */
+export function runner(
   session: Session,
   config: Config,
   reporter: Reporter,

@@ -7,9 +7,10 @@ import type { Column, ColumnChange, SqlValue } from './columns/column.ts'
 import { type KeyPart, keyColumnTypes } from './columns/key.ts'
 import { placeItem } from './columns/place.ts'
 import type { Connection } from './database.ts'
-import { announceSchema, redeclare, retypeKeys } from './reshape.ts'
+import { addColumn, announceSchema, redeclare } from './reshape.ts'
+import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
-import { addColumn, createTables, type TableShape } from './tables.ts'
+import { createTables, type KeyType, type TableShape } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -21,8 +22,13 @@ export interface RawRow {
 /** The tables of one collection while they are open for writing; everything here runs inside the caller's transaction. */
 export interface CollectionTables {
   keyPaths: readonly (readonly string[])[]
-  /** Makes room for these keys; a key column that meets a text becomes TEXT. */
-  admitKey(key: readonly KeyPart[], at: string): void
+  /**
+   * Makes room for these keys; a key column that meets a text becomes TEXT, for which all rows are written anew: at most
+   * so many of them at once. False when more are left, and rows with these keys cannot be written yet.
+   */
+  admitKeys(keys: readonly (readonly KeyPart[])[], at: string, rows: number): boolean
+  /** Takes up to so many rows off what a key column that became TEXT has left behind. True when nothing is left. */
+  tidy(at: string, rows: number): boolean
   find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
   insert(
     organizationId: string,
@@ -70,16 +76,36 @@ export function openCollection(
     return key.map((part, index) => (keyTypes[index] === 'TEXT' ? part.text : BigInt(part.text)))
   }
 
-  function admitKey(key: readonly KeyPart[], at: string): void {
-    const types = keyColumnTypes(keyTypes, key)
-    if (types.every((type, index) => type === keyTypes[index])) return
-    const before = shape().keyTypes
-    keyTypes = types
-    for (const [index, type] of types.entries())
+  /** True when the key columns have these types, or TEXT where another process is about to make it so. */
+  function retype(wanted: readonly KeyType[], at: string, rows: number): boolean {
+    const from = shape().keyTypes
+    const to = withBegun(connection, { collection: name, keyColumns }, wanted)
+    const isDone =
+      isSame(from, to) || stepRetyping(connection, { collection: name, keyColumns, from, to }, rows)
+    if (!isDone || isSame(to, keyTypes)) return isDone
+    keyTypes = to
+    for (const [index, type] of to.entries())
       record.key(keyColumns[index] ?? '', keyPaths[index] ?? [], type, at)
-    if (types.some((type, index) => type !== before[index])) retypeKeys(connection, shape())
     statements = prepare()
     catalog = loadCatalog(connection, name, keyPaths)
+    return true
+  }
+
+  function admitKeys(keys: readonly (readonly KeyPart[])[], at: string, rows: number): boolean {
+    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypes)
+    if (isSame(wanted, keyTypes)) return true
+    return retype(
+      wanted.map((type) => type ?? 'INTEGER'),
+      at,
+      rows,
+    )
+  }
+
+  function tidy(at: string, rows: number): boolean {
+    if (!hasLeftovers(connection, name)) return true
+    const types = shape().keyTypes
+    const isBegun = !isSame(withBegun(connection, { collection: name, keyColumns }, types), types)
+    return (!isBegun || retype(types, at, rows)) && stepLeftovers(connection, name, rows)
   }
 
   function place(item: JsonObject, at: string): { values: Map<string, SqlValue>; notices: Notice[] } {
@@ -98,7 +124,7 @@ export function openCollection(
 
   function add(column: Column, at: string): void {
     record.column(column, at)
-    addColumn(connection, name, column)
+    addColumn(connection, name, column.name, column.type)
   }
 
   function alter({ kind, column }: ColumnChange, at: string): Notice[] {
@@ -130,7 +156,8 @@ export function openCollection(
 
   return {
     keyPaths,
-    admitKey,
+    admitKeys,
+    tidy,
     find: (organizationId, key) => statements.find.get(organizationId, ...bind(key)) as RawRow | undefined,
     insert(organizationId, key, json, item, at) {
       const { values, notices } = place(item, at)
@@ -147,6 +174,10 @@ export function openCollection(
       return notices
     },
   }
+}
+
+function isSame(types: readonly (KeyType | null)[], others: readonly (KeyType | null)[]): boolean {
+  return types.every((type, index) => type === others[index])
 }
 
 function tableExists(connection: Connection, name: string): boolean {

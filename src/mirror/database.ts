@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError } from '../errors.ts'
-import { explainFileError, noTemporaryFolder } from './file-error.ts'
+import { damaged, explainFileError, explainSqliteError } from './file-error.ts'
 import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
@@ -17,7 +17,7 @@ const APPLICATION_ID = 0x61646d72
 const LOCK_MS = 100
 
 /** Up to this size a file is looked through when it is opened for writing; beyond, damage is met where it is. */
-const CHECKED_BYTES = 64 * 1024 * 1024
+const CHECKED_BYTES = 32 * 1024 * 1024
 
 /**
  * Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that
@@ -29,10 +29,10 @@ export function openForWriting(file: string): Connection {
   try {
     makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
+    // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
+    if (!isNew) assertUsable(file)
     connection = new Database(file, { timeout: LOCK_MS })
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
-    // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
-    else assertUsable(connection, file)
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = NORMAL')
     migrate(connection)
@@ -61,6 +61,7 @@ export function openForReading(file: string): Connection | null {
 
 /** False for a file without tables, which a process leaves that was killed while it made it. */
 function hasCurrentTables(connection: Connection, file: string): boolean {
+  assertOwnLog(connection, file)
   const version = schemaVersion(connection)
   assertKnown(version, file)
   if (version === 0 || version === LATEST_VERSION) return version > 0
@@ -72,6 +73,20 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
 /** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
 export function openLockFile(file: string): Connection {
   return new Database(file, { timeout: 0 })
+}
+
+/**
+ * Moves what no reader holds back from the write-ahead log into the file, and makes the log short if that was all. Takes
+ * as long as it takes. Others can write meanwhile, but for the moment in which the log is cut.
+ */
+export function emptyLog(file: string): void {
+  const connection = new Database(file, { fileMustExist: true, timeout: LOCK_MS })
+  try {
+    const [moved] = connection.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[]
+    if (moved?.log === moved?.checkpointed) connection.pragma('wal_checkpoint(TRUNCATE)')
+  } finally {
+    connection.close()
+  }
 }
 
 function assertOurs(file: string): 'empty' | 'ours' {
@@ -98,10 +113,32 @@ function assertKnown(version: number, file: string): void {
 
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
-/** What the header of the file does not tell: a newer version may stand in the write-ahead log, and damage anywhere. */
-function assertUsable(connection: Connection, file: string): void {
-  assertKnown(schemaVersion(connection), file)
-  if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
+/**
+ * What the header of the file does not tell: the write-ahead log may hold a newer version, or be another database's, and
+ * damage may be anywhere. Looked for through a connection that only reads, since closing one that writes would move the
+ * log into the file.
+ */
+function assertUsable(file: string): void {
+  const connection = new Database(file, { readonly: true, timeout: LOCK_MS })
+  try {
+    assertOwnLog(connection, file)
+    assertKnown(schemaVersion(connection), file)
+    if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
+  } catch (error) {
+    // A transaction that broke off, in a mirror that is not in WAL mode, has to be undone by whoever writes.
+    if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK')) throw error
+  } finally {
+    connection.close()
+  }
+}
+
+/** SQLite takes any log that is whole and lies beside the file for the file's own. */
+function assertOwnLog(connection: Connection, file: string): void {
+  if (connection.pragma('application_id', { simple: true }) === APPLICATION_ID) return
+  throw new MirrorError(
+    `${file} is a mirror, but the write-ahead log beside it (${file}-wal) is another database's; both are left as they ` +
+      'are. Move the log away, with its -shm, and run the command again',
+  )
 }
 
 function schemaVersion(connection: Connection): number {
@@ -111,12 +148,6 @@ function schemaVersion(connection: Connection): number {
 function assertSound(connection: Connection, file: string): void {
   const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
-}
-
-function damaged(file: string, what: string): MirrorError {
-  return new MirrorError(
-    `${file} is damaged (${what}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
-  )
 }
 
 /** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */
@@ -135,28 +166,7 @@ export function isBusy(error: unknown): boolean {
 
 /** What a failure of SQLite or of the file system means for the mirror; an error of ours, or a mistake in the program, is handed back. */
 export function translate(file: string, error: unknown): unknown {
-  if (error instanceof Database.SqliteError) return explain(file, error)
+  if (error instanceof Database.SqliteError) return explainSqliteError(file, error)
   const isOfFiles = error instanceof Error && 'syscall' in error && 'code' in error
   return isOfFiles ? explainFileError(file, error) : error
-}
-
-function explain(file: string, error: { code: string; message: string }): MirrorError {
-  const { code, message } = error
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
-  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
-    return new MirrorError(
-      `${file} is locked by another process for too long (${message}); see who has it open`,
-    )
-  }
-  if (code.startsWith('SQLITE_FULL'))
-    return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
-    return new MirrorError(
-      `${file} cannot be written (${message}); this user needs to write to the file and to its folder`,
-    )
-  }
-  if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
-  if (code.startsWith('SQLITE_IOERR'))
-    return new MirrorError(`${file} cannot be read or written (${code}); look at the disk`)
-  return new MirrorError(`${file}: ${message} (${code})`)
 }

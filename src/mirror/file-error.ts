@@ -20,6 +20,41 @@ export function explainFileError(file: string, error: Error & { code: unknown })
   return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
 }
 
+/** What an error of SQLite means for the mirror. */
+export function explainSqliteError(file: string, error: { code: string; message: string }): MirrorError {
+  const { code, message } = error
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return new MirrorError(
+      `${file} is locked by another process for too long (${message}); see who has it open`,
+    )
+  }
+  if (code.startsWith('SQLITE_FULL'))
+    return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+    return new MirrorError(
+      `${file} cannot be written (${message}); this user needs to write to the file and to its folder`,
+    )
+  }
+  if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
+  if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
+  return new MirrorError(`${file}: ${message} (${code})`)
+}
+
+export function damaged(file: string, what: string): MirrorError {
+  return new MirrorError(
+    `${file} is damaged (${what}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+  )
+}
+
+function unreachable(file: string, code: string): MirrorError {
+  if (/READ/.test(code)) return new MirrorError(`${file} cannot be read (${code}); look at the disk`)
+  return new MirrorError(
+    `${file} cannot be written (${code}); look at the disk, and at limits: on the size of files (ulimit -f), or on this ` +
+      "user's share of the disk. Then the next run goes on from here",
+  )
+}
+
 /** Bytes 18 and 19 of a database's header are 2 in WAL mode. */
 const WAL_MARK = 18
 

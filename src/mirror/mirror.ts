@@ -1,15 +1,18 @@
+import { InterruptedError } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Job, Mirror, Notice, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
 import { counted } from '../text.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
+import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
 import type { Owners } from './owners.ts'
 import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
 import { objectOf, sightItems } from './sighting.ts'
+import { inSteps } from './steps.ts'
 import { createTransact } from './transaction.ts'
-import { createWalkStore } from './walk-store.ts'
+import { createWalkStore, type LedgerLine } from './walk-store.ts'
 
 export interface MirrorOptions {
   connection: Connection
@@ -38,7 +41,15 @@ export function createMirror({
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
   const transact = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
+  const patience = { now, sleep, signal }
   const time = () => new Date(now()).toISOString()
+
+  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>): Promise<void> {
+    if (await inSteps(patience, step)) return
+    throw new InterruptedError(
+      'stopped in the middle of long work on the mirror, which is taken up again later',
+    )
+  }
 
   const addRows = connection.prepare(
     'UPDATE sync_jobs SET rows = rows + ? WHERE organization_id = ? AND collection = ?',
@@ -64,7 +75,6 @@ export function createMirror({
       saved.rejected++
       return
     }
-    tables.admitKey(entry.key, at)
     const row = tables.find(organization.id, entry.key)
     if (row?._json === text) return
     const value = objectOf(entry.item)
@@ -85,7 +95,15 @@ export function createMirror({
 
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
-    resumeWalk: (walkId) => transact(() => walks.resume(walkId)),
+    async resumeWalk(walkId) {
+      const walk = guarded(file, () => walks.resume(walkId))
+      let ordinal: number | null = 0
+      await toTheEnd((pages) => {
+        ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))
+        return ordinal === null
+      })
+      return walk
+    },
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
@@ -95,37 +113,45 @@ export function createMirror({
         return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
       }),
 
-    savePage: (job, walk, run, page, sighting, next) =>
-      transact(() => {
-        const at = time()
-        const tables = collections.open(job.collection.name, keyPathsOf(job))
-        const saved: SavedPage = { added: 0, changed: 0, rejected: 0, notices: [] }
-        for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
-        collections.keep()
-        saved.notices.push(...rejectNotice(sighting, page))
-        const marks = sighting.entries.map((entry) => entry.mark)
-        const line = {
-          pass: sighting.pass,
-          page: page.number,
-          total: page.total,
-          marks,
-          newToWalk: sighting.newToWalk,
-        }
-        walks.addAnswer(walk.id, line, next, at)
-        runs.addPage(run, page.items.length, saved)
-        if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
-        return saved
-      }),
+    async savePage(job, walk, run, page, sighting, next) {
+      let saved = nothingSaved()
+      // In one transaction, after as many as it takes to make room for the page's keys.
+      await toTheEnd((rows) =>
+        transact(() => {
+          const at = time()
+          saved = nothingSaved()
+          const tables = collections.open(job.collection.name, keyPathsOf(job))
+          const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
+          if (hasRoom) {
+            for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
+            saved.notices.push(...rejectNotice(sighting, page))
+            walks.addAnswer(walk.id, ledgerLine(page, sighting), next, at)
+            runs.addPage(run, page.items.length, saved)
+            if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
+          }
+          collections.keep()
+          return hasRoom
+        }),
+      )
+      return saved
+    },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
     completeWalk: (walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
     finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
-    prune: (job) =>
-      transact(() => {
-        pruning.ledger(job)
-        pruning.runs(job, new Date(now() - keepRuns).toISOString())
-      }),
+    async prune(job) {
+      const before = new Date(now() - keepRuns).toISOString()
+      // What is left when the process is told to stop goes after the next run.
+      await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
+      await inSteps(patience, (rows) =>
+        transact(() => {
+          const isTidy = collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)
+          collections.keep()
+          return isTidy
+        }),
+      )
+    },
   }
 }
 
@@ -135,6 +161,18 @@ function rejectNotice({ entries }: Sighting, page: Page): Notice[] {
   if (reasons.length === 0) return []
   const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
   return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
+}
+
+function nothingSaved(): SavedPage {
+  return { added: 0, changed: 0, rejected: 0, notices: [] }
+}
+
+function ledgerLine(page: Page, { pass, entries, newToWalk }: Sighting): LedgerLine {
+  return { pass, page: page.number, total: page.total, marks: entries.map(({ mark }) => mark), newToWalk }
+}
+
+function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
+  return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
 }
 
 function keyPathsOf(job: Job): string[][] {

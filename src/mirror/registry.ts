@@ -97,6 +97,12 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     SET held_since = ?, held_reason = ?, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
     WHERE id = ?
   `)
+  // Whoever used the token last and would use another one now has no say in whether it is held.
+  const forgetFormer = connection.prepare(`
+    UPDATE organizations
+    SET last_fingerprint = NULL
+    WHERE last_fingerprint = :fingerprint AND held_fingerprint IS NOT :fingerprint
+  `)
   const liftHold = connection.prepare(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = ?`)
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
@@ -167,6 +173,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     hold: (organizationIds, fingerprint, reason, at) =>
       write(() => {
         for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })
+        forgetFormer.run({ fingerprint })
       }),
     liftHold: (fingerprint) =>
       write(() => {

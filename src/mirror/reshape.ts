@@ -1,37 +1,66 @@
 import type { Connection } from './database.ts'
+import { withColumn, withType } from './declaration.ts'
 import { quoted } from './sql.ts'
-import { columnNames, createSql, KINDS, type TableKind, type TableShape, tableName } from './tables.ts'
+
+// Changes of a table that touch none of its rows, however many there are: what is declared is written anew, as
+// https://sqlite.org/lang_altertable.html, 7, describes.
 
 /**
- * Has an INTEGER column of a table become REAL without touching a row. SQLite itself stores a whole number in a REAL
- * column as an integer and reads it back as REAL, so the rows are right as they stand, and only the declaration has to
- * change (https://sqlite.org/datatype3.html, 2; the way to change it is the one of
- * https://sqlite.org/lang_altertable.html, 7). Never for a column that holds integers which a double would round.
+ * Has an INTEGER column of a table become REAL. SQLite itself stores a whole number in a REAL column as an integer and
+ * reads it back as REAL, so the rows are right as they stand (https://sqlite.org/datatype3.html, 2). Never for a column
+ * that holds integers which a double would round.
  */
 export function redeclare(connection: Connection, table: string, column: string): void {
+  const sql = withType(declarationOf(connection, table) ?? '', column, 'INTEGER', 'REAL')
+  if (sql === null) throw new Error(`the declaration of column ${column} cannot be found`)
+  editSchema(connection, [{ name: table, sql }])
+}
+
+/**
+ * Adds a column behind the others; old rows read as null there. ALTER TABLE would look through all rows of a STRICT table
+ * each time: more than a second for a million.
+ */
+export function addColumn(connection: Connection, table: string, column: string, type: string): void {
+  const sql = withColumn(declarationOf(connection, table) ?? '', column, type)
+  // A column of that name that a user made is for ALTER TABLE to refuse.
+  if (sql === null || hasColumn(connection, table, column))
+    connection.exec(`ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(column)} ${type}`)
+  else editSchema(connection, [{ name: table, sql }])
+}
+
+/** The text that declared a table; undefined where there is none of that name. */
+export function declarationOf(connection: Connection, table: string): string | undefined {
   const schema = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck()
-  const sql = schema.get(table) as string
+  return schema.get(table) as string | undefined
+}
+
+function hasColumn(connection: Connection, table: string, column: string): boolean {
+  const sql = 'SELECT 1 FROM pragma_table_xinfo(?) WHERE name = ? COLLATE NOCASE'
+  return connection.prepare(sql).get(table, column) !== undefined
+}
+
+/** A line of SQLite's own table of tables and indexes as it shall be. */
+export interface SchemaEdit {
+  name: string
+  sql?: string
+  /** The first page of the rows. */
+  rootpage?: number
+}
+
+export function editSchema(connection: Connection, edits: readonly SchemaEdit[]): void {
   unsafely(connection, () => {
     connection.pragma('writable_schema = ON')
     try {
-      connection
-        .prepare(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`)
-        .run(withReal(sql, column), table)
+      const edit = connection.prepare(
+        `UPDATE sqlite_schema SET sql = coalesce(?, sql), rootpage = coalesce(?, rootpage)
+         WHERE type IN ('table', 'index') AND name = ?`,
+      )
+      for (const { name, sql, rootpage } of edits) edit.run(sql ?? null, rootpage ?? null, name)
     } finally {
       connection.pragma('writable_schema = OFF')
     }
   })
   announceSchema(connection)
-}
-
-/** The declaration as it stands, columns that a user added included, but for this one type. */
-function withReal(sql: string, column: string): string {
-  // A column stands on a line of its own, or where ALTER TABLE put it.
-  for (const before of ['\n  ', ', ']) {
-    const [head = '', ...tails] = sql.split(`${before}${quoted(column)} INTEGER`)
-    if (tails.length === 1) return `${head}${before}${quoted(column)} REAL${tails[0]}`
-  }
-  throw new Error(`the declaration of column ${column} cannot be found`)
 }
 
 /** Has every connection, this one too, read again what is known of the tables, which may have changed without them. */
@@ -49,44 +78,4 @@ function unsafely(connection: Connection, task: () => void): void {
   } finally {
     connection.unsafeMode(false)
   }
-}
-
-/** Gives the key columns of all three tables the types that `shape` says, by writing them anew. */
-export function retypeKeys(connection: Connection, shape: TableShape): void {
-  // Without it a rename would refuse views that name the table while it is away, our users' own among them.
-  connection.pragma('legacy_alter_table = ON')
-  try {
-    for (const kind of KINDS) rewrite(connection, shape, kind)
-  } finally {
-    connection.pragma('legacy_alter_table = OFF')
-  }
-}
-
-function rewrite(connection: Connection, shape: TableShape, kind: TableKind): void {
-  const name = tableName(shape.name, kind)
-  const temporary = `_new_${name}`
-  const columns = columnNames(shape, kind)
-  // STRICT would refuse an integer in a TEXT column without the cast.
-  const values = columns.map((column) => {
-    const key = shape.keyColumns.indexOf(column)
-    return key === -1 ? quoted(column) : `CAST(${quoted(column)} AS ${shape.keyTypes[key]})`
-  })
-  const attached = attachedSql(connection, name)
-  connection.exec(createSql(shape, kind, temporary))
-  connection.exec(
-    `INSERT INTO ${quoted(temporary)} (${columns.map(quoted).join(', ')}) SELECT ${values.join(', ')} FROM ${quoted(name)}`,
-  )
-  connection.exec(`DROP TABLE ${quoted(name)}`)
-  connection.exec(`ALTER TABLE ${quoted(temporary)} RENAME TO ${quoted(name)}`)
-  for (const sql of attached) connection.exec(sql)
-}
-
-/** The indexes and triggers of a table, which go with it when it is dropped: ours, and those that users made. */
-function attachedSql(connection: Connection, table: string): string[] {
-  return connection
-    .prepare(
-      `SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('index', 'trigger') AND sql IS NOT NULL`,
-    )
-    .pluck()
-    .all(table) as string[]
 }

@@ -50,37 +50,18 @@ export function tableName(collection: string, kind: TableKind): string {
 
 /** Makes the three tables of a collection that has none yet. */
 export function createTables(connection: Connection, shape: TableShape): void {
-  for (const kind of KINDS) connection.exec(createSql(shape, kind, tableName(shape.name, kind)))
+  for (const kind of KINDS) connection.exec(createSql(shape, kind))
   connection.exec(historyIndexSql(shape))
 }
 
-export function addColumn(connection: Connection, collection: string, column: Column): void {
-  connection.exec(`ALTER TABLE ${quoted(collection)} ADD COLUMN ${quoted(column.name)} ${column.type}`)
-}
-
-export function columnNames(shape: TableShape, kind: TableKind): string[] {
-  const discovered = kind === 'typed' ? shape.columns.map((column) => column.name) : []
-  return [
-    ...OWN[kind].before.map(declaredName),
-    ...shape.keyColumns,
-    ...OWN[kind].after.map(declaredName),
-    ...discovered,
-  ]
-}
-
-function declaredName(declaration: string): string {
-  return declaration.split('"')[1] ?? ''
-}
-
-/** What a table of the collection is declared as, under its own name or another. */
-export function createSql(shape: TableShape, kind: TableKind, name: string): string {
+function createSql(shape: TableShape, kind: TableKind): string {
   const keys = shape.keyColumns.map((column, index) => `${quoted(column)} ${shape.keyTypes[index]} NOT NULL`)
   const discovered =
     kind === 'typed' ? shape.columns.map((column) => `${quoted(column.name)} ${column.type}`) : []
   const primary = ['_organization_id', ...shape.keyColumns].map(quoted).join(', ')
   const constraint = kind === 'history' ? [] : [`PRIMARY KEY (${primary})`]
   const lines = [...OWN[kind].before, ...keys, ...OWN[kind].after, ...discovered, ...constraint]
-  return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
+  return `CREATE TABLE ${quoted(tableName(shape.name, kind))} (\n  ${lines.join(',\n  ')}\n) STRICT`
 }
 
 function historyIndexSql(shape: TableShape): string {

@@ -1,4 +1,6 @@
+import { createCheckpointer } from './checkpointer.ts'
 import { type Connection, isBusy, translate } from './database.ts'
+import { createWhereabouts } from './whereabouts.ts'
 
 /** What waiting for another process's lock takes. */
 export interface Patience {
@@ -53,13 +55,22 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience): 
 
 export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience)
-  return (task) =>
-    wait(() => {
+  const assertThere = createWhereabouts(file)
+  const checkpoint = createCheckpointer(connection, file, patience.now)
+  const inPlace = <T>(task: () => T) => {
+    assertThere()
+    return task()
+  }
+  return async (task) => {
+    const result = await wait(() => {
       try {
-        return connection.transaction(task).immediate()
+        return connection.transaction(() => inPlace(task)).immediate()
       } catch (error) {
         onRollback?.()
         throw error
       }
     })
+    checkpoint()
+    return result
+  }
 }

@@ -1,5 +1,6 @@
 import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
 import type { Connection } from './database.ts'
+import { createSeenItems, type SeenItems } from './seen-items.ts'
 
 interface WalkRow {
   id: number
@@ -15,9 +16,10 @@ interface WalkRow {
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, beginning: WalkBeginning, at: string): Walk
+  /** Where an open walk has come to. What it has seen is to be recalled then. */
   resume(walkId: number): Walk
-  /** Where an item was seen in this walk last. */
-  whereSeen(walkId: number, mark: string): { pass: number; page: number } | undefined
+  recall: SeenItems['recall']
+  whereSeen: SeenItems['where']
   /** A line of the ledger, and the checkpoint with it. */
   addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
@@ -34,17 +36,7 @@ export interface LedgerLine {
 }
 
 export function createWalkStore(connection: Connection): WalkStore {
-  // What open walks have seen is asked for each item of each page. Kept in a temporary table it costs the mirror's own
-  // file nothing, and memory no more than SQLite's cache; the ledger can bring it back at any time.
-  connection.exec(`
-    CREATE TEMP TABLE IF NOT EXISTS _seen_items (
-      walk_id INTEGER NOT NULL,
-      mark TEXT NOT NULL,
-      pass INTEGER NOT NULL,
-      page INTEGER NOT NULL,
-      PRIMARY KEY (walk_id, mark)
-    ) STRICT, WITHOUT ROWID
-  `)
+  const seen = createSeenItems(connection)
   const openWalks = connection.prepare(`
     SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
     FROM sync_walks
@@ -58,18 +50,6 @@ export function createWalkStore(connection: Connection): WalkStore {
   `)
   const walkById = connection.prepare(
     'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
-  )
-  const recallSeen = connection.prepare(`
-    INSERT OR REPLACE INTO temp._seen_items (walk_id, mark, pass, page)
-    SELECT sync_pages.walk_id, mark.value, sync_pages.pass, sync_pages.page
-    FROM sync_pages, json_each(sync_pages.keys) AS mark
-    WHERE sync_pages.walk_id = ?
-    ORDER BY sync_pages.ordinal
-  `)
-  const forgetSeen = connection.prepare('DELETE FROM temp._seen_items WHERE walk_id = ?')
-  const seen = connection.prepare('SELECT pass, page FROM temp._seen_items WHERE walk_id = ? AND mark = ?')
-  const markSeen = connection.prepare(
-    'INSERT OR REPLACE INTO temp._seen_items (walk_id, mark, pass, page) VALUES (?, ?, ?, ?)',
   )
   const insertAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at)
@@ -100,7 +80,7 @@ export function createWalkStore(connection: Connection): WalkStore {
 
   function abandon(walkId: number, at: string): void {
     abandonWalk.run(at, at, walkId)
-    forgetSeen.run(walkId)
+    seen.forget(walkId)
   }
 
   return {
@@ -127,8 +107,10 @@ export function createWalkStore(connection: Connection): WalkStore {
         plan.firstPage,
         account,
       )
+      const id = Number(lastInsertRowid)
+      seen.begin(id)
       return {
-        id: Number(lastInsertRowid),
+        id,
         kind: plan.kind,
         firstPage: plan.firstPage,
         checkpoint: first,
@@ -138,8 +120,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     resume(walkId) {
       const row = walkById.get(walkId) as WalkRow
-      forgetSeen.run(walkId)
-      recallSeen.run(walkId)
+      seen.begin(walkId)
       const checkpoint = { pass: row.passes, nextPage: row.next_page, account: JSON.parse(row.account) }
       return {
         id: row.id,
@@ -150,17 +131,18 @@ export function createWalkStore(connection: Connection): WalkStore {
         rowsSeen: row.rows_seen,
       }
     },
-    whereSeen: (walkId, mark) => seen.get(walkId, mark) as { pass: number; page: number } | undefined,
+    recall: seen.recall,
+    whereSeen: seen.where,
     addAnswer(walkId, { pass, page, total, marks, newToWalk }, next, at) {
       insertAnswer.run(walkId, walkId, pass, page, total, JSON.stringify(marks), at)
-      for (const mark of marks) markSeen.run(walkId, mark, pass, page)
+      for (const mark of marks) seen.add(walkId, mark, pass, page)
       countAnswer.run(newToWalk, total, walkId)
       saveCheckpoint(walkId, next, at)
     },
     saveCheckpoint,
     complete(walkId, coverage, at) {
       completeWalk.run(coverage, at, at, walkId)
-      forgetSeen.run(walkId)
+      seen.forget(walkId)
     },
     abandon,
   }

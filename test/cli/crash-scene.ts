@@ -41,8 +41,8 @@ export interface Life {
 /** A list and a mirror, on which one sync after another lives and dies. */
 export interface CrashScene {
   workspace: Workspace
-  /** A plain sync, which dies at a place of the program if it is given one. */
-  sync(place?: Patch): Promise<Life>
+  /** A plain sync of the program with these patches, at one of which it may die. */
+  sync(...patches: Patch[]): Promise<Life>
 }
 
 export interface CrashSettings {
@@ -63,9 +63,9 @@ export async function createCrashScene({
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   return {
     workspace,
-    async sync(place) {
+    async sync(...patches) {
       const before = server.asked.length
-      const options = place ? { env: patchedBy(place) } : {}
+      const options = patches.length > 0 ? { env: patchedBy(...patches) } : {}
       const { code, signal, stderr } = await workspace.run(['sync'], options)
       const pages = server.asked.slice(before).map(({ page }) => page)
       return { code, signal, stderr, pages, integrity: integrityOf(workspace) }
@@ -104,11 +104,11 @@ function integrityOf(workspace: Workspace): unknown {
 /** Has a sync die at each of these places, one after the other, and a last one live. Returns them all. */
 export async function liveAndDie(
   scene: CrashScene,
-  steps: readonly (readonly [string, Patch])[],
+  steps: readonly (readonly [where: string, ...Patch[]])[],
 ): Promise<Life[]> {
   const lives: Life[] = []
-  for (const [where, place] of steps) {
-    const life = await scene.sync(place)
+  for (const [where, ...patches] of steps) {
+    const life = await scene.sync(...patches)
     expect(life, `${where}: ${life.stderr}`).toMatchObject({ code: null, signal: 'SIGKILL', integrity: 'ok' })
     lives.push(life)
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
-import { DIE } from '../helpers/planted.ts'
+import { DIE, SMALL_STEPS } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie } from './crash-scene.ts'
 
 // A first sync dies behind one of all the statements that write to the mirror. Some of them here; `STATEMENTS=all vitest
@@ -38,7 +38,7 @@ function countingStatements(then: string): Patch {
 /** How many statements a first sync takes. */
 async function countStatements(): Promise<number> {
   const { sync } = await createCrashScene()
-  const { stderr } = await sync(countingStatements("console.error('statement')"))
+  const { stderr } = await sync(countingStatements("console.error('statement')"), SMALL_STEPS)
   return stderr.match(/^statement$/gm)?.length ?? 0
 }
 
@@ -50,7 +50,7 @@ describe.concurrent(`a sync of ${TOTAL} statements`, () => {
     const scene = await createCrashScene()
 
     const lives = await liveAndDie(scene, [
-      [`statement ${count}`, countingStatements(`if (count === ${count}) ${DIE}`)],
+      [`statement ${count}`, countingStatements(`if (count === ${count}) ${DIE}`), SMALL_STEPS],
     ])
 
     expectWhole(scene.workspace)

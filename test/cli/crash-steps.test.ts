@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
-import { DIE, dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
+import { DIE, dyingAfter, dyingBefore, dyingWith, SMALL_STEPS } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
 import type { Asked, Reply } from './list-server.ts'
 
@@ -16,11 +16,12 @@ const RESHAPE = 'src/mirror/reshape.ts'
 const DATABASE = 'src/mirror/database.ts'
 const MIGRATE = 'src/mirror/migrate.ts'
 const REGISTRY = 'src/mirror/registry.ts'
+const COPY = 'src/mirror/followed-copy.ts'
 const OWNERS = 'src/mirror/owners.ts'
 
 const ON_THIRD = 'page.number === 3'
 
-type Step = [where: string, place: Patch]
+type Step = [where: string, ...patches: Patch[]]
 
 const OF_A_NEW_MIRROR: Step[] = [
   ['with an empty file', dyingBefore(DATABASE, 'if (isNew) connection.pragma(')],
@@ -65,7 +66,7 @@ const OF_A_PAGE: Step[] = [
     'within the line of the ledger',
     dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
   ],
-  ['before the commit', dyingBefore(MIRROR, 'return saved\n', ON_THIRD)],
+  ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', ON_THIRD)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   ['before the walk is complete', dyingBefore(WALK, 'await mirror.completeWalk(walk, verdict.coverage)')],
   ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, time())')],
@@ -75,21 +76,38 @@ const OF_THE_TABLES: Step[] = [
   ['making them', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
   [
     'adding a column',
-    dyingAfter(COLLECTION, 'addColumn(connection, name, column)', "column.name === 'note'"),
+    dyingAfter(COLLECTION, 'addColumn(connection, name, column.name, column.type)', "column.name === 'note'"),
   ],
   ['before widening a column', dyingBefore(COLLECTION, 'redeclare(connection, name, column.name)')],
-  ['widening a column', dyingAfter(RESHAPE, '.run(withReal(sql, column), table)')],
+  [
+    'widening a column',
+    dyingBefore(RESHAPE, 'editSchema(connection, [{ name: table, sql }])\n}\n\n/**\n * Adds'),
+  ],
   ['after widening a column', dyingAfter(COLLECTION, 'redeclare(connection, name, column.name)')],
   ['making a view', dyingBefore(TABLES, 'connection.exec(\n    viewSql(')],
+]
+
+const OF_A_KEY: Step[] = [
+  ['before its triggers', dyingBefore(COPY, 'const body = { INSERT:'), SMALL_STEPS],
+  ['copying the first row', dyingWith(COPY, 'copy.run(rows).changes'), SMALL_STEPS],
+  ['with one step behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 1'), SMALL_STEPS],
+  ['with some steps behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 2'), SMALL_STEPS],
   [
-    'making a table anew',
-    dyingAfter(RESHAPE, 'connection.exec(createSql(shape, kind, temporary))', "kind === 'raw'"),
+    'while tables and copies exchange their rows',
+    dyingAfter(RESHAPE, 'edit.run(sql ?? null, rootpage ?? null, name)', 'rootpage !== undefined'),
+    SMALL_STEPS,
   ],
   [
-    'between the old table and the new',
-    dyingBefore(RESHAPE, 'connection.exec(`ALTER TABLE', "kind === 'typed'"),
+    'when they have exchanged them',
+    dyingBefore('src/mirror/table-exchange.ts', 'for (const sql of anew)'),
+    SMALL_STEPS,
   ],
-  ['before the indexes', dyingBefore(RESHAPE, 'for (const sql of attached)', "kind === 'history'")],
+  ['before the new type is noted', dyingBefore(COLLECTION, 'keyTypes = to\n'), SMALL_STEPS],
+  [
+    'with the old rows still there',
+    dyingBefore('src/sync/walk.ts', 'for (const id of replaces)', 'page.number === 4'),
+    SMALL_STEPS,
+  ],
 ]
 
 const BETWEEN_PASSES: Step[] = [
@@ -117,7 +135,11 @@ const OF_AN_END: Step[] = [
 
 const OF_A_FINISHED_RUN: Step[] = [
   ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
-  ['taking old lines away', dyingAfter(MIRROR, 'pruning.ledger(job)')],
+  ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
+  [
+    'taking old rows away',
+    dyingWith(MIRROR, 'collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)'),
+  ],
   ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
   ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
 ]
@@ -126,6 +148,7 @@ describe.concurrent('a sync that dies', () => {
   it.each<[string, Step[]]>([
     ['a page', OF_A_PAGE],
     ['the tables', OF_THE_TABLES],
+    ['a key that becomes text', OF_A_KEY],
   ])('at any step of %s loses nothing, skips no page and has two asked again at most', async (_of, steps) => {
     const scene = await createCrashScene()
 

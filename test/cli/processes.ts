@@ -47,6 +47,8 @@ export interface StartOptions {
   cwd: string
   env?: Record<string, string>
   node?: string
+  /** A program that starts it, with its options: prlimit, setpriv. */
+  through?: readonly string[]
 }
 
 const alive = new Set<ChildProcess>()
@@ -58,7 +60,8 @@ afterAll(() => {
 /** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
 export function startProgram(args: readonly string[], options: StartOptions): Running {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
-  const child = spawn(options.node ?? LOCKED_NODE, [BIN, ...args], {
+  const [program = '', ...rest] = [...(options.through ?? []), options.node ?? LOCKED_NODE, BIN, ...args]
+  const child = spawn(program, rest, {
     cwd: options.cwd,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,7 +12,7 @@ export function dyingBefore(file: string, statement: string, when = 'true'): Pat
 
 /** Dies behind a statement that is given up to its end. */
 export function dyingAfter(file: string, statement: string, when = 'true'): Patch {
-  return { file, find: statement, replace: `${statement}; if (${when}) ${DIE}` }
+  return { file, find: statement, replace: `{ ${statement}; if (${when}) ${DIE} }` }
 }
 
 /** Dies as soon as an expression has its value, before anybody else has it. */
@@ -44,3 +44,6 @@ export function dawdlesBefore(file: string, statement: string, ms: number): Patc
 export function withConstant(file: string, name: string, value: number): Patch {
   return { file, find: `const ${name} = `, replace: `const ${name} = ${value} || ` }
 }
+
+/** Has long work on the file begin with steps of one row, so that it takes several on a small one, too. */
+export const SMALL_STEPS: Patch = withConstant('src/mirror/steps.ts', 'FIRST', 1)

@@ -28,6 +28,8 @@ export interface TestMirror {
   rows(sql: string, ...values: unknown[]): Row[]
   /** The first column of the first row. */
   value(sql: string, ...values: unknown[]): unknown
+  /** Tells the mirror that its process is to stop. */
+  stop(): void
   close(): void
 }
 
@@ -72,6 +74,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
         .prepare(sql)
         .pluck()
         .get(...values),
+    stop: () => stop.abort(),
     close,
   }
 }

@@ -114,6 +114,83 @@ describe('a mirror that is there', () => {
   })
 })
 
+describe('what was left beside a mirror', () => {
+  it.each(['-wal', '-shm', '-journal'])('is no matter where it is rubbish: %s', (suffix) => {
+    const file = makeMirror()
+    fs.writeFileSync(file + suffix, 'rubbish '.repeat(2000))
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
+    expect(pragma(connection, 'integrity_check')).toBe('ok')
+  })
+
+  it('is taken in: the log of a process that was killed', () => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal')
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(501)
+  })
+
+  it('is undone: a transaction that broke off while the mirror was not in WAL mode', () => {
+    const file = makeMirror()
+    const killed = open(file)
+    killed.pragma('journal_mode = DELETE')
+    // With no room in memory the pages that it changes go into the file at once.
+    killed.pragma('cache_size = 1')
+    killed.exec('BEGIN IMMEDIATE; DELETE FROM sync_settings')
+    const broken = copyOf(file, '', '-journal')
+
+    const connection = open(broken)
+
+    expect(fs.readFileSync(broken).equals(fs.readFileSync(file))).toBe(false)
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
+    expect(pragma(connection, 'integrity_check')).toBe('ok')
+  })
+
+  it('is left as it is, with the mirror, when it is the log of another database', () => {
+    const other = new Database(path.join(tempFolder(), 'other.db'))
+    onTestFinished(() => {
+      other.close()
+    })
+    other.pragma('journal_mode = WAL')
+    other.exec('CREATE TABLE accounts (id INTEGER)')
+    const file = makeMirror()
+    fs.copyFileSync(`${other.name}-wal`, `${file}-wal`)
+    const before = [fs.readFileSync(file), fs.readFileSync(`${file}-wal`)]
+
+    const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
+
+    for (const { message } of errors)
+      expect(message).toMatch(/the write-ahead log beside it .* is another database's.*Move the log away/)
+    expect(before[0]?.equals(fs.readFileSync(file))).toBe(true)
+    expect(before[1]?.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
+  })
+
+  it('is left as it is when the mirror is damaged', () => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal')
+    overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
+    const before = fs.readFileSync(`${file}-wal`)
+
+    const { message } = errorOf(() => openForWriting(file))
+
+    expect(message).toMatch(DAMAGED)
+    expect(before.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
+  })
+})
+
+/** A copy of the file and of what lies beside it, as a process leaves them that is killed now. */
+function copyOf(file: string, ...suffixes: string[]): string {
+  const copy = path.join(tempFolder(), 'copy.db')
+  for (const suffix of suffixes) fs.copyFileSync(file + suffix, copy + suffix)
+  return copy
+}
+
 const DAMAGED = /damaged.*Restore a copy, or move it away/s
 
 /** What may stand where the mirror should be, and what the message says of it. */

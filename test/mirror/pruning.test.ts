@@ -40,4 +40,32 @@ describe('what runs leave behind', () => {
       { walk_id: 4, pages: 2 },
     ])
   })
+
+  it('takes the page ledger with a walk that is too old, and more of both than one step can', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(300) })
+    for (let count = 1; count <= 3; count++) await runOnce(test, list)
+
+    test.clock.advance(KEEP_RUNS_MS + 1)
+    await runOnce(test, list)
+
+    expect(walks(test).map(({ id }) => id)).toEqual([4])
+    expect(runs(test).map(({ id }) => id)).toEqual([4])
+    expect(test.rows('SELECT walk_id, count(*) AS pages FROM sync_pages GROUP BY walk_id')).toEqual([
+      { walk_id: 4, pages: 100 },
+    ])
+  })
+
+  it('is left for later when the process is told to stop', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(600) })
+    for (let count = 1; count <= 2; count++) await runOnce(test, list)
+    test.stop()
+
+    await runOnce(test, list)
+
+    const left = Number(test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 1'))
+    expect(left).toBeGreaterThan(100)
+    expect(left).toBeLessThan(200)
+  })
 })

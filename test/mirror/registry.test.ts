@@ -135,6 +135,18 @@ describe('a token that was refused', () => {
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
 
+  it('is held though an organization used it last that has got another token since, and not used it yet', async () => {
+    const test = openTestMirror()
+    const { registry } = test
+    const fingerprint = registry.fingerprint(TOKEN)
+    for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
+
+    await registry.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+
+    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
+    expect(registry.heldReasonOf(ACME.id, fingerprint)).toBeNull()
+  })
+
   it('holds those no longer for whom somebody typed resume', async () => {
     const { test, registry } = await held()
 

@@ -1,0 +1,197 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { patchedBy } from '../helpers/patch.ts'
+import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
+import { type Asked, pageOf, serve } from './list-server.ts'
+import type { Ended } from './processes.ts'
+import { createWorkspace, organization, type Workspace } from './workspace.ts'
+
+// What a disk without room does to a sync, with real disks: a small one in memory, which only root may make, and a limit
+// on the size of files, which SQLite meets as a disk that cannot be written.
+
+const CAN_LIMIT = runs('prlimit', '--version')
+const CAN_MOUNT = IS_ROOT && canMount()
+
+/** Twenty pages of two items, each of which takes 20 kB. */
+const ITEMS = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, note: 'x'.repeat(20_000) }))
+
+const mounted: string[] = []
+
+afterAll(() => {
+  for (const folder of mounted) mustRun('umount', folder)
+})
+
+function canMount(): boolean {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-mount-'))
+  const isMounted = runs('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder)
+  if (isMounted) mustRun('umount', folder)
+  fs.rmdirSync(folder)
+  return isMounted
+}
+
+/** A workspace whose mirror lies on a disk of its own. */
+async function onSmallDisk(size: string) {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  const workspace = createWorkspace(
+    { baseUrl: server.url, organizations: [organization('acme', 1)] },
+    'data/mirror.db',
+  )
+  const disk = workspace.file('data')
+  fs.mkdirSync(disk)
+  mustRun('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk)
+  mounted.push(disk)
+  const makeRoom = () => {
+    fs.rmSync(path.join(disk, 'filler'), { force: true })
+    mustRun('mount', '-o', 'remount,size=64m', disk)
+  }
+  return { server, workspace, disk, makeRoom }
+}
+
+/** Leaves not a byte of room. */
+function fillUp(disk: string): void {
+  try {
+    fs.writeFileSync(path.join(disk, 'filler'), Buffer.alloc(64 * 1024 * 1024, 'x'))
+  } catch {
+    // That is how it ends.
+  }
+}
+
+function expectRefusal(ended: Ended, message: RegExp): void {
+  expect(ended.code).toBe(4)
+  expect(ended.stderr).toMatch(message)
+  expect(ended.stderr).not.toContain('INTERNAL')
+}
+
+/** The next run asks for these pages, and the mirror is whole then. */
+async function expectNextRun(workspace: Workspace, asked: readonly Asked[], pages: number[]): Promise<void> {
+  const before = asked.length
+
+  const next = await workspace.run(['sync'])
+
+  expect(next.code).toBe(0)
+  expect(asked.slice(before).map(({ page }) => page)).toEqual(pages)
+  expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
+  expect(workspace.value('SELECT count(DISTINCT id) FROM orders_raw')).toBe(40)
+  expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
+  expect(workspace.value(`SELECT status FROM sync_walks ORDER BY id DESC`)).toBe('complete')
+  expect(workspace.value(`SELECT count(*) FROM sync_runs WHERE status = 'running'`)).toBe(0)
+}
+
+const PAGES = Array.from({ length: 20 }, (_, index) => index + 1)
+
+/** A page is all there or not at all, and the checkpoint knows. Returns the pages that are to be asked for. */
+function pagesLeft(workspace: Workspace): number[] {
+  const [walk] = workspace.rows<{ status: string; next_page: number; pages: number }>(
+    'SELECT * FROM sync_walks',
+  )
+  const pages = Number(walk?.pages)
+  expect(walk).toMatchObject({ status: 'open', next_page: pages + 1 })
+  expect(pages).toBeGreaterThan(0)
+  for (const table of ['orders', 'orders_raw'])
+    expect(workspace.value(`SELECT group_concat(id) FROM ${table}`)).toBe(
+      Array.from({ length: 2 * pages }, (_, index) => index + 1).join(),
+    )
+  expect(workspace.value('SELECT count(*) FROM sync_pages')).toBe(pages)
+  // The last one again, to see whether the list has moved.
+  return PAGES.slice(pages - 1)
+}
+
+describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () => {
+  it('when the mirror is made, is told, and nothing is sent', async () => {
+    const { server, workspace, disk, makeRoom } = await onSmallDisk('1m')
+    fillUp(disk)
+
+    const ended = await workspace.run(['sync'])
+
+    expectRefusal(ended, /mirror\.db.* full.*make room/)
+    expect(server.asked).toEqual([])
+    makeRoom()
+    await expectNextRun(workspace, server.asked, PAGES)
+  })
+
+  it('when a mirror is opened that is there, is told, and nothing is sent', async () => {
+    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
+    await workspace.run(['sync'])
+    fillUp(disk)
+    const before = server.asked.length
+
+    const ended = await workspace.run(['sync'])
+
+    expectRefusal(ended, /mirror\.db.* (?:full.*make room|cannot be written.*look at the disk)/)
+    expect(server.asked).toHaveLength(before)
+    makeRoom()
+    await expectNextRun(workspace, server.asked, PAGES)
+  })
+
+  it('in the middle of a walk, stops it at a checkpoint that the next run goes on from', async () => {
+    const { server, workspace, makeRoom } = await onSmallDisk('1500k')
+
+    const ended = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expectRefusal(ended, /mirror\.db.* full.*make room.*goes on from here/)
+    expect(ended.logs.at(-1)).toMatchObject({
+      level: 'error',
+      msg: 'run finished',
+      status: 'failed',
+      error_code: 'DATABASE',
+    })
+    makeRoom()
+    const left = pagesLeft(workspace)
+    expect(workspace.rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
+      { status: 'failed', error_code: 'DATABASE', pages: 21 - left.length },
+    ])
+    await expectNextRun(workspace, server.asked, left)
+  })
+
+  it('when the end of a run is written leaves its line to the next run', async () => {
+    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
+    const filler = JSON.stringify(`${disk}/filler`)
+    const fill = {
+      file: 'src/mirror/mirror.ts',
+      find: 'transact(() => runs.finish(run, outcome, time()))',
+      replace: `(() => {
+        try { process.getBuiltinModule('fs').writeFileSync(${filler}, Buffer.alloc(67108864)) } catch {}
+        return transact(() => runs.finish(run, outcome, time()))
+      })()`,
+    }
+
+    const ended = await workspace.run(['sync'], { env: patchedBy(fill) })
+
+    expectRefusal(ended, /mirror\.db.* full.*make room/)
+    expect(ended.logs.at(-1)).toMatchObject({ level: 'error', error_code: 'DATABASE' })
+    makeRoom()
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([{ status: 'running', pages: 20 }])
+    await expectNextRun(workspace, server.asked, PAGES)
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
+      { status: 'interrupted', pages: 20 },
+      { status: 'succeeded', pages: 20 },
+    ])
+  })
+})
+
+/** A sync that may not make a file larger than this, and fails by it. */
+async function limited(bytes: number) {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const ended = await workspace.run(['sync'], { through: ['prlimit', `--fsize=${bytes}`] })
+  expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*goes on from here/)
+  return { server, workspace }
+}
+
+describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () => {
+  it('that is met when the mirror is made is told, and nothing is sent', async () => {
+    const { server, workspace } = await limited(60_000)
+
+    expect(server.asked).toEqual([])
+    await expectNextRun(workspace, server.asked, PAGES)
+  })
+
+  it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
+    const { server, workspace } = await limited(700_000)
+
+    expect(workspace.rows('SELECT error_code FROM sync_runs')).toEqual([{ error_code: 'DATABASE' }])
+    await expectNextRun(workspace, server.asked, pagesLeft(workspace))
+  })
+})

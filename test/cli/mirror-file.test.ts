@@ -1,0 +1,200 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { IS_ROOT, runs } from '../helpers/system.ts'
+import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
+import type { Ended } from './processes.ts'
+import { createWorkspace, organization } from './workspace.ts'
+
+// What may happen to the mirror's file while a sync works on it, and how it may be found.
+
+/** Root may write everywhere. */
+const AS_NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--']
+const CAN_BE_NOBODY = IS_ROOT && runs('setpriv', '--version')
+
+const ITEMS = items(10)
+
+const onThirdPage = ({ page }: Asked) => page === 3
+
+/** A sync that has written two of five pages and waits for the third, in a folder of its own below the workspace. */
+async function syncUnderWay() {
+  const door = createDoor()
+  const server = await serve(async (asked) => {
+    if (asked.page === 3) await door.opened
+    return pageOf(ITEMS, asked)
+  })
+  const workspace = createWorkspace(
+    {
+      baseUrl: server.url,
+      organizations: [organization('acme', 1), organization('globex', 2)],
+      concurrency: 1,
+    },
+    'data/mirror.db',
+  )
+  const sync = workspace.start(['sync', '--org', 'acme'])
+  await server.arrival(onThirdPage)
+  return { server, workspace, sync, open: door.open, folder: workspace.file('data') }
+}
+
+function expectRefusal(ended: Ended, message: RegExp): void {
+  expect(ended.code).toBe(4)
+  const [line] = ended.logs.filter(({ msg }) => msg.startsWith('run '))
+  expect(line).toMatchObject({
+    level: 'error',
+    error_code: 'DATABASE',
+    error_message: expect.stringMatching(message),
+  })
+  expect(ended.stderr).not.toContain('INTERNAL')
+}
+
+describe.concurrent('a mirror that a sync is working on', () => {
+  it('is missed when its folder is deleted, and nothing goes on into the void', async () => {
+    const { server, workspace, sync, open, folder } = await syncUnderWay()
+
+    fs.rmSync(folder, { recursive: true })
+    open()
+    const ended = await sync.ended
+
+    expectRefusal(ended, /mirror\.db was deleted or moved away while it was in use.*run the command again/)
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+    expect(fs.existsSync(folder)).toBe(false)
+    expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
+  })
+
+  it('is missed when its folder is moved away, and can be put back', async () => {
+    const { server, workspace, sync, open, folder } = await syncUnderWay()
+
+    fs.renameSync(folder, `${folder}-elsewhere`)
+    open()
+    const ended = await sync.ended
+    fs.renameSync(`${folder}-elsewhere`, folder)
+
+    expectRefusal(ended, /mirror\.db was deleted or moved away.*put it back/)
+    const asked = server.asked.length
+    expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
+    expect(server.asked.slice(asked).map(({ page }) => page)).toEqual([2, 3, 4, 5])
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
+    expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
+  })
+
+  it('is missed when another file is put in its place, and that is left as it is', async () => {
+    const { server, workspace, sync, open } = await syncUnderWay()
+    const other = workspace.file('other.db')
+    new Database(other).exec('CREATE TABLE theirs (id)').close()
+    const before = fs.readFileSync(other)
+
+    fs.renameSync(other, workspace.mirror)
+    open()
+    const ended = await sync.ended
+
+    expectRefusal(ended, /mirror\.db was replaced by another file while it was in use/)
+    expect(server.asked).toHaveLength(3)
+    expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
+  })
+
+  it('stops all further jobs of the command, too', async () => {
+    const { server, workspace, sync, open, folder } = await syncUnderWay()
+    const both = workspace.start(['sync', '--org', 'globex', '--org', 'acme', '--wait'])
+    await server.arrivals(onThirdPage, 2)
+
+    fs.rmSync(folder, { recursive: true })
+    open()
+    const codes = [(await sync.ended).code, (await both.ended).code]
+
+    expect(codes).toEqual([4, 4])
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3, 1, 2, 3])
+  })
+
+  it('is read by somebody for long: the log grows, the sync goes on, and the log is gone in the end', async () => {
+    const list = Array.from({ length: 2500 }, (_, index) => ({ id: index + 1, note: 'x'.repeat(4000) }))
+    const server = await serve((asked) => pageOf(list, asked, { perPage: 25 }))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const sync = workspace.start(['sync'])
+    await server.arrival(({ page }) => page === 3)
+    const reader = new Database(workspace.mirror, { readonly: true })
+    reader.exec('BEGIN')
+    const seen = reader.prepare('SELECT count(*) FROM orders').pluck()
+    const before = seen.get()
+
+    const ended = await sync.ended
+    const log = fs.statSync(`${workspace.mirror}-wal`).size
+    const after = seen.get()
+    reader.close()
+
+    expect(ended.code).toBe(0)
+    expect(after).toBe(before)
+    expect(log).toBeGreaterThan(20_000_000)
+    await workspace.run(['resume'])
+    expect(fs.existsSync(`${workspace.mirror}-wal`)).toBe(false)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(2500)
+    expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
+  })
+})
+
+/** A mirror that a sync has filled, and the number of requests that took. */
+async function synced() {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  await workspace.run(['sync'])
+  return { server, workspace, asked: server.asked.length }
+}
+
+describe.concurrent('a mirror that is found', () => {
+  it.each<[string, (file: string) => void]>([
+    ['is damaged in the middle', (file) => overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)],
+    ['breaks off', (file) => fs.truncateSync(file, Math.floor(fs.statSync(file).size / 8192) * 4096)],
+  ])('and %s exits with 4, and is left as it is', async (_what, damage) => {
+    const { server, workspace, asked } = await synced()
+    damage(workspace.mirror)
+    const before = fs.readFileSync(workspace.mirror)
+
+    const { code, stderr } = await workspace.run(['sync'])
+
+    expect(code).toBe(4)
+    expect(stderr).toMatch(
+      /mirror\.db is damaged.*Restore a copy, or move it away and run "admin-mirror sync"/,
+    )
+    expect(server.asked).toHaveLength(asked)
+    expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
+  })
+
+  it.skipIf(!CAN_BE_NOBODY)(
+    'that may only be read exits with 4, and says what is needed (needs root)',
+    async () => {
+      const { server, workspace, asked } = await synced()
+      fs.chmodSync(workspace.folder, 0o777)
+      fs.chmodSync(workspace.mirror, 0o444)
+
+      const { code, stderr } = await workspace.run(['sync'], { through: AS_NOBODY })
+
+      expect(code).toBe(4)
+      expect(stderr).toMatch(
+        /mirror\.db cannot be written.*this user needs to write to the file and to its folder/,
+      )
+      expect(server.asked).toHaveLength(asked)
+    },
+  )
+
+  it('behind a link is the same mirror, and nothing is put beside the link', async () => {
+    const { workspace } = await synced()
+    fs.mkdirSync(workspace.file('links'))
+    fs.symlinkSync(workspace.mirror, path.join(workspace.file('links'), 'mirror.db'))
+    const linked = workspace.file('linked.yaml')
+    const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8'))
+    fs.writeFileSync(linked, JSON.stringify({ ...config, database: 'links/mirror.db' }))
+
+    const { code } = await workspace.run(['sync', '--config', linked])
+
+    expect(code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(2)
+    expect(fs.readdirSync(workspace.file('links'))).toEqual(['mirror.db'])
+  })
+})
+
+function overwrite(file: string, from: number, length: number): void {
+  const handle = fs.openSync(file, 'r+')
+  fs.writeSync(handle, Buffer.alloc(length, 'x'), 0, length, from)
+  fs.closeSync(handle)
+}

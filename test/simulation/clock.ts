@@ -1,0 +1,44 @@
+/** A clock whose time passes only from one timer to the next. */
+export interface VirtualClock {
+  /** Epoch milliseconds. */
+  now(): number
+  /** Runs `task` after so many milliseconds, unless the function that is returned is called before. */
+  after(ms: number, task: () => void): () => void
+  /** Lets everything happen that can happen without time passing. */
+  settle(): Promise<void>
+  /** Goes on to the next timer and runs it; false where there is none left. */
+  tick(): boolean
+}
+
+interface Timer {
+  at: number
+  task: () => void
+}
+
+export function createVirtualClock(start: number): VirtualClock {
+  let time = start
+  // In the order of their time; those of one time in the order they were set.
+  const timers: Timer[] = []
+
+  return {
+    now: () => time,
+    after(ms, task) {
+      const timer = { at: time + ms, task }
+      const place = timers.findLastIndex(({ at }) => at <= timer.at) + 1
+      timers.splice(place, 0, timer)
+      return () => {
+        const index = timers.indexOf(timer)
+        if (index >= 0) timers.splice(index, 1)
+      }
+    },
+    // SQLite answers at once and nothing else leaves the process: what is not settled by now waits for a timer.
+    settle: () => new Promise((resolve) => setImmediate(resolve)),
+    tick() {
+      const timer = timers.shift()
+      if (!timer) return false
+      time = timer.at
+      timer.task()
+      return true
+    },
+  }
+}

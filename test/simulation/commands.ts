@@ -1,0 +1,129 @@
+import { Writable } from 'node:stream'
+import type { Exchange } from '../../src/api/exchange.ts'
+import { createLogger } from '../../src/cli/log.ts'
+import type { Runtime } from '../../src/cli/runtime.ts'
+import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
+import { openSession } from '../../src/cli/session.ts'
+import { type HowToRun, runner, syncPlan, type Working } from '../../src/cli/working.ts'
+import type { Config } from '../../src/config/config.ts'
+import { openForWriting } from '../../src/mirror/database.ts'
+import { createRegistry } from '../../src/mirror/registry.ts'
+import { createLockWait, createTransact } from '../../src/mirror/transaction.ts'
+import type { JobObserver } from '../../src/sync/job.ts'
+import type { Job } from '../../src/sync/types.ts'
+import type { Tell } from './happening.ts'
+import type { SimulatedProcess } from './process.ts'
+import { steppedMirror } from './stepped-mirror.ts'
+
+/** What a process was started for. Organizations by name; none named means all. */
+export type Command =
+  | { kind: 'sync'; org: readonly string[]; wait: boolean }
+  /** Each job so often, with a pause after each time. */
+  | { kind: 'start'; rounds: number; pauseMs: number }
+  | { kind: 'backfill'; org: readonly string[]; fromPage: number; restart: boolean; wait: boolean }
+  | { kind: 'resume'; org: readonly string[] }
+
+export interface Machine {
+  process: SimulatedProcess
+  config: Config
+  runtime: Runtime
+  exchange: Exchange
+  tell: Tell
+}
+
+const SILENT = createLogger({
+  level: 'silent',
+  destination: new Writable({ write: (_chunk, _encoding, done) => done() }),
+  pretty: false,
+  color: false,
+})
+
+/** Does what the command of this name does, put together as `whileWorking` does it. */
+export async function runCommand(machine: Machine, command: Command): Promise<void> {
+  if (command.kind === 'resume') return resume(machine, command.org)
+  const { process, config, runtime, exchange, tell } = machine
+  const session = await openSession({
+    config,
+    runtime,
+    exchange,
+    logger: SILENT,
+    tryHeldTokens: process.byHand,
+    userAgent: 'admin-mirror/simulated',
+  })
+  const stepped = { ...session, mirror: steppedMirror(session.mirror, process, tell) }
+  const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
+  try {
+    await work(machine, command, runner(stepped, config, reporter, runtime))
+  } finally {
+    session.close()
+  }
+}
+
+async function work(
+  machine: Machine,
+  command: Exclude<Command, { kind: 'resume' }>,
+  run: Working['run'],
+): Promise<void> {
+  const { config } = machine
+  const { signal } = machine.process.stop
+  const org = command.kind === 'start' ? [] : [...command.org]
+  const jobs = selectJobs(config, { org, collection: [] })
+  if (command.kind === 'start') {
+    await Promise.all(jobs.map((job) => repeat(machine, job, command, run)))
+    return
+  }
+  const { wait: waitForOwner } = command
+  if (command.kind === 'sync') {
+    await run(jobs, { plan: syncPlan(config), trigger: 'manual', waitForOwner, signal })
+    return
+  }
+  const { fromPage: firstPage, restart } = command
+  const kind = firstPage > 1 ? 'partial' : 'full'
+  const plan: HowToRun['plan'] = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart }
+  await run(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
+}
+
+/** One job under `start`, whose scheduler the real clock would drive: its time comes again after each pause. */
+async function repeat(
+  { config, runtime, process }: Machine,
+  job: SelectedJob,
+  { rounds, pauseMs }: Command & { kind: 'start' },
+  run: Working['run'],
+): Promise<void> {
+  const { signal } = process.stop
+  for (let round = 0; round < rounds && !signal.aborted; round++) {
+    const waitForOwner = round === 0
+    await run([job], { plan: syncPlan(config), trigger: 'schedule', waitForOwner, signal })
+    await runtime.sleep(pauseMs, signal).catch(() => {})
+  }
+}
+
+async function resume({ process, config, runtime, tell }: Machine, names: readonly string[]): Promise<void> {
+  const { database: file } = config
+  const ids = config.organizations
+    .filter(({ name }) => names.length === 0 || names.includes(name))
+    .map(({ id }) => id)
+  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
+  const { now, sleep, signal, newToken } = runtime
+  const transact = createTransact({ connection, file, now, sleep, signal })
+  await createRegistry(connection, transact, newToken).resume(ids)
+  tell({ kind: 'resumed', process, organizations: ids })
+  connection.close()
+}
+
+function observerOf(job: Job, machine: Machine): JobObserver {
+  const { process } = machine
+  // Of what a dead process would say nothing is heard.
+  const tell: Tell = (happening) => {
+    if (process.isAlive()) machine.tell(happening)
+  }
+  return {
+    onBusy: () => {},
+    onStart: () => {},
+    onPage: () => {},
+    onPassAgain: () => {},
+    onRetry: () => {},
+    onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),
+    onFinish: (result) => tell({ kind: 'job ended', process, result }),
+  }
+}

@@ -1,0 +1,99 @@
+import type { Command } from './commands.ts'
+import { type Fate, STEPS } from './process.ts'
+import type { Random } from './random.ts'
+import type { ServerAct } from './server.ts'
+import type { Setting, Tenant } from './setting.ts'
+
+/** Something that somebody does from outside, so many milliseconds after the start. */
+export interface Deed {
+  at: number
+  do:
+    | { kind: 'start'; command: Command; fate: Fate }
+    | { kind: 'server'; act: ServerAct }
+    | { kind: 'weather'; faults: number }
+    | { kind: 'lock'; ms: number }
+    | { kind: 'replace token'; organization: string; token: string }
+}
+
+const HOUR = 3_600_000
+
+export function makeDeeds(random: Random, setting: Setting): Deed[] {
+  const deeds: Deed[] = []
+  let at = 0
+  const starts = random.pick([2, 2, 3, 3, 4])
+  for (let start = 0; start < starts; start++) {
+    deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate: makeFate(random) } })
+    deeds.push(...somethingElse(random, setting, at))
+    at += random.pick([
+      0,
+      random.whole(1, 3000),
+      random.whole(1000, 120_000),
+      random.whole(60_000, 2 * HOUR),
+      random.whole(20 * HOUR, 30 * HOUR),
+    ])
+  }
+  return deeds.toSorted((a, b) => a.at - b.at)
+}
+
+function makeCommand(random: Random, { tenants }: Setting): Command {
+  const org = random.chance(0.6) ? [] : [pickTenant(random, tenants).name]
+  const wait = random.chance(0.4)
+  const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
+  if (kind === 'start') {
+    return { kind, rounds: random.whole(1, 3), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
+  }
+  if (kind === 'resume') return { kind, org }
+  if (kind === 'sync') return { kind, org, wait }
+  const fromPage = random.pick([1, 1, 2, 4])
+  return { kind, org, wait, fromPage, restart: random.chance(0.3) }
+}
+
+function makeFate(random: Random): Fate {
+  const kind = random.pick(['killed at', 'killed at', 'killed at', 'killed after', 'signalled', null])
+  if (kind === null) return null
+  if (kind !== 'killed at')
+    return {
+      kind,
+      ms: random.pick([random.whole(0, 500), random.whole(0, 10_000), random.whole(0, 300_000)]),
+    }
+  const step = random.pick(STEPS)
+  return {
+    kind,
+    step,
+    count: random.whole(1, random.pick(step === 'statement' ? [150, 300, 600] : [6, 12, 30])),
+  }
+}
+
+function somethingElse(random: Random, { tenants }: Setting, at: number): Deed[] {
+  const deeds: Deed[] = []
+  const soon = () => at + random.whole(0, 20_000)
+  if (random.chance(0.4))
+    deeds.push({ at, do: { kind: 'weather', faults: random.pick([0, 0.05, 0.15, 0.4]) } })
+  if (random.chance(0.15))
+    deeds.push({
+      at: soon(),
+      do: { kind: 'lock', ms: random.pick([100, 100, 1000, 1000, 5000, 5000, 40_000]) },
+    })
+  if (random.chance(0.1)) {
+    const { token } = pickTenant(random, tenants)
+    deeds.push({
+      at: soon(),
+      do: { kind: 'server', act: { kind: random.pick(['revoke', 'validate']), token } },
+    })
+  }
+  if (random.chance(0.08)) {
+    const { id } = pickTenant(random, tenants)
+    deeds.push({
+      at: soon(),
+      do: { kind: 'replace token', organization: id, token: `token-new-${at}-5b9d3e7f` },
+    })
+  }
+  return deeds
+}
+
+/** One of those that there are. */
+export function pickTenant(random: Random, tenants: readonly Tenant[]): Tenant {
+  const [first, ...others] = tenants
+  if (!first) throw new Error('a setting has at least one tenant')
+  return random.pick([first, ...others])
+}

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { runSeeds } from './shards.ts'
+
+const SEEDS = 2000
+
+/** So often each of these happens in all histories together, at least; less would be a simulation of nothing. */
+const FLOORS: Record<string, number> = {
+  'killed: statement': 50,
+  'killed: before commit': 50,
+  'killed: after commit': 50,
+  'killed: before mirror call': 50,
+  'killed: after mirror call': 50,
+  'killed: request': 50,
+  'killed: served': 50,
+  'killed: answer': 50,
+  'killed: sleep': 30,
+  'killed: some moment': 50,
+  'taken over': 500,
+  'walk gone on with': 500,
+  'rows changed': 500,
+  'answer 401': 200,
+  'answer 403': 30,
+  'answer 404': 30,
+  'answer 429': 50,
+  'answer 503': 100,
+  reset: 100,
+  silence: 50,
+  busy: 500,
+  waits: 500,
+  locked: 200,
+  resumed: 300,
+  signalled: 200,
+  'token replaced': 100,
+  'ended RATE_LIMITED': 100,
+  'ended INTERRUPTED': 200,
+}
+
+it(`keeps its promises in ${SEEDS} random histories, in which everything happens often`, async () => {
+  const { passed, failed, first, counts } = await runSeeds({ from: 0, seeds: SEEDS })
+
+  expect(first && `seed ${first.seed}: ${first.complaint}\n${first.story}`).toBeNull()
+  expect({ passed, failed }).toEqual({ passed: SEEDS, failed: 0 })
+  const rare = Object.entries(FLOORS).filter(([what, floor]) => (counts[what] ?? 0) < floor)
+  expect(rare.map(([what, floor]) => `${what}: ${counts[what] ?? 0} of at least ${floor}`)).toEqual([])
+}, 600_000)

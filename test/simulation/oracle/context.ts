@@ -1,0 +1,67 @@
+import Database from 'better-sqlite3'
+import { asOnlooker, type SimulatedProcess } from '../process.ts'
+import type { Setting } from '../setting.ts'
+
+/** What every part of the oracle works with. It knows what happened, and of the mirror only what any reader sees. */
+export interface OracleContext {
+  now: () => number
+  setting: Setting
+  mirror: MirrorReader
+  /** The token that a process would use for an organization now. */
+  tokenOf(process: SimulatedProcess, organization: string): string
+  /** Whether somebody outside has held the mirror's write lock at any time since then. */
+  wasLockedSince(time: number): boolean
+  /** A promise is broken. */
+  complain(what: string, job?: string): void
+}
+
+export type Row = Record<string, unknown>
+
+export interface MirrorReader {
+  rows(sql: string, ...values: unknown[]): Row[]
+  value(sql: string, ...values: unknown[]): unknown
+  close(): void
+}
+
+/** The mirror through a connection of its own, in plain SQL. */
+export function openMirrorReader(file: string): MirrorReader {
+  const connection = asOnlooker(() => new Database(file, { readonly: true }))
+  const statements = new Map<string, Database.Statement>()
+
+  function rows(sql: string, ...values: unknown[]): Row[] {
+    return asOnlooker(() => {
+      const statement = statements.get(sql) ?? connection.prepare(sql)
+      statements.set(sql, statement)
+      return statement.all(...values) as Row[]
+    })
+  }
+
+  return {
+    rows,
+    value: (sql, ...values) => Object.values(rows(sql, ...values)[0] ?? {})[0],
+    close: () => asOnlooker(() => connection.close()),
+  }
+}
+
+/** A map whose missing values are made when they are asked for. */
+export function createStock<Key, Value>(make: (key: Key) => Value): Stock<Key, Value> {
+  const known = new Map<Key, Value>()
+  return {
+    of(key) {
+      const value = known.get(key) ?? make(key)
+      known.set(key, value)
+      return value
+    },
+    entries: () => [...known.entries()],
+  }
+}
+
+export interface Stock<Key, Value> {
+  of(key: Key): Value
+  entries(): [Key, Value][]
+}
+
+export function splitJob(job: string): [organization: string, collection: string] {
+  const [organization = '', collection = ''] = job.split(' ')
+  return [organization, collection]
+}

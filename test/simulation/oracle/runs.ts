@@ -1,0 +1,127 @@
+import { type HappeningOf, listenWith } from '../happening.ts'
+import type { SimulatedProcess } from '../process.ts'
+import { jobName } from '../traffic.ts'
+import { type OracleContext, type Row, splitJob } from './context.ts'
+import type { PageInHand } from './ledger.ts'
+import { pauseOf } from './pace.ts'
+import type { SavedRows } from './versions.ts'
+
+interface RunKnowledge {
+  id: number
+  job: string
+  process: SimulatedProcess
+  requests: number
+  hits: number
+  /** As a line of `sync_runs` must have them: counted, and as they were when the last page was written. */
+  written: Row
+  isOver: boolean
+}
+
+const NUMBERS = ['pages', 'rows_seen', 'rows_added', 'rows_changed', 'requests', 'rate_limit_hits']
+
+/** The numbers of `sync_runs` are what the server saw, and the run of a dead process is closed by the job's next one. */
+export function watchRuns({ setting, mirror, complain }: OracleContext) {
+  const runs: RunKnowledge[] = []
+
+  function current(job: string, process: SimulatedProcess): RunKnowledge | undefined {
+    return runs.findLast((run) => run.job === job && run.process === process && !run.isOver)
+  }
+
+  function lineOf(run: RunKnowledge): Row | undefined {
+    // The line of a run that was taken back leaves its id to whichever comes next.
+    return mirror.rows(
+      'SELECT * FROM sync_runs WHERE id = ? AND organization_id = ? AND collection = ?',
+      run.id,
+      ...splitJob(run.job),
+    )[0]
+  }
+
+  function compare(run: RunKnowledge, line: Row | undefined, status: string): void {
+    if (line?.status !== status) complain(`run ${run.id} is ${String(line?.status)}, not ${status}`, run.job)
+    if (!line?.finished_at) complain(`run ${run.id} has no end`, run.job)
+    for (const name of NUMBERS)
+      if (line?.[name] !== run.written[name])
+        complain(
+          `run ${run.id} says ${name} ${String(line?.[name])}, not ${String(run.written[name])}`,
+          run.job,
+        )
+  }
+
+  function onBegan({ process, job, run }: HappeningOf<'run began'>): void {
+    const name = jobName(job.organization.id, job.collection.name)
+    for (const old of runs.filter((one) => one.job === name && !one.isOver)) onDead(old, run)
+    const running = mirror.rows(
+      `SELECT id FROM sync_runs WHERE organization_id = ? AND collection = ? AND status = 'running'`,
+      job.organization.id,
+      job.collection.name,
+    )
+    if (running.length !== 1) complain(`${running.length} runs of one job are running`, name)
+    const written = Object.fromEntries(NUMBERS.map((number) => [number, 0]))
+    runs.push({ id: run, job: name, process, requests: 0, hits: 0, written, isOver: false })
+  }
+
+  /** It was killed at some point, perhaps just after its end was written. */
+  function onDead(run: RunKnowledge, next: number): void {
+    run.isOver = true
+    const line = run.id === next ? undefined : lineOf(run)
+    if (!line && run.requests === 0) return
+    const hasItsEnd = line?.status !== 'interrupted' || line.requests !== run.written.requests
+    const whole = { ...run, written: { ...run.written, ...traffic(run) } }
+    if (hasItsEnd && line?.status !== 'running') compare(whole, line, String(line?.status))
+    else compare(run, line, 'interrupted')
+  }
+
+  function onFinished(id: number, status: string): void {
+    const run = runs.findLast((one) => one.id === id && !one.isOver)
+    if (!run) {
+      complain(`run ${id} ends that never began`)
+      return
+    }
+    run.isOver = true
+    compare({ ...run, written: { ...run.written, ...traffic(run) } }, lineOf(run), status)
+  }
+
+  function onCancelled(id: number): void {
+    const run = runs.findLast((one) => one.id === id && !one.isOver)
+    if (!run) return
+    run.isOver = true
+    if (run.requests > 0) complain(`run ${id} has sent requests and leaves no line`, run.job)
+    if (lineOf(run)) complain(`run ${id} was taken back and is there`, run.job)
+  }
+
+  function onSaved({ request, page }: PageInHand, rows: SavedRows): void {
+    const run = current(request.job, request.process)
+    if (!run) {
+      complain('a page is written in no run', request.job)
+      return
+    }
+    const { pages, rows_seen, rows_added, rows_changed } = run.written
+    run.written = {
+      pages: Number(pages) + 1,
+      rows_seen: Number(rows_seen) + page.items.length,
+      rows_added: Number(rows_added) + rows.added,
+      rows_changed: Number(rows_changed) + rows.changed,
+      ...traffic(run),
+    }
+  }
+
+  const tell = listenWith({
+    sent({ request: { job, process } }) {
+      const run = current(job, process)
+      if (run) run.requests++
+    },
+    delivered({ request: { job, process }, outcome }) {
+      const run = current(job, process)
+      if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.hits++
+    },
+    'run began': onBegan,
+    'run finished': ({ run, outcome }) => onFinished(run, outcome.status),
+    'run cancelled': ({ run }) => onCancelled(run),
+  })
+
+  return { tell, onSaved }
+}
+
+function traffic({ requests, hits }: RunKnowledge): Row {
+  return { requests, rate_limit_hits: hits }
+}

@@ -1,0 +1,145 @@
+import { listenWith } from '../happening.ts'
+import { jobName, type Request } from '../traffic.ts'
+import { createStock, type OracleContext } from './context.ts'
+import type { PageInHand, WalkRow } from './ledger.ts'
+
+interface WalkKnowledge {
+  firstPage: number
+  row: WalkRow
+  /** Written, and items on them. */
+  pages: number[]
+  keys: Set<number>
+  /** The last page of the list that an answer named. */
+  lastPage: number
+  /** The farthest page whose answer has reached a process that lived. */
+  farthest: number
+}
+
+interface RunAtWork {
+  walk: number
+  /** Of this run; null until its first. */
+  last: Request | null
+  /** Whether the last one's answer was a page, and which page that named as the next. */
+  answered: { next: number | null } | null
+}
+
+/**
+ * Promise 5 on lists that stand still: no page is skipped, and at most two are asked for again after an interruption.
+ * What it demands of the order of pages is true of such lists alone.
+ */
+export function watchStillWalks({ now, setting, complain }: OracleContext) {
+  const walks = createStock((_job: string) => new Map<number, WalkKnowledge>())
+  const runs = new Map<string, RunAtWork>()
+
+  function onSent(request: Request): void {
+    const run = runs.get(request.job)
+    const walk = run && walks.of(request.job).get(run.walk)
+    if (!run || !walk) {
+      complain(`request ${request.number} belongs to no run`, request.job)
+      return
+    }
+    const fits = run.last ? followsUp(request, run.last, run) : begins(request, walk)
+    if (!fits) {
+      complain(
+        `request ${request.number} asks for page ${request.page}; ` +
+          `walk ${walk.row.id} goes on at page ${walk.row.next_page}, and has had ${walk.farthest}`,
+        request.job,
+      )
+    }
+    run.last = request
+    run.answered = null
+  }
+
+  function followsUp(request: Request, last: Request, { answered }: RunAtWork): boolean {
+    return answered ? request.page === answered.next : request.page === last.page
+  }
+
+  function onDelivered(request: Request, page: { next: number | null } | null): void {
+    const run = runs.get(request.job)
+    const walk = run && walks.of(request.job).get(run.walk)
+    if (run?.last !== request || !walk || !page) return
+    run.answered = page
+    walk.farthest = Math.max(walk.farthest, request.page)
+  }
+
+  function onSaved({ request, page }: PageInHand, row: WalkRow): void {
+    const { job } = request
+    const walk = walks.of(job).get(row.id)
+    if (!walk) return
+    walk.pages.push(page.number)
+    walk.lastPage = page.lastPage
+    for (const { id } of page.items) walk.keys.add(id)
+    if (row.next_page !== page.next)
+      complain(`the checkpoint of walk ${row.id} is page ${row.next_page}, not ${page.next}`, job)
+    if (row.rows_seen !== walk.keys.size)
+      complain(`walk ${row.id} has seen ${walk.keys.size} items and says ${row.rows_seen}`, job)
+    if (row.total !== page.total) complain(`walk ${row.id} says a total of ${row.total}`, job)
+    if (row.updated_at !== new Date(now()).toISOString()) complain(`walk ${row.id} stood still`, job)
+  }
+
+  function onWalk(job: string, row: WalkRow, before: WalkRow | null): void {
+    const walk = walks.of(job).get(row.id)
+    if (walk) walk.row = row
+    else walks.of(job).set(row.id, newKnowledge(row))
+    if (row.passes !== 1) complain(`walk ${row.id} reads a list again that stood still`, job)
+    if (before && before.pages === row.pages && row.status === 'open' && before.next_page !== row.next_page)
+      complain(`the checkpoint of walk ${row.id} moves without a page`, job)
+    if (row.status === 'complete') onComplete(job, row)
+    if (row.status === 'abandoned' && before?.status === 'open') onAbandoned(job, before)
+    const open = [...walks.of(job).values()].filter(
+      (one) => one.row.status === 'open' && one.row.origin === 'sync',
+    )
+    if (open.length > 1)
+      complain(`two walks of sync are open: ${open.map((one) => one.row.id).join(', ')}`, job)
+  }
+
+  function onComplete(job: string, row: WalkRow): void {
+    const walk = walks.of(job).get(row.id)
+    const { firstPage = 1, lastPage = 0, pages = [] } = walk ?? {}
+    for (let page = firstPage; page <= lastPage; page++)
+      if (!pages.includes(page)) complain(`walk ${row.id} is complete without page ${page}`, job)
+    if (pages.length === 0) complain(`walk ${row.id} is complete without any page`, job)
+    const coverage = row.kind === 'full' ? 'steady' : null
+    if (row.coverage !== coverage) complain(`walk ${row.id} of a still list is ${row.coverage}`, job)
+  }
+
+  function onResumed(job: string, id: number): void {
+    const row = walks.of(job).get(id)?.row
+    if (row?.origin !== 'sync' || now() - Date.parse(row.updated_at) <= setting.config.resumeWithin) return
+    complain(`walk ${id} has stood still since ${row.updated_at}, and goes on`, job)
+  }
+
+  /** A sync goes on with its walk unless that has stood still for too long, or a full backfill took its place. */
+  function onAbandoned(job: string, { id, origin, updated_at }: WalkRow): void {
+    if (origin === 'backfill') return
+    const stoodStill = now() - Date.parse(updated_at) > setting.config.resumeWithin
+    const isReplaced = [...walks.of(job).values()].some(
+      ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
+    )
+    if (!stoodStill && !isReplaced) complain(`walk ${id} is abandoned for no reason`, job)
+  }
+
+  const tell = listenWith({
+    sent: ({ request }) => onSent(request),
+    delivered({ request, outcome }) {
+      if (outcome.kind === 'answer') onDelivered(request, outcome.page)
+    },
+    'run began'({ job: { organization, collection }, walk, resumed }) {
+      const job = jobName(organization.id, collection.name)
+      runs.set(job, { walk, last: null, answered: null })
+      if (resumed) onResumed(job, walk)
+    },
+  })
+
+  return { tell, onSaved, onWalk }
+}
+
+function newKnowledge(row: WalkRow): WalkKnowledge {
+  return { firstPage: row.first_page, row, pages: [], keys: new Set(), lastPage: 0, farthest: 0 }
+}
+
+/** One page that was written is asked for again, and one that was not. */
+function begins({ page }: Request, { row, firstPage, farthest }: WalkKnowledge): boolean {
+  const next = row.next_page ?? 0
+  return page >= firstPage && (page === next || page === next - 1) && page >= farthest - 1
+}

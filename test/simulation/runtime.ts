@@ -1,0 +1,53 @@
+import { Writable } from 'node:stream'
+import type { Runtime } from '../../src/cli/runtime.ts'
+import type { VirtualClock } from './clock.ts'
+import type { SimulatedProcess } from './process.ts'
+import type { Random } from './random.ts'
+
+const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
+
+/** What the program takes from its process, of which nothing is real. */
+export function createRuntime(
+  process: SimulatedProcess,
+  pid: number,
+  clock: VirtualClock,
+  random: Random,
+): Runtime {
+  const { signal } = process.stop
+  return {
+    env: {},
+    cwd: '/',
+    pid,
+    stdout: NOWHERE,
+    stderr: NOWHERE,
+    signal,
+    now: clock.now,
+    sleep: (ms, stop) => sleep(process, clock, ms, stop),
+    random: random.next,
+    every: () => () => {},
+    newToken: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
+    dieOnSignal: () => {},
+  }
+}
+
+/** As Node's own: at least a millisecond, and cut short with an AbortError. */
+function sleep(
+  process: SimulatedProcess,
+  clock: VirtualClock,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.step('sleep')
+    const stop = () => {
+      wake()
+      if (process.isAlive()) reject(new DOMException('The operation was aborted', 'AbortError'))
+    }
+    const wake = clock.after(Math.max(1, Math.trunc(ms)), () => {
+      signal?.removeEventListener('abort', stop)
+      if (process.isAlive()) resolve()
+    })
+    if (signal?.aborted) stop()
+    else signal?.addEventListener('abort', stop, { once: true })
+  })
+}

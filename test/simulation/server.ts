@@ -1,0 +1,145 @@
+import { applyChange, type Change, type ListPage, pageAt, pageBody, type SimulatedList } from './list.ts'
+import type { Random } from './random.ts'
+import { createThrottle, type Headers, type ThrottleRules } from './throttle.ts'
+import type { Outcome, Request } from './traffic.ts'
+
+/** What goes wrong with a request whatever it asks for. */
+export const FAULTS = [
+  'reset before it arrives',
+  'reset on the way back',
+  'silence',
+  'body breaks off',
+  '500',
+  '502',
+  '408',
+  '503',
+  '503 for a moment',
+  '503 for hours',
+  '403',
+  '404',
+] as const
+
+export type Fault = (typeof FAULTS)[number]
+
+/** What happens at the server just before the request of this number arrives there. */
+export interface ServerEvent {
+  before: number
+  act: ServerAct
+}
+
+export type ServerAct =
+  | { kind: 'list'; job: string; change: Change }
+  | { kind: 'revoke'; token: string }
+  | { kind: 'validate'; token: string }
+
+export interface ServerOptions {
+  baseUrl: string
+  /** By job. */
+  lists: Map<string, SimulatedList>
+  throttle: ThrottleRules
+  /** Whether all tokens are one user's, who has one budget. */
+  oneUser: boolean
+  /** How often somebody else spends of a budget just before a request. */
+  strangers: number
+  events: readonly ServerEvent[]
+  random: Random
+}
+
+/** The simulated Administration API. */
+export interface Server {
+  receive(request: Request, now: number): Outcome
+  /** How often requests meet a fault, from now on. */
+  setWeather(faults: number): void
+  act(act: ServerAct): void
+  /** What was still to happen has happened; nothing fails or limits requests any more, and all tokens are valid. */
+  relent(): void
+}
+
+export function createServer(options: ServerOptions): Server {
+  const { lists, random, baseUrl } = options
+  const revoked = new Set<string>()
+  let throttle = createThrottle(options.throttle)
+  let events = options.events.toSorted((a, b) => a.before - b.before)
+  let weather = 0
+  let received = 0
+
+  function act(one: ServerAct): void {
+    if (one.kind === 'revoke') revoked.add(one.token)
+    if (one.kind === 'validate') revoked.delete(one.token)
+    if (one.kind !== 'list') return
+    const list = lists.get(one.job)
+    if (list) applyChange(list, one.change)
+  }
+
+  function count(token: string, now: number) {
+    return throttle.admit(options.oneUser ? 'one user' : token, now)
+  }
+
+  /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
+  function respond({ token, job, page, collection }: Request, fault: Fault | null, now: number): Outcome {
+    if (revoked.has(token)) return refusal(401, {}, 'Unauthenticated.')
+    const { admitted, headers } = count(token, now)
+    if (!admitted) return refusal(429, headers, 'Too Many Attempts.')
+    const list = lists.get(job)
+    if (fault === '404' || !list) return refusal(404, headers, 'Organization not found.')
+    if (fault === '403') return refusal(403, headers, 'No member.')
+    if (fault === '500') return refusal(500, headers, 'Server Error')
+    const found = pageAt(list, page)
+    return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`), headers)
+  }
+
+  return {
+    receive(request, now) {
+      received++
+      for (const event of events) if (event.before <= received) act(event.act)
+      events = events.filter(({ before }) => before > received)
+      if (random.chance(options.strangers)) count(request.token, now)
+      const fault = random.chance(weather) ? random.pick(FAULTS) : null
+      return inFront(fault, random) ?? onTheWayBack(respond(request, fault, now), fault, random)
+    },
+    setWeather(faults) {
+      weather = faults
+    },
+    act,
+    relent() {
+      for (const event of events) act(event.act)
+      events = []
+      weather = 0
+      revoked.clear()
+      throttle = createThrottle({ limits: [], headers: false })
+    },
+  }
+}
+
+/** What happens before the application sees the request: the network, a proxy, maintenance. Nothing is counted. */
+function inFront(fault: Fault | null, random: Random): Outcome | null {
+  if (fault === 'reset before it arrives') return { kind: 'reset' }
+  if (fault === '502') return html(502, {})
+  if (fault === '408') return html(408, {})
+  if (fault === '503') return refusal(503, {}, 'Service Unavailable')
+  if (fault === '503 for a moment')
+    return refusal(503, { 'retry-after': String(random.whole(1, 120)) }, 'Be right back.')
+  if (fault === '503 for hours')
+    return refusal(503, { 'retry-after': String(random.whole(901, 20_000)) }, 'Maintenance')
+  return null
+}
+
+function onTheWayBack(outcome: Outcome, fault: Fault | null, random: Random): Outcome {
+  if (fault === 'reset on the way back') return { kind: 'reset' }
+  if (fault === 'silence') return { kind: 'silence' }
+  if (fault !== 'body breaks off' || outcome.kind !== 'answer' || !outcome.page) return outcome
+  const { body } = outcome
+  return { ...outcome, body: body.slice(0, random.whole(1, body.length - 1)), page: null }
+}
+
+function pageAnswer(page: ListPage, body: string, headers: Headers): Outcome {
+  return { kind: 'answer', status: 200, headers, body, page }
+}
+
+function refusal(status: number, headers: Headers, message: string): Outcome {
+  return { kind: 'answer', status, headers, body: JSON.stringify({ message }), page: null }
+}
+
+function html(status: number, headers: Headers): Outcome {
+  return { kind: 'answer', status, headers, body: '<html><title>nginx</title></html>', page: null }
+}

@@ -1,0 +1,94 @@
+import { defineCollections } from '../../src/config/collections.ts'
+import type { Config } from '../../src/config/config.ts'
+import { createOrganizations } from '../../src/config/organizations.ts'
+import { FileSchema } from '../../src/config/schema.ts'
+import type { Random } from './random.ts'
+import type { ThrottleRules } from './throttle.ts'
+
+export const BASE_URL = 'https://admin.example.com'
+
+const IDS = [
+  '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
+  '0b9f4f6e-8a55-4b0e-9f59-0d7c2f0d9a11',
+  'c2a1d7f0-1f0e-4c59-8a3e-5b9d3e7f6a22',
+]
+
+export interface Tenant {
+  id: string
+  name: string
+  token: string
+  /** Its token is read again for each run, instead of once a process. */
+  tokenFile: boolean
+}
+
+/** What stays as it is through a history: who is configured how, and what the server is like. */
+export interface Setting {
+  tenants: Tenant[]
+  collections: string[]
+  throttle: ThrottleRules
+  oneUser: boolean
+  strangers: number
+  latencyMs: number
+  timeoutMs: number
+  config: Omit<Config, 'database'>
+}
+
+const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
+
+export function makeSetting(random: Random): Setting {
+  const count = random.pick([1, 1, 1, 2, 2, 3])
+  const shared = random.chance(0.6)
+  const tenants = IDS.slice(0, count).map((id, index) => ({
+    id,
+    name: ['acme', 'globex', 'initech'][index] ?? id,
+    token: `token-${shared && index < 2 ? 'shared' : index}-9d0b3c4a`,
+    tokenFile: random.chance(0.3),
+  }))
+  const collections = random.chance(0.6) ? ['orders'] : ['orders', 'establishments']
+  return {
+    tenants,
+    collections,
+    throttle: makeThrottle(random),
+    oneUser: random.chance(0.2),
+    strangers: random.pick([0, 0, 0.1, 0.3]),
+    latencyMs: random.pick([20, 300, 3000]),
+    timeoutMs: 30_000,
+    config: makeConfig(random, tenants, collections),
+  }
+}
+
+function makeThrottle(random: Random): ThrottleRules {
+  if (random.chance(0.25)) return NO_LIMIT
+  const minute = { most: random.pick([4, 6, 10, 15, 30, 60]), windowSeconds: 60 }
+  const hour = { most: random.whole(6, 40), windowSeconds: 3600 }
+  return { limits: random.chance(0.25) ? [minute, hour] : [minute], headers: random.chance(0.8) }
+}
+
+function makeConfig(
+  random: Random,
+  tenants: readonly Tenant[],
+  collections: readonly string[],
+): Setting['config'] {
+  const parsed = FileSchema.parse({
+    api: { baseUrl: BASE_URL },
+    rateLimit: {
+      requestsPerMinute: random.pick([null, null, 6, 20]),
+      sharePercent: random.pick([100, 100, 50]),
+      scope: random.pick(['token', 'token', 'organization', 'all']),
+    },
+    retry: { attempts: random.pick([2, 4, 10]) },
+    concurrency: random.pick([1, 2, 4]),
+    collections: collections.includes('establishments') ? {} : { establishments: false },
+    organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
+  })
+  const defined = defineCollections(parsed.collections)
+  const options = { file: '/', tokens: 'resolve', tokenFileVariables: () => [] } as const
+  return {
+    ...parsed,
+    file: '/config.yaml',
+    publish: null,
+    collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
+    organizations: createOrganizations(parsed, defined, options),
+    setKeys: [],
+  }
+}

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import path from 'node:path'
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
+import { addCounts } from './counts.ts'
+import type { ShardReport } from './shard.ts'
+
+export interface SeedRange {
+  from: number
+  seeds: number
+  /** Variables of the environment beside our own: those that plant a bug. */
+  env?: Record<string, string>
+  stopAtFirst?: boolean
+  /** As many as there are cores, unless it is said here. */
+  processes?: number
+}
+
+const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
+
+/** Lives through these seeds, in as many processes as there are cores. Throws where one of them breaks down. */
+export async function runSeeds(range: SeedRange): Promise<ShardReport> {
+  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), range.seeds))
+  const reports = await Promise.all(
+    Array.from({ length: processes }, (_, index) => runShard(range, index, processes)),
+  )
+  return reports.reduce(joined)
+}
+
+async function runShard(range: SeedRange, index: number, step: number): Promise<ShardReport> {
+  const { from, seeds, env = {}, stopAtFirst = false } = range
+  const numbers = [from + index, from + seeds, step, stopAtFirst ? 1 : 0].map(String)
+  const child = spawn(process.execPath, [SHARD, ...numbers], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [output, complaints, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  if (code !== 0) throw new Error(`a process of the simulation broke down (${code}): ${complaints}`)
+  return JSON.parse(output) as ShardReport
+}
+
+function joined(a: ShardReport, b: ShardReport): ShardReport {
+  const firsts = [a.first, b.first].filter((first) => first !== null)
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    first: firsts.toSorted((one, other) => one.seed - other.seed)[0] ?? null,
+    counts: addCounts(a.counts, b.counts),
+    whole: a.whole + b.whole,
+  }
+}

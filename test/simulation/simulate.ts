@@ -1,0 +1,96 @@
+import type { Command } from './commands.ts'
+import type { Counts } from './counts.ts'
+import type { Deed } from './deeds.ts'
+import type { Ground } from './ground.ts'
+import { makeHistory } from './history.ts'
+import { type Stage, setStage } from './stage.ts'
+
+export interface Outcome {
+  seed: number
+  /** Promises that were broken, the first one first; none where all is well. */
+  complaints: string[]
+  /** What happened: shortened to what led to the first complaint. */
+  story: string
+  /** All that happened. */
+  whole: () => string
+  counts: Counts
+}
+
+/** Far more than any history has. */
+const MOST_TICKS = 50_000
+
+const MINUTE = 60_000
+const DAY = 86_400_000
+
+/** Lives through the history of a seed. The same seed always has the same history. */
+export async function simulate(seed: number, ground: Ground): Promise<Outcome> {
+  const history = makeHistory(seed)
+  const stage = setStage(history, ground)
+  try {
+    await liveThrough(stage, history.deeds)
+    if (stage.complaints.length === 0) await comeToRest(stage)
+  } catch (error) {
+    stage.complain(error instanceof Error ? (error.stack ?? error.message) : 'something was thrown')
+  }
+  stage.close()
+  return outcomeOf(seed, stage)
+}
+
+function outcomeOf(seed: number, { complaints, story, counter }: Stage): Outcome {
+  const jobs = complaints.flatMap(({ job }) => (job === undefined ? [] : [job]))
+  return {
+    seed,
+    complaints: complaints.map(({ what }) => what),
+    story: complaints.length === 0 ? '' : story.shortened(jobs),
+    whole: story.whole,
+    counts: counter.counts(),
+  }
+}
+
+async function liveThrough(stage: Stage, deeds: readonly Deed[]): Promise<void> {
+  let left = deeds.length
+  for (const deed of deeds) {
+    stage.clock.after(deed.at, () => {
+      left--
+      stage.world.act(deed.do)
+    })
+  }
+  await untilQuiet(stage, () => left === 0)
+}
+
+async function untilQuiet({ world, clock, complaints }: Stage, isDone: () => boolean): Promise<void> {
+  for (let ticks = 0; ; ticks++) {
+    await clock.settle()
+    if (complaints.length > 0 || (isDone() && world.living() === 0)) return
+    if (ticks > MOST_TICKS) throw new Error('the history does not end')
+    if (!clock.tick()) throw new Error(`${world.living()} processes wait for nothing`)
+  }
+}
+
+/** All is well from now on: whatever happened before, a sync by hand makes mirror and list equal. */
+async function comeToRest(stage: Stage): Promise<void> {
+  const count = (what: string) => stage.counter.counts()[what] ?? 0
+  const sync: Command = { kind: 'sync', org: [], wait: true }
+  if (count('answer 401') > 0) await runAtPeace(stage, { kind: 'resume', org: [] }, MINUTE)
+  // Where the server may have asked for a long silence, that is over by then.
+  const pauseMs = count('answer 429') + count('answer 503') > 0 ? DAY : MINUTE
+  const goneOnWith = count('walk gone on with')
+  await runAtPeace(stage, sync, pauseMs)
+  // A walk that began before knows nothing of what changed behind it.
+  if (count('walk gone on with') > goneOnWith) await runAtPeace(stage, sync, MINUTE)
+  if (stage.complaints.length === 0) stage.lookAtRest()
+}
+
+async function runAtPeace(stage: Stage, command: Command, afterMs: number): Promise<void> {
+  const { clock, world } = stage
+  let isStarted = false
+  stage.takeEnds()
+  clock.after(afterMs, () => {
+    isStarted = true
+    world.server.relent()
+    world.start(command, null)
+  })
+  await untilQuiet(stage, () => isStarted)
+  const failed = stage.takeEnds().filter((code) => code !== null)
+  if (failed.length > 0) stage.complain(`${command.kind} fails though all is well: ${failed.join(', ')}`)
+}

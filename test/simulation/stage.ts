@@ -1,0 +1,79 @@
+import type { ErrorCode } from '../../src/errors.ts'
+import { createVirtualClock, type VirtualClock } from './clock.ts'
+import { type Counter, createCounter } from './counts.ts'
+import type { Ground } from './ground.ts'
+import { type Happening, listenWith } from './happening.ts'
+import type { History } from './history.ts'
+import { openMirrorReader } from './oracle/context.ts'
+import { createOracle } from './oracle/oracle.ts'
+import { watchSqlite } from './sqlite-steps.ts'
+import { createStory, type Story } from './story.ts'
+import { createWorld, type World } from './world.ts'
+
+export interface Complaint {
+  what: string
+  job: string | undefined
+}
+
+/** A world with everybody who looks on: the oracle, the story, the counts. */
+export interface Stage {
+  world: World
+  clock: VirtualClock
+  counter: Counter
+  story: Story
+  /** The first one counts: what comes after it may follow from it. */
+  complaints: Complaint[]
+  complain(what: string): void
+  /** How the jobs ended since this was asked last; null for success. */
+  takeEnds(): (ErrorCode | null)[]
+  /** The oracle's last look. */
+  lookAtRest(): void
+  close(): void
+}
+
+export function setStage(history: History, ground: Ground): Stage {
+  const { setting, lists, startAt } = history
+  const { folder, file } = ground.lay(history.seed)
+  const clock = createVirtualClock(startAt)
+  const { now } = clock
+  const complaints: Complaint[] = []
+  const complain = (what: string, job?: string) => complaints.push({ what, job })
+  const story = createStory({ now, startAt, shorten: shortening(setting.tenants) })
+  const counter = createCounter()
+  const ends: (ErrorCode | null)[] = []
+  const noteEnd = listenWith({
+    'job ended'({ result }) {
+      ends.push(result.error?.code ?? null)
+    },
+  })
+  const tell = (happening: Happening) => {
+    for (const listener of [story.tell, counter.tell, noteEnd]) listener(happening)
+    if (complaints.length === 0) oracle.tell(happening)
+  }
+  const world = createWorld({ history, file, clock, tell, complain })
+  const mirror = openMirrorReader(file)
+  const { tokenOf, wasLockedSince } = world
+  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain }, lists)
+  watchSqlite({
+    isLocked: (connection) => connection.name === file && world.isLocked(),
+    onCommit: (process) => tell({ kind: 'committed', process }),
+  })
+  return {
+    world,
+    clock,
+    counter,
+    story,
+    complaints,
+    complain,
+    takeEnds: () => ends.splice(0),
+    lookAtRest: () => oracle.atRest(folder, world.tokens()),
+    close() {
+      mirror.close()
+      ground.clear(folder)
+    },
+  }
+}
+
+function shortening(tenants: readonly { id: string; name: string }[]): (text: string) => string {
+  return (text) => tenants.reduce((shorter, { id, name }) => shorter.replaceAll(id, name), text)
+}

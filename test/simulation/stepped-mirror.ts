@@ -1,0 +1,55 @@
+import type { Mirror } from '../../src/sync/types.ts'
+import type { Tell } from './happening.ts'
+import type { SimulatedProcess } from './process.ts'
+
+/** The mirror as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
+export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: Tell): Mirror {
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    if (!process.isAlive()) return new Promise(() => {})
+    process.step('before mirror call')
+    const result = await work()
+    process.step('after mirror call')
+    return result
+  }
+
+  return {
+    claimJob: (job) =>
+      call(async () => {
+        const claim = await mirror.claimJob(job)
+        tell({ kind: claim.taken ? 'claimed' : 'busy', process, job })
+        return claim
+      }),
+    releaseJob: (job) =>
+      call(() => {
+        tell({ kind: 'releasing', process, job })
+        return mirror.releaseJob(job)
+      }),
+    openWalks: (job) => call(() => mirror.openWalks(job)),
+    beginWalk: (job, beginning) => call(() => mirror.beginWalk(job, beginning)),
+    resumeWalk: (walk) => call(() => mirror.resumeWalk(walk)),
+    beginRun: (job, walk, trigger) =>
+      call(async () => {
+        const run = await mirror.beginRun(job, walk, trigger)
+        tell({ kind: 'run began', process, job, run, walk: walk.id, resumed: walk.resumed })
+        return run
+      }),
+    cancelRun: (run) =>
+      call(async () => {
+        await mirror.cancelRun(run)
+        tell({ kind: 'run cancelled', process, run })
+      }),
+    sight: (job, walk, pass, page) => call(() => mirror.sight(job, walk, pass, page)),
+    savePage: (job, walk, run, page, sighting, next) =>
+      call(() => mirror.savePage(job, walk, run, page, sighting, next)),
+    saveCheckpoint: (walk, next) => call(() => mirror.saveCheckpoint(walk, next)),
+    completeWalk: (walk, coverage) => call(() => mirror.completeWalk(walk, coverage)),
+    abandonWalk: (walk) => call(() => mirror.abandonWalk(walk)),
+    finishRun: (run, outcome) =>
+      call(async () => {
+        const record = await mirror.finishRun(run, outcome)
+        tell({ kind: 'run finished', process, run: run.id, outcome, record })
+        return record
+      }),
+    prune: (job) => call(() => mirror.prune(job)),
+  }
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { patchedBy } from '../helpers/patch.ts'
+import { PLANTED_BUGS } from './planted.ts'
+import { runSeeds } from './shards.ts'
+
+describe('the story of a history', () => {
+  it.each([1, 2, 3])('is the same whenever its seed is told again: %i', async (seed) => {
+    const [once, again] = await Promise.all([
+      runSeeds({ from: seed, seeds: 1 }),
+      runSeeds({ from: seed, seeds: 1 }),
+    ])
+
+    expect(again.whole).toBe(once.whole)
+    expect(once.whole.split('\n').length).toBeGreaterThan(20)
+  })
+
+  it('ends with what went wrong, and is short', async () => {
+    const [planted] = PLANTED_BUGS
+    const { seed = 0, patches = [] } = planted ?? {}
+
+    const { first } = await runSeeds({ from: seed, seeds: 1, env: patchedBy(...patches) })
+
+    const lines = first?.story.split('\n') ?? []
+    expect(lines.length).toBeGreaterThan(5)
+    expect(lines.length).toBeLessThanOrEqual(80)
+    expect(lines.at(-1)).toMatch(/^ +\d+\.\d{3} s {2}\S/)
+  })
+})

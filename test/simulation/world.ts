@@ -1,0 +1,157 @@
+import type { Config } from '../../src/config/config.ts'
+import type { VirtualClock } from './clock.ts'
+import { type Command, runCommand } from './commands.ts'
+import type { Deed } from './deeds.ts'
+import type { Tell } from './happening.ts'
+import type { History } from './history.ts'
+import { createNetwork } from './network.ts'
+import { createProcess, type Fate, type SimulatedProcess } from './process.ts'
+import { createRuntime } from './runtime.ts'
+import { createServer, type Server } from './server.ts'
+import { BASE_URL } from './setting.ts'
+
+export interface WorldOptions {
+  history: History
+  /** The mirror's. */
+  file: string
+  clock: VirtualClock
+  tell: Tell
+  complain: (what: string) => void
+}
+
+/** Processes, network and server of one history, in simulated time. */
+export interface World {
+  server: Server
+  /** How many processes live. */
+  living(): number
+  start(command: Command, fate: Fate): void
+  act(deed: Deed['do']): void
+  tokenOf(process: SimulatedProcess, organization: string): string
+  /** All tokens that were ever configured. */
+  tokens(): string[]
+  isLocked(): boolean
+  wasLockedSince(time: number): boolean
+}
+
+/** A process that was told to stop has so long to do so. */
+const STOPPING_MS = 5000
+
+export function createWorld({ history, file, clock, tell, complain }: WorldOptions): World {
+  const { setting, random } = history
+  const { now } = clock
+  const current = new Map(setting.tenants.map(({ id, token }) => [id, token]))
+  const everUsed = new Set(current.values())
+  const atStart = new Map<SimulatedProcess, Map<string, string>>()
+  const living = new Set<SimulatedProcess>()
+  let lockedUntil = 0
+  let started = 0
+  const { lists, serverEvents: events } = history
+  const { throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
+  const server = createServer({
+    baseUrl: BASE_URL,
+    lists,
+    throttle,
+    oneUser,
+    strangers,
+    events,
+    random: random.fork(),
+  })
+  const network = createNetwork({ clock, server, tell, random: random.fork(), timeoutMs, latencyMs })
+
+  function tokenOf(process: SimulatedProcess, organization: string): string {
+    const { tokenFile } = setting.tenants.find(({ id }) => id === organization) ?? {}
+    const known = tokenFile ? current : (atStart.get(process) ?? current)
+    return known.get(organization) ?? ''
+  }
+
+  function configOf(process: SimulatedProcess): Config {
+    const organizations = setting.config.organizations.map((organization) => ({
+      ...organization,
+      readToken: () => tokenOf(process, organization.id),
+    }))
+    return { ...setting.config, database: file, organizations }
+  }
+
+  function start(command: Command, fate: Fate): void {
+    const name = `${command.kind}-${++started}`
+    const byHand = command.kind !== 'start'
+    const process = createProcess({ name, byHand, fate, onKill })
+    atStart.set(process, new Map(current))
+    living.add(process)
+    tell({ kind: 'started', process, command: JSON.stringify({ command, fate }) })
+    bringDown(process, fate)
+    const runtime = createRuntime(process, started, clock, random.fork())
+    const machine = {
+      process,
+      config: configOf(process),
+      runtime,
+      exchange: network.exchangeOf(process),
+      tell,
+    }
+    const end = (error: unknown) => {
+      if (!process.isAlive()) return
+      process.exit()
+      living.delete(process)
+      tell({ kind: 'ended', process, error })
+    }
+    process.run(() => runCommand(machine, command)).then(() => end(null), end)
+  }
+
+  function onKill(process: SimulatedProcess, where: string): void {
+    living.delete(process)
+    tell({ kind: 'killed', process, where })
+  }
+
+  function bringDown(process: SimulatedProcess, fate: Fate): void {
+    if (fate?.kind === 'killed after') clock.after(fate.ms, process.kill)
+    if (fate?.kind !== 'signalled') return
+    clock.after(fate.ms, () => {
+      if (!process.isAlive()) return
+      tell({ kind: 'signalled', process })
+      process.signal()
+      clock.after(STOPPING_MS, () => {
+        if (process.isAlive()) complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
+      })
+    })
+  }
+
+  function act(deed: Deed['do']): void {
+    switch (deed.kind) {
+      case 'start':
+        start(deed.command, deed.fate)
+        break
+      case 'server':
+        server.act(deed.act)
+        tell({ kind: 'server', what: JSON.stringify(deed.act) })
+        break
+      case 'weather':
+        server.setWeather(deed.faults)
+        tell({ kind: 'server', what: `${deed.faults} of all requests meet a fault` })
+        break
+      case 'lock':
+        lockedUntil = Math.max(lockedUntil, now() + deed.ms)
+        tell({ kind: 'locked', ms: deed.ms })
+        break
+      case 'replace token':
+        replaceToken(deed.organization, deed.token)
+    }
+  }
+
+  function replaceToken(organization: string, after: string): void {
+    const before = current.get(organization) ?? ''
+    current.set(organization, after)
+    everUsed.add(after)
+    tell({ kind: 'token replaced', organization, before, after })
+  }
+
+  return {
+    server,
+    living: () => living.size,
+    start,
+    act,
+    tokenOf,
+    tokens: () => [...everUsed],
+    isLocked: () => now() < lockedUntil,
+    wasLockedSince: (time) => lockedUntil >= time,
+  }
+}
