@@ -106,8 +106,8 @@ function advanceOn(job: Job, walk: Walk, from: Checkpoint, page: Page, sighting:
  * walk saw there, and the walk knows.
  */
 function firstToAsk(walk: Walk, from: Checkpoint): number | null {
-  const goesOn = walk.resumed && from === walk.checkpoint
-  if (!goesOn || from.nextPage === null || from.nextPage <= walk.firstPage || from.account.passAnswers === 0)
-    return from.nextPage
-  return from.nextPage - 1
+  const { nextPage, account } = from
+  // A pass that has read nothing begins; one that was stepped back to its first page has none before it.
+  if (nextPage === null || nextPage <= walk.firstPage || account.passAnswers === 0) return nextPage
+  return nextPage - 1
 }

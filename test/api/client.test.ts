@@ -77,7 +77,7 @@ describe('a page', () => {
   })
 
   it('may come with any status of success', async () => {
-    foresee().reply(203, pageText(1))
+    foresee().reply(299, pageText(1))
     const { fetchPage } = createSetting()
 
     expect(await fetchPage()).toMatchObject({ number: 1 })
@@ -396,6 +396,22 @@ describe('a 429', () => {
   })
 })
 
+describe('a budget', () => {
+  const usedUp = { ...JSON_TYPE, 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' }
+
+  it('is shared by all jobs of its scope, whatever answer told of it', async () => {
+    const { open, told } = createSetting()
+    foresee().reply(200, pageText(1), usedUp)
+    await open(createJob({ name: 'acme' })).fetchPage()
+    told.length = 0
+    foresee().reply(200, pageText(1))
+
+    await open(createJob({ name: 'globex' })).fetchPage()
+
+    expect(told).toContainEqual(['waited', 60_250])
+  })
+})
+
 describe('a 401', () => {
   it('says what to do, and no further request is sent with the token', async () => {
     foresee().reply(401, '{"message":"Unauthenticated."}')
@@ -433,7 +449,7 @@ describe('a 401', () => {
 })
 
 describe('a token that is held', () => {
-  it.each([200, 403])('is held no longer after a %i', async (status) => {
+  it.each([200, 299, 403])('is held no longer after a %i', async (status) => {
     foresee().reply(status, pageText(1))
     const { fetchPage, hold } = createSetting({ hold: createHoldMemory('401') })
 

@@ -113,6 +113,26 @@ async function hear(gate: RateGate): Promise<void> {
   await settle()
 }
 
+/** A memory whose writes are done when the test says so, as behind another process's lock. */
+function createSlowMemory() {
+  let kept = 0
+  const writes: (() => void)[] = []
+  const keep = (until: number) => {
+    kept = until
+  }
+  const memory: GateMemory = {
+    closedUntil: () => kept,
+    close: (_scope, until) =>
+      new Promise((resolve) => {
+        writes.push(() => {
+          keep(until)
+          resolve()
+        })
+      }),
+  }
+  return { memory, writes, keep }
+}
+
 function whoSent(all: { sent: boolean }[]): number[] {
   return all.flatMap(({ sent }, index) => (sent ? [index] : []))
 }
@@ -150,6 +170,8 @@ describe('an open gate', () => {
     await settle()
 
     expect(whoSent(all)).toEqual([0, 1, 2])
+    // Nobody can say how long that takes.
+    expect(all[1]?.told).toEqual([['waited', 5000]])
   })
 
   it('has no more requests on their way than there are slots', async () => {
@@ -183,6 +205,23 @@ describe('an open gate', () => {
 
     expect(second.sent).toBe(true)
     expect(second.told).toEqual([['waited', 5000]])
+  })
+
+  it('is closed to who gets a slot only after another process met a 429', async () => {
+    const slots = pLimit(1)
+    const { gate, clock, memory } = createSetting({ slots })
+    const busy = passing(createSetting({ slots, scope: 'b' }).gate)
+    await settle()
+    const waiter = passing(gate)
+    await settle()
+
+    await memory.close('a', clock.now() + 5000)
+    busy.succeed()
+    await clock.pass(4999)
+    expect(waiter.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
   })
 })
 
@@ -291,6 +330,7 @@ describe('a waiter that is stopped', () => {
   it('goes at once while it waits for a slot, and is never sent', async () => {
     const { gate } = createSetting({ slots: pLimit(1) })
     const stop = new AbortController()
+    await hear(gate)
     const busy = passing(gate)
     await settle()
     const stopped = passing(gate, stop.signal)
@@ -435,6 +475,52 @@ describe('a pause', () => {
     await settle()
 
     expect(other.sent).toBe(true)
+  })
+
+  it('is remembered as it was met, the longest, and nothing else is', async () => {
+    const { memory, writes } = createSlowMemory()
+    const { gate, clock } = createSetting({ memory })
+    await hear(gate)
+    const [short, long] = [passing(gate), passing(gate)]
+    await settle()
+
+    short.throttle({ retryAfterMs: 10_000 })
+    await settle()
+    long.throttle({ retryAfterMs: 40_000 })
+    await settle()
+    writes[0]?.()
+    const waiter = passing(gate)
+    await clock.pass(41_499)
+    expect(waiter.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
+    expect(writes).toHaveLength(2)
+  })
+
+  it('that another process met is not written again', async () => {
+    const { memory, writes, keep } = createSlowMemory()
+    const { gate, clock } = createSetting({ memory })
+    const one = passing(gate)
+    await settle()
+
+    keep(clock.now() + 5000)
+    one.answer(10, 60)
+    await settle()
+
+    expect(one.outcome).toBe('the answer')
+    expect(writes).toEqual([])
+  })
+
+  it('is refused when it is longer than maxWait, by however little', async () => {
+    const { gate, clock, memory } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+
+    await memory.close('a', clock.now() + 5 * MINUTE)
+    expect(gate.refusal()).toBeNull()
+    await memory.close('a', clock.now() + 5 * MINUTE + 1)
+
+    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(gate.refusal()?.message).toContain('(admin-mirror resume forgets the wait)')
   })
 
   it('that is longer than anybody waits is refused at once, with nothing sent', async () => {
