@@ -113,24 +113,19 @@ async function hear(gate: RateGate): Promise<void> {
   await settle()
 }
 
-/** A memory whose writes are done when the test says so, as behind another process's lock. */
-function createSlowMemory() {
-  let kept = 0
-  const writes: (() => void)[] = []
-  const keep = (until: number) => {
-    kept = until
+/** A memory whose writes wait until the test says so, as behind another process's lock. */
+function createLockedMemory() {
+  const memory = createGateMemory()
+  const lock = Promise.withResolvers<void>()
+  let isLocked = false
+  const change: TestGateMemory['change'] = async (scope, task) => {
+    if (isLocked) await lock.promise
+    return memory.change(scope, task)
   }
-  const memory: GateMemory = {
-    closedUntil: () => kept,
-    close: (_scope, until) =>
-      new Promise((resolve) => {
-        writes.push(() => {
-          keep(until)
-          resolve()
-        })
-      }),
+  const lockUp = () => {
+    isLocked = true
   }
-  return { memory, writes, keep }
+  return { memory: { ...memory, change }, lock: lockUp, unlock: lock.resolve }
 }
 
 function whoSent(all: { sent: boolean }[]): number[] {
@@ -215,7 +210,7 @@ describe('an open gate', () => {
     const waiter = passing(gate)
     await settle()
 
-    await memory.close('a', clock.now() + 5000)
+    memory.close('a', clock.now() + 5000)
     busy.succeed()
     await clock.pass(4999)
     expect(waiter.sent).toBe(false)
@@ -477,47 +472,34 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('is remembered as it was met, the longest, and nothing else is', async () => {
-    const { memory, writes } = createSlowMemory()
+  it('holds here while it cannot be written yet, and of two the longer one', async () => {
+    const { memory, lock, unlock } = createLockedMemory()
     const { gate, clock } = createSetting({ memory })
     await hear(gate)
     const [short, long] = [passing(gate), passing(gate)]
     await settle()
+    lock()
 
-    short.throttle({ retryAfterMs: 10_000 })
-    await settle()
     long.throttle({ retryAfterMs: 40_000 })
-    await settle()
-    writes[0]?.()
+    short.throttle({ retryAfterMs: 10_000 })
     const waiter = passing(gate)
     await clock.pass(41_499)
     expect(waiter.sent).toBe(false)
+    expect(memory.read('a').closedUntil).toBe(0)
+    const closedUntil = clock.now() + 1
+    unlock()
     await clock.pass(1)
 
     expect(waiter.sent).toBe(true)
-    expect(writes).toHaveLength(2)
-  })
-
-  it('that another process met is not written again', async () => {
-    const { memory, writes, keep } = createSlowMemory()
-    const { gate, clock } = createSetting({ memory })
-    const one = passing(gate)
-    await settle()
-
-    keep(clock.now() + 5000)
-    one.answer(10, 60)
-    await settle()
-
-    expect(one.outcome).toBe('the answer')
-    expect(writes).toEqual([])
+    expect(memory.read('a').closedUntil).toBe(closedUntil)
   })
 
   it('is refused when it is longer than maxWait, by however little', async () => {
     const { gate, clock, memory } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
 
-    await memory.close('a', clock.now() + 5 * MINUTE)
+    memory.close('a', clock.now() + 5 * MINUTE)
     expect(gate.refusal()).toBeNull()
-    await memory.close('a', clock.now() + 5 * MINUTE + 1)
+    memory.close('a', clock.now() + 5 * MINUTE + 1)
 
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(gate.refusal()?.message).toContain('(admin-mirror resume forgets the wait)')

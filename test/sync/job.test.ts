@@ -316,7 +316,7 @@ describe('a job that another process has', () => {
 
 /** A source whose first request is not even sent. */
 function refusing(error: Error): PageSource {
-  return { refusal: () => null, fetchPage: () => Promise.reject(error) }
+  return { refusal: () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
 }
 
 describe('a run that is refused before its first request', () => {
