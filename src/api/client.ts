@@ -5,9 +5,10 @@ import { createExchange, type Exchange } from './exchange.ts'
 import { pageQuery } from './links.ts'
 import { readPage } from './page.ts'
 import { asFinal, placed } from './placed.ts'
-import { type Answer, createRateGate, type GateMemory, type RateGate } from './rate-gate.ts'
+import type { RateRules } from './rate-budget.ts'
+import { type Answer, createRateGate, type RateGate } from './rate-gate.ts'
 import { readRateHeaders } from './rate-headers.ts'
-import type { RateRules } from './rate-window.ts'
+import type { GateMemory } from './rate-ledger.ts'
 import { asksForPause, refusalOf } from './refusal.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import { createTokenGuard, type HoldMemory, type TokenGuard } from './token-guard.ts'
@@ -23,6 +24,8 @@ export interface ApiOptions {
   rate: RateRules & { maxWaitMs: number }
   retry: RetryRules
   gateMemory: GateMemory
+  /** Names the process among those that share a budget. */
+  processName: string
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
@@ -45,20 +48,30 @@ export interface Api {
 export function createApi(options: ApiOptions, exchange: Exchange = createExchange(options)): Api {
   const slots = pLimit(options.concurrency)
   const gates = new Map<string, RateGate>()
+  /** Open sources of each gate. */
+  const users = new Map<RateGate, number>()
 
   function gateOf(scope: string): RateGate {
     const known = gates.get(scope)
     if (known) return known
-    const { rate, gateMemory, now, sleep, random } = options
-    const gate = createRateGate({ scope, rules: rate, memory: gateMemory, slots, now, sleep, random })
+    const { rate: rules, gateMemory: memory, processName: by, now, sleep, random } = options
+    const gate = createRateGate({ scope, by, rules, memory, slots, now, sleep, random })
     gates.set(scope, gate)
     return gate
   }
 
   return {
     guard: createTokenGuard,
-    open: (job, credentials) =>
-      createPageSource(job, credentials, gateOf(credentials.scope), exchange, options),
+    open: (job, credentials) => {
+      const gate = gateOf(credentials.scope)
+      users.set(gate, (users.get(gate) ?? 0) + 1)
+      const close = async () => {
+        const others = (users.get(gate) ?? 1) - 1
+        users.set(gate, others)
+        if (others === 0) await gate.rest()
+      }
+      return { ...createPageSource(job, credentials, gate, exchange, options), close }
+    },
   }
 }
 
@@ -68,7 +81,7 @@ function createPageSource(
   gate: RateGate,
   exchange: Exchange,
   options: ApiOptions,
-): PageSource {
+): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
 
   async function ask(

@@ -2,28 +2,16 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../errors.ts'
 import type { PageObserver } from '../sync/types.ts'
 import { inWords } from '../text.ts'
-import { type Announcement, LONGEST_MS } from './rate-headers.ts'
-import {
-  afterAnswer,
-  afterSend,
-  afterThrottle,
-  asOfNow,
-  currentWindow,
-  FRESH,
-  nextSend,
-  type RateRules,
-  type RateState,
-} from './rate-window.ts'
+import type { RateRules } from './rate-budget.ts'
+import { decide } from './rate-decision.ts'
+import type { Announcement } from './rate-headers.ts'
+import { createRateLedger, type GateMemory } from './rate-ledger.ts'
 import { createTell, orAborted, type Tell } from './waiting.ts'
-
-/** Where a budget's closing time is kept, so that a restart does not ask before it. */
-export interface GateMemory {
-  closedUntil(scope: string): number
-  close(scope: string, untilMs: number): Promise<void>
-}
 
 export interface RateGateOptions {
   scope: string
+  /** Names the process among those that share the budget. */
+  by: string
   rules: RateRules & { maxWaitMs: number }
   memory: GateMemory
   /** Requests in flight at the same time, shared by all gates. */
@@ -39,6 +27,8 @@ export interface RateGate {
   pass<T>(send: (answer: Answer) => Promise<T>, observer: PageObserver, signal: AbortSignal): Promise<T>
   /** Why nobody should even begin: the server wants a longer silence than we are willing to wait for. */
   refusal(): JobError | null
+  /** Gives back to other processes what this one took and does not need, as nobody here is going to pass. */
+  rest(): Promise<void>
 }
 
 export interface Answer {
@@ -50,45 +40,21 @@ interface Started<T> {
   result: Promise<T>
 }
 
+/** Another process may give something back, or somebody may type resume; and may have had an answer that is waited for. */
+const LOOK_EVERY_MS = 1000
+const LOOK_FOR_ANSWER_MS = 250
+
 const doNothing = (): void => {}
 
 export function createRateGate(options: RateGateOptions): RateGate {
-  const { scope, rules, memory, slots, now, sleep, random } = options
+  const { rules, slots, now, sleep, random } = options
+  const ledger = createRateLedger(options)
   const turns = pLimit(1)
-  let own: RateState = FRESH
-  /** A pause that is not written yet. */
-  let unwritten = 0
-  /** Lets the first in line look again, when it sleeps longer than it must. */
+  /** Lets the first in line look again. */
   let look = doNothing
 
-  /** The pause is the memory's to say: another process may have met a 429, and `resume` may have forgotten one. */
-  function state(): RateState {
-    const kept = memory.closedUntil(scope)
-    // The memory keeps the latest time it was told, so behind one that cannot be true stands none of ours.
-    const closedUntil = Math.max(unwritten, kept - now() > LONGEST_MS ? own.closedUntil : kept)
-    own = asOfNow({ ...own, closedUntil }, now())
-    return own
-  }
-
-  function remember(next: RateState): void {
-    if (next.closedUntil > state().closedUntil) unwritten = next.closedUntil
-    learn(next)
-  }
-
-  async function writePause(): Promise<void> {
-    const until = unwritten
-    if (until === 0) return
-    await memory.close(scope, until)
-    if (unwritten === until) unwritten = 0
-  }
-
-  function learn(next: RateState): void {
-    own = next
-    look()
-  }
-
   function refusal(): JobError | null {
-    const { closedUntil } = state()
+    const { closedUntil } = ledger.view()
     const wait = closedUntil - now()
     if (wait <= rules.maxWaitMs) return null
     return new JobError(
@@ -104,32 +70,20 @@ export function createRateGate(options: RateGateOptions): RateGate {
       signal.throwIfAborted()
       const refused = refusal()
       if (refused) throw refused
-      const { at, reason } = nextSend(state(), rules, now())
+      const { at, reason } = await ledger.ask()
       if (at <= now()) return
-      if (at === Number.POSITIVE_INFINITY) await untilAnswer(signal)
-      else {
-        tell(reason, at)
-        await sleepUntil(at, signal)
-      }
+      if (at < Number.POSITIVE_INFINITY) tell(reason, at)
+      await untilLook(at, signal)
     }
   }
 
-  async function untilAnswer(signal: AbortSignal): Promise<void> {
-    const answer = new Promise<void>((resolve) => {
-      look = resolve
-    })
-    await orAborted(answer, signal).finally(() => {
-      look = doNothing
-    })
-  }
-
-  async function sleepUntil(at: number, signal: AbortSignal): Promise<void> {
+  /** Sleeps until then, or until there is a reason to look again. */
+  async function untilLook(at: number, signal: AbortSignal): Promise<void> {
+    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
     const woken = new AbortController()
-    look = () => {
-      if (nextSend(state(), rules, now()).at < at) woken.abort()
-    }
+    look = () => woken.abort()
     try {
-      await sleep(at - now(), AbortSignal.any([signal, woken.signal]))
+      await sleep(Math.min(at - now(), most), AbortSignal.any([signal, woken.signal]))
     } catch (error) {
       if (!woken.signal.aborted) throw error
     } finally {
@@ -144,7 +98,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
   ): Promise<Started<T> | null> {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
-        if (signal.aborted || nextSend(state(), rules, now()).at > now()) return resolve(null)
+        if (signal.aborted || !ledger.mayLeave()) return resolve(null)
         const result = sendCounted(send)
         resolve({ result })
         await result.catch(() => {})
@@ -154,23 +108,21 @@ export function createRateGate(options: RateGateOptions): RateGate {
   }
 
   async function sendCounted<T>(send: (answer: Answer) => Promise<T>): Promise<T> {
-    const leftIn = currentWindow(state(), now())
-    learn(afterSend(state(), rules, now()))
-    let told = false
+    const left = ledger.leave()
+    let isTold = false
+    const tell = (how: () => void) => {
+      isTold = true
+      how()
+      look()
+    }
     try {
       return await send({
-        accepted: (announcement) => {
-          told = true
-          remember(afterAnswer(state(), leftIn, announcement, now()))
-        },
-        throttled: (announcement) => {
-          told = true
-          remember(afterThrottle(state(), announcement, rules, now(), Math.floor(random() * 1000)))
-        },
+        accepted: (told) => tell(() => ledger.answered(left, told)),
+        throttled: (told) => tell(() => ledger.throttled(told, Math.floor(random() * 1000))),
       })
     } finally {
-      if (!told) learn(afterAnswer(state(), leftIn, null, now()))
-      await writePause()
+      if (!isTold) tell(() => ledger.answered(left, null))
+      await ledger.tellOthers()
     }
   }
 
@@ -194,7 +146,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
   ): Promise<T> {
     const arrived = now()
     const tell = createTell(observer)
-    const { at, reason } = nextSend(state(), rules, arrived)
+    const { at, reason } = decide(ledger.view(), rules, arrived)
     if (at > arrived && at < Number.POSITIVE_INFINITY && !refusal()) tell(reason, at)
     try {
       const started = await orAborted(
@@ -208,5 +160,5 @@ export function createRateGate(options: RateGateOptions): RateGate {
     }
   }
 
-  return { pass, refusal }
+  return { pass, refusal, rest: ledger.giveBack }
 }

@@ -1,3 +1,5 @@
+import { readRateLimitField } from './rate-limit-field.ts'
+
 /** Response headers by lower-case name, as Node gives them. */
 export type Headers = Record<string, string | string[] | undefined>
 
@@ -17,17 +19,23 @@ export interface Announcement {
 export const LONGEST_MS = 24 * 3_600_000
 
 /**
- * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, and `Retry-After` as seconds or as a
- * date. Dates and resets are the server's clock, so they are taken as a distance from its own `Date`.
+ * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with `RateLimit-Policy`,
+ * and `Retry-After` as seconds or as a date. Dates and resets are the server's clock, so they are taken as a distance from
+ * its own `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): Announcement {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
+  const field = readRateLimitField(textOf(headers, 'ratelimit'), textOf(headers, 'ratelimit-policy'))
   return {
-    limit: countOf(headers, 'limit'),
-    remaining: countOf(headers, 'remaining'),
-    resetMs: bounded(reset(headers, serverNowMs)),
+    limit: countOf(headers, 'limit') ?? field?.limit ?? null,
+    remaining: countOf(headers, 'remaining') ?? field?.remaining ?? null,
+    resetMs: bounded(reset(headers, serverNowMs) ?? inMs(field?.reset ?? null)),
     retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
   }
+}
+
+function inMs(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1000
 }
 
 function bounded(ms: number | null): number | null {

@@ -11,9 +11,14 @@ export function exitCodeOf(error: KnownError): number {
   return APART.includes(error.code) ? 5 : 1
 }
 
+/** The exit code of a command that a signal has stopped. */
+export function exitCodeOfStop(signal: AbortSignal): number {
+  return signal.reason === 'SIGINT' ? 130 : 143
+}
+
 /** The exit code of a command whose jobs ended like this; a signal goes before all of them. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
-  if (signal.aborted) return signal.reason === 'SIGINT' ? 130 : 143
+  if (signal.aborted) return exitCodeOfStop(signal)
   const codes = results.flatMap(({ error }) => (error ? [exitCodeOf(error)] : []))
   return [4, 3, 5, 1].find((code) => codes.includes(code)) ?? 0
 }

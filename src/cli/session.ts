@@ -46,7 +46,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
   const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))
-  const api = createApi(apiOptions(config, runtime, userAgent, registry), exchange)
+  const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()
   await registry.register(config.organizations.map(registered))
   for (const warning of idleSettings(config)) logger.warn(warning)
@@ -117,10 +117,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 function closedSource(error: unknown): PageSource {
   if (error instanceof Error && error.name === 'TokenFileError') {
     const missing = new JobError('CONFIGURATION', error.message)
-    return { refusal: () => null, fetchPage: () => Promise.reject(missing) }
+    return { refusal: () => null, fetchPage: () => Promise.reject(missing), close: async () => {} }
   }
   const refusal = toKnownError(error)
-  return { refusal: () => refusal, fetchPage: () => Promise.reject(refusal) }
+  return { refusal: () => refusal, fetchPage: () => Promise.reject(refusal), close: async () => {} }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {
@@ -132,6 +132,7 @@ function apiOptions(
   runtime: Runtime,
   userAgent: string,
   registry: Registry,
+  processName: string,
 ): Parameters<typeof createApi>[0] {
   const { api, rateLimit, retry } = config
   return {
@@ -148,7 +149,8 @@ function apiOptions(
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    gateMemory: { closedUntil: registry.gateClosedUntil, close: registry.closeGate },
+    gateMemory: { read: registry.gate, change: registry.changeGate },
+    processName,
     now: runtime.now,
     sleep: runtime.sleep,
     random: runtime.random,

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
@@ -33,6 +34,8 @@ export interface HowToRun {
 export interface WorkingOptions {
   /** By hand: a token that an earlier run saw refused may be tried once more. */
   tryHeldTokens: boolean
+  /** The exit code where a signal comes before the mirror is open. */
+  exitOfStop: (signal: AbortSignal) => number
 }
 
 /** What a sync means to walk, by schedule or by hand. */
@@ -62,13 +65,28 @@ export async function whileWorking<T>(
   // a container with a read-only root has nowhere else.
   runtime.env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const userAgent = `admin-mirror/${version()}`
-  const session = await openSession({ config, runtime, logger, userAgent, ...options })
+  const { signal } = runtime
+  const session = await openSession({ config, runtime, logger, userAgent, ...options }).catch(
+    unlessStopped(signal),
+  )
+  if (!session) {
+    logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')
+    return options.exitOfStop(signal)
+  }
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
     return await work({ config, logger, session, run: runner(session, config, reporter, runtime) }, prepared)
   } finally {
     reporter.close()
     session.close()
+  }
+}
+
+/** A signal goes before the error that it has hastened: nobody waits long for a lock any more. */
+function unlessStopped(signal: AbortSignal): (error: unknown) => null {
+  return (error) => {
+    if (signal.aborted && error instanceof KnownError) return null
+    throw error
   }
 }
 

@@ -27,10 +27,20 @@ export interface Registry {
    * used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
-  /** Epoch milliseconds; 0 when the gate is open. */
-  gateClosedUntil(scope: string): number
-  closeGate(scope: string, until: number): Promise<void>
+  gate(scope: string): KeptGate
+  /** Reads and writes a gate in one transaction; `change` is synchronous. */
+  changeGate<T>(scope: string, change: (kept: KeptGate) => { keep: KeptGate; result: T }): Promise<T>
   lastRuns(organizationId: string, collection: string): LastRuns
+}
+
+/** The budget of a rate limit, as those who pass it keep it. */
+export interface KeptGate {
+  /** Epoch milliseconds; 0 when it was never closed. */
+  closedUntil: number
+  known: string | null
+  waitingFor: string | null
+  /** Epoch milliseconds; 0 when nobody waits. */
+  waitingUntil: number
 }
 
 /** When a job last did what its schedule asks for. Epoch milliseconds. */
@@ -107,14 +117,17 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
     .pluck()
-  const closedUntil = connection.prepare('SELECT closed_until FROM sync_gates WHERE scope = ?').pluck()
-  const close = connection.prepare(`
-    INSERT INTO sync_gates (scope, closed_until) VALUES (:scope, :until)
-    ON CONFLICT (scope) DO UPDATE
-    SET closed_until = CASE WHEN closed_until > :stale THEN :until ELSE max(closed_until, :until) END
+  const findGate = connection.prepare(
+    'SELECT closed_until, known, waiting_for, waiting_until FROM sync_gates WHERE scope = ?',
+  )
+  const saveGate = connection.prepare(`
+    INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
+    VALUES (?, ?, ?, ?, ?)
   `)
+  // What was sent in the last minute still counts.
   const openGates = connection.prepare(`
-    DELETE FROM sync_gates
+    UPDATE sync_gates
+    SET closed_until = '${NEVER}'
     WHERE scope IN ('all', ?) OR scope = (SELECT last_fingerprint FROM organizations WHERE id = ?)
   `)
 
@@ -142,6 +155,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     .pluck()
 
   const read = <T>(task: () => T): T => guarded(connection.name, task)
+  const gateOf = (scope: string) => keptGate(findGate.get(scope) as GateRow | undefined)
 
   return {
     register: (organizations) =>
@@ -184,15 +198,13 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
         for (const id of organizationIds) openGates.run(id, id)
         return organizationIds.flatMap((id) => liftOne.all(id) as string[])
       }),
-    gateClosedUntil: (scope) => {
-      const until = read(() => closedUntil.get(scope)) as string | undefined
-      return until === undefined ? 0 : Date.parse(until)
-    },
-    closeGate: (scope, until) =>
+    gate: (scope) => read(() => gateOf(scope)),
+    changeGate: (scope, change) =>
       write(() => {
-        // A time that much later was written by a clock that went wrong.
-        const stale = new Date(until + DAY_MS).toISOString()
-        close.run({ scope, until: new Date(until).toISOString(), stale })
+        const kept = gateOf(scope)
+        const { keep, result } = change(kept)
+        if (!isSameGate(keep, kept)) saveGate.run(scope, ...gateValues(keep))
+        return result
       }),
     lastRuns: (organizationId, collection) =>
       read(() => ({
@@ -203,7 +215,32 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   }
 }
 
-const DAY_MS = 86_400_000
+interface GateRow {
+  closed_until: string
+  known: string | null
+  waiting_for: string | null
+  waiting_until: string | null
+}
+
+const NEVER = new Date(0).toISOString()
+
+function keptGate(row: GateRow | undefined): KeptGate {
+  return {
+    closedUntil: instant(row?.closed_until) ?? 0,
+    known: row?.known ?? null,
+    waitingFor: row?.waiting_for ?? null,
+    waitingUntil: instant(row?.waiting_until) ?? 0,
+  }
+}
+
+function gateValues({ closedUntil, known, waitingFor, waitingUntil }: KeptGate) {
+  const until = waitingUntil === 0 ? null : new Date(waitingUntil).toISOString()
+  return [new Date(closedUntil).toISOString(), known, waitingFor, until]
+}
+
+function isSameGate(one: KeptGate, other: KeptGate): boolean {
+  return String(gateValues(one)) === String(gateValues(other))
+}
 
 function instant(time: unknown): number | null {
   return typeof time === 'string' ? Date.parse(time) : null

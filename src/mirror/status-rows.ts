@@ -30,6 +30,9 @@ export interface StatusRow {
   walk_updated_at: string | null
   /** Whether a process works on it now; null where this user cannot tell. */
   running: boolean | null
+  /** What its rate limit makes it wait for, or did last, and until when. */
+  waiting_for: string | null
+  waiting_until: string | null
   backfills: OpenBackfill[]
 }
 
@@ -112,7 +115,9 @@ const STATUS_SQL = `
     walk.rows_seen AS walk_rows_seen,
     walk.total AS walk_total,
     walk.started_at AS walk_started_at,
-    walk.updated_at AS walk_updated_at
+    walk.updated_at AS walk_updated_at,
+    iif(gate.closed_until >= coalesce(gate.waiting_until, ''), 'the server asked for a pause', gate.waiting_for) AS waiting_for,
+    max(gate.closed_until, coalesce(gate.waiting_until, '')) AS waiting_until
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
@@ -124,6 +129,13 @@ const STATUS_SQL = `
     FROM sync_walks
     WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'open'
     ORDER BY origin = 'sync' DESC, id DESC
+    LIMIT 1
+  )
+  LEFT JOIN sync_gates AS gate ON gate.scope = (
+    SELECT scope
+    FROM sync_gates
+    WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)
+    ORDER BY max(closed_until, coalesce(waiting_until, '')) DESC
     LIMIT 1
   )
   ORDER BY organizations.name, job.collection

@@ -49,6 +49,8 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     walk_started_at: null,
     walk_updated_at: null,
     running: false,
+    waiting_for: null,
+    waiting_until: null,
     backfills: [],
   }
 }
@@ -61,11 +63,22 @@ export function jobStatus(row: StatusRow, now: number, program: string): JobStat
   const next = nextStep(row)
   return {
     ...row,
+    ...waitOf(row, now),
     configured: row.configured === 1,
     backfills,
     age_ms: age,
     next: next === null ? null : pasteable(next),
   }
+}
+
+/** No wait for a rate limit is longer; a later time was written by a clock that went wrong. */
+const LONGEST_WAIT_MS = 86_400_000
+
+/** The wait of a job that runs, as long as it lasts. */
+function waitOf({ running, waiting_for, waiting_until }: StatusRow, now: number) {
+  const wait = Date.parse(waiting_until ?? '') - now
+  const isWaiting = running !== false && wait > 0 && wait <= LONGEST_WAIT_MS
+  return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
 }
 
 /** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */
@@ -101,6 +114,10 @@ function jobLines(job: JobStatus, now: number): string[] {
   if (!job.configured) note('no longer in the configuration; its rows stay')
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
   for (const text of progressNotes(job)) note(text)
+  if (job.waiting_until !== null)
+    note(
+      `waits until ${job.waiting_until} (${inWords(Date.parse(job.waiting_until) - now)}): ${job.waiting_for}`,
+    )
   if (job.error_code && job.last_run_at) {
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,

@@ -93,8 +93,16 @@ async function claim({ job, mirror, waitForOwner, sleep, observer, signal }: Job
 }
 
 async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
-  const { job, plan, trigger, mirror, observer, signal } = options
   const source = await options.source()
+  try {
+    await runFrom(source, options, result)
+  } finally {
+    await source.close()
+  }
+}
+
+async function runFrom(source: PageSource, options: JobOptions, result: JobResult): Promise<void> {
+  const { job, plan, trigger, mirror, observer, signal } = options
   const refusal = source.refusal()
   if (refusal) throw refusal
   const { walk, replace } = await findWalk(job, plan, mirror, options.now())

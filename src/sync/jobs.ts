@@ -13,7 +13,7 @@ export async function runJobs(
   const stop = new AbortController()
   const stopWithCaller = () => stop.abort(signal.reason)
   if (signal.aborted) stopWithCaller()
-  signal.addEventListener('abort', stopWithCaller, { once: true })
+  signal.addEventListener('abort', stopWithCaller)
   const runOne = async (job: Omit<JobOptions, 'signal'>) => {
     const result = await runJob({ ...job, signal: stop.signal })
     if (result.error instanceof MirrorError) stop.abort(result.error)

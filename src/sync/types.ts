@@ -62,6 +62,8 @@ export interface PageSource {
   refusal(): KnownError | null
   /** One page, checked; throws errors of ours only. */
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
+  /** No further page is asked for: what was set aside for this job is others' now. */
+  close(): Promise<void>
 }
 
 /** How far a walk has come; committed with the rows of the page it was decided on. */

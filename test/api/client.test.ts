@@ -77,7 +77,7 @@ describe('a page', () => {
   })
 
   it('may come with any status of success', async () => {
-    foresee().reply(203, pageText(1))
+    foresee().reply(299, pageText(1))
     const { fetchPage } = createSetting()
 
     expect(await fetchPage()).toMatchObject({ number: 1 })
@@ -244,7 +244,7 @@ describe('an answer that is refused', () => {
       expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
       expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
       expect(open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-      expect(gateMemory.closedUntil('scope')).toBe(clock.now() + 7_201_000)
+      expect(gateMemory.read('scope').closedUntil).toBe(clock.now() + 7_201_000)
       expect(clock.slept).toEqual([])
     },
   )
@@ -380,7 +380,7 @@ describe('a 429', () => {
     expect(told.filter(([what]) => what === 'throttled')).toHaveLength(5)
     expect(told.filter(([what]) => what === 'request')).toHaveLength(6)
     expect(told.filter(([what]) => what === 'retry')).toEqual([])
-    expect(clock.slept).toEqual([11_000, 11_000, 11_000, 11_000, 17_000])
+    expect(clock.slept.reduce((sum, ms) => sum + ms)).toBe(4 * 11_000 + 17_000)
   })
 
   it('tells what is waited for, and how long it took', async () => {
@@ -393,6 +393,22 @@ describe('a 429', () => {
 
     expect(told).toContainEqual(['wait', 'the server asked for a pause', until])
     expect(told).toContainEqual(['waited', 61_000])
+  })
+})
+
+describe('a budget', () => {
+  const usedUp = { ...JSON_TYPE, 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' }
+
+  it('is shared by all jobs of its scope, whatever answer told of it', async () => {
+    const { open, told } = createSetting()
+    foresee().reply(200, pageText(1), usedUp)
+    await open(createJob({ name: 'acme' })).fetchPage()
+    told.length = 0
+    foresee().reply(200, pageText(1))
+
+    await open(createJob({ name: 'globex' })).fetchPage()
+
+    expect(told).toContainEqual(['waited', 60_250])
   })
 })
 
@@ -433,7 +449,7 @@ describe('a 401', () => {
 })
 
 describe('a token that is held', () => {
-  it.each([200, 403])('is held no longer after a %i', async (status) => {
+  it.each([200, 299, 403])('is held no longer after a %i', async (status) => {
     foresee().reply(status, pageText(1))
     const { fetchPage, hold } = createSetting({ hold: createHoldMemory('401') })
 
@@ -469,10 +485,10 @@ describe('a token that is held', () => {
   it('is tried by the next when the first was stopped before its request', async () => {
     foresee().reply(200, pageText(1))
     const { open, gateMemory, clock, hold } = createSetting({ hold: createHoldMemory('401') })
-    await gateMemory.close('scope', clock.now() + 3_600_000)
+    gateMemory.close('scope', clock.now() + 3_600_000)
     expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
 
-    await gateMemory.close('scope', 0)
+    gateMemory.close('scope', 0)
     await open().fetchPage()
 
     expect(hold.heldReason()).toBeNull()

@@ -301,6 +301,11 @@ describe('an answer that is no list', () => {
       '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
       'the answer is a page of HTML, not JSON (its title: Log in)',
     ],
+    [
+      'HTML with a title between white space',
+      '<title>\n  Log in </title>',
+      'the answer is a page of HTML, not JSON (its title: Log in)',
+    ],
     ['HTML without a title', '\n<html>', 'the answer is a page of HTML, not JSON'],
     [
       'HTML with a title of control characters',
@@ -339,6 +344,11 @@ describe('an answer that is no list', () => {
       'success false with a message',
       '{"success":false,"message":"no\\u001b[0m","data":[]}',
       'the answer says "success": false (message: no\\u{1b}[0m)',
+    ],
+    [
+      'success false with an empty message',
+      '{"success":false,"message":""}',
+      'the answer says "success": false',
     ],
     ['data that is null', '{"data":null}', '"data" is null, not a list'],
     ['data that is a text', '{"data":"x"}', '"data" is a string, not a list'],
@@ -422,6 +432,12 @@ describe('an answer that is no list', () => {
     expect(error.passing).toBe(false)
   })
 
+  it('may be an envelope with two defects, and both are told', () => {
+    const error = errorOf(paged({ meta: { total: -1, last_page: {} } }))
+
+    expect(error.message).toMatch(/meta\.last_page: [^;]+; meta\.total: /)
+  })
+
   it.each([
     ['501 levels', `{"data":[${deep(499)}]}`],
     ['100,000 levels', `{"data":[${deep(100_000)}]}`],
@@ -478,6 +494,10 @@ describe('an answer that breaks off', () => {
     expect(broken.map((part) => errorOf(part).passing)).toEqual(broken.map(() => true))
   })
 
+  it('may pass by itself within the first of all characters of two bytes', () => {
+    expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).passing).toBe(true)
+  })
+
   it.each(['['.repeat(100_000), `[${'1,'.repeat(600_000)}`])(
     'may pass by itself though it is nested deeply, or has many items',
     (text) => {
@@ -494,6 +514,8 @@ describe('an answer that is not UTF-8', () => {
     ['UTF-16', [0xff, 0xfe, 0x5b, 0x00, 0x5d, 0x00]],
     ['a whole list with half a character behind it', [0x5b, 0x5d, 0xe2, 0x82]],
     ['Latin 1 that breaks off', [0x5b, 0x22, 0xe9, 0x22]],
+    ['a character that is longer than any', [0x5b, 0x22, 0xf0, 0x80, 0x80, 0x80]],
+    ['the end of a character without its beginning', [0x5b, 0x22, 0x80]],
     ['bytes of no meaning', [0x1f, 0x8b, 0x08, 0x00]],
   ])('is refused for good: %s', (_case, bytes) => {
     expect(errorOf(Uint8Array.from(bytes))).toMatchObject({

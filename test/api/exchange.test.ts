@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { inspect } from 'node:util'
@@ -74,11 +75,14 @@ describe('an answer', () => {
     })
   })
 
-  it.each([301, 401, 429])('with status %i is handed over before its body comes', async (status) => {
-    const url = await serve((_request, response) => response.writeHead(status).write('{'))
+  it.each([300, 301, 399, 401, 429])(
+    'with status %i is handed over before its body comes',
+    async (status) => {
+      const url = await serve((_request, response) => response.writeHead(status).write('{'))
 
-    expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
-  })
+      expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
+    },
+  )
 
   it.each([
     ['gzip', gzipSync],
@@ -91,6 +95,12 @@ describe('an answer', () => {
     })
 
     expect([...(await ask(url)).body]).toEqual([0x5b, 0xff, 0x5d])
+  })
+
+  it('of any success is handed over whole, however long a refusal may be', async () => {
+    const url = await serve((_request, response) => response.writeHead(299).end('x'.repeat(200_000)))
+
+    expect((await ask(url)).body).toHaveLength(200_000)
   })
 
   it('may come in many pieces', async () => {
@@ -426,6 +436,15 @@ describe('a stop', () => {
 
     await expect(ask(url, {}, stop.signal)).rejects.toThrow(new Error('stopped'))
     await closed.promise
+  })
+
+  it('is listened for only as long as the request takes', async () => {
+    const url = await serve((_request, response) => response.end('[]'))
+    const { signal } = new AbortController()
+
+    await ask(url, {}, signal)
+
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
   it('before the request sends nothing', async () => {

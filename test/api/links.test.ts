@@ -27,11 +27,18 @@ describe('a link that is followed', () => {
     ['a host of linkHosts', `http://internal${PATH}?page=2`, { linkHosts: ['other', 'internal'] }],
     ['a host of linkHosts on a port', `http://internal:9000${PATH}?page=2`, { linkHosts: ['internal'] }],
     ['the prefix of baseUrl', `${BASE}/proxied${PATH}?page=2`, { baseUrl: `${BASE}/proxied` }],
+    [
+      'the prefix of a baseUrl with a slash',
+      `${BASE}/proxied${PATH}?page=2`,
+      { baseUrl: `${BASE}/proxied/` },
+    ],
+    ['a slash behind the path', `${LIST}/?page=2`, {}],
     ['a path without that prefix', `${LIST}?page=2`, { baseUrl: `${BASE}/proxied` }],
     ['a relative link that is a query', '?page=2', {}],
     ['a relative link that is a path', `${PATH}?page=2`, {}],
     ['a relative link that is a name', 'orders?page=2', {}],
     ['a relative link under a prefix', 'orders?page=2', { baseUrl: `${BASE}/proxied` }],
+    ['a relative link under a prefix with a slash', 'orders?page=2', { baseUrl: `${BASE}/proxied/` }],
     ['a link without a scheme', `//admin.example.com${PATH}?page=2`, {}],
     ['further parameters', `${LIST}?sort=id&page=2&per_page=25`, {}],
     ['user information', `https://user:word@admin.example.com${PATH}?page=2`, {}],
@@ -63,6 +70,7 @@ describe('a link that is followed', () => {
     ['with one value of a list counted', { 'state[]': 'a' }, 'state%5B0%5D=a&page=2'],
     ['with a list counted', { 'state[]': ['a', 'b'] }, 'state%5B0%5D=a&state%5B1%5D=b&page=2'],
     ['with a list counted in another order', { 'state[]': ['a', 'b'] }, 'state[1]=b&state[0]=a&page=2'],
+    ['with a list counted beyond nine', { 'state[]': 'a' }, 'state[10]=a&page=2'],
     ['with a list not counted', { 'state[]': ['a', 'b'] }, 'state[]=a&state[]=b&page=2'],
     ['with a list not counted in another order', { 'state[]': ['a', 'b'] }, 'state[]=b&page=2&state[]=a'],
     [
@@ -226,6 +234,12 @@ describe('a link that is refused', () => {
       'changes the filter state[]',
     ],
     ['one value twice for two', { state: ['a', 'b'] }, 'state=a&state=a&page=2', 'changes the filter state'],
+    [
+      'two values that changed places',
+      { 'f[0][a]': 'x', 'f[1][a]': 'y' },
+      'f[0][a]=y&f[1][a]=x&page=2',
+      'changes the filter f[0][a]',
+    ],
     ['a list made plain', { 'state[]': ['a'] }, 'state=a&page=2', 'drops the filter state[]'],
     ['a dropped list', { 'state[]': ['a', ''] }, 'page=2', 'drops the filter state[]'],
     [
@@ -279,7 +293,30 @@ describe('a link that is refused', () => {
     expect(message).not.toContain('secret-word')
   })
 
+  it.each([
+    ['ftp://user:secret-word@evil.example/x?page=2', 'ftp://evil.example/x?page=2'],
+    ['ftp:/user:secret-word@evil.example/x?page=2', 'ftp:/evil.example/x?page=2'],
+    ['ftp:user:secret-word@evil.example/x?page=2', 'ftp:evil.example/x?page=2'],
+    ['  ftp:user:secret-word@evil.example/x?page=2', '  ftp:evil.example/x?page=2'],
+    ['s3+x.y:user:secret-word@evil.example/x?page=2', 's3+x.y:evil.example/x?page=2'],
+    ['user:secret-word@evil.example/x?page=2', 'user:evil.example/x?page=2'],
+    ['//user:secret-word@[/x?page=2', '//[/x?page=2'],
+    ['x//user:secret-word@evil.example/x?page=2', 'x//evil.example/x?page=2'],
+    ['/a/b@c?page=2', '/a/b@c?page=2'],
+  ])('is told without what may be user information where it is no web address: %s', (link, told) => {
+    expect(refusalOf(link)).toContain(` (${told})`)
+  })
+
   it.each<[string, string, Filters, string]>([
+    [
+      'with a host in capitals',
+      `HTTPS://Evil.Example${PATH}?page=2`,
+      {},
+      `(https://evil.example${PATH}?page=2)`,
+    ],
+    ['with http in capitals', `HTTP://Evil.Example${PATH}?page=2`, {}, `(http://evil.example${PATH}?page=2)`],
+    ['without a query', `${BASE}/other`, {}, `(${BASE}/other)`],
+    ['with a query in its fragment', `${BASE}/other#a?secret-word`, {}, `(${BASE}/other)`],
     [
       'to another host',
       `https://evil.example${PATH}?api_token=secret-word&page=2#secret-word`,

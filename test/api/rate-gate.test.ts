@@ -1,19 +1,23 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { describe, expect, it } from 'vitest'
-import { type Answer, createRateGate, type GateMemory, type RateGate } from '../../src/api/rate-gate.ts'
+import type { RateRules } from '../../src/api/rate-budget.ts'
+import { type Answer, createRateGate, type RateGate } from '../../src/api/rate-gate.ts'
 import type { Announcement } from '../../src/api/rate-headers.ts'
-import type { RateRules } from '../../src/api/rate-window.ts'
+import type { KeptBudget } from '../../src/api/rate-ledger.ts'
 import { JobError } from '../../src/errors.ts'
-import { createGateMemory } from './helpers/memory.ts'
+import { createGateMemory, NOTHING_KEPT, type TestGateMemory } from './helpers/memory.ts'
 import { createObserver } from './helpers/observer.ts'
 import { createSteppedClock, type SteppedClock, settle } from './helpers/stepped-clock.ts'
 
 const MINUTE = 60_000
+
+/** After which a request of ours counts no more, where it left at the beginning of half a second. */
+const OUR_MINUTE = MINUTE + 250
 const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 
 interface Setting {
   rules?: Partial<RateRules & { maxWaitMs: number }>
-  memory?: GateMemory
+  memory?: TestGateMemory
   slots?: LimitFunction
   clock?: SteppedClock
   scope?: string
@@ -35,6 +39,7 @@ function createSetting({
   const { now, sleep } = clock
   const gate = createRateGate({
     scope,
+    by: 'this process',
     rules: { ...defaults, ...rules },
     memory,
     slots,
@@ -43,6 +48,12 @@ function createSetting({
     random: () => 0.5,
   })
   return { gate, clock, memory, slots }
+}
+
+/** A memory that always reads the same. */
+function keeping(kept: KeptBudget): TestGateMemory {
+  const memory = createGateMemory()
+  return { ...memory, read: () => kept }
 }
 
 function notSentYet(): never {
@@ -102,6 +113,21 @@ async function hear(gate: RateGate): Promise<void> {
   await settle()
 }
 
+/** A memory whose writes wait until the test says so, as behind another process's lock. */
+function createLockedMemory() {
+  const memory = createGateMemory()
+  const lock = Promise.withResolvers<void>()
+  let isLocked = false
+  const change: TestGateMemory['change'] = async (scope, task) => {
+    if (isLocked) await lock.promise
+    return memory.change(scope, task)
+  }
+  const lockUp = () => {
+    isLocked = true
+  }
+  return { memory: { ...memory, change }, lock: lockUp, unlock: lock.resolve }
+}
+
 function whoSent(all: { sent: boolean }[]): number[] {
   return all.flatMap(({ sent }, index) => (sent ? [index] : []))
 }
@@ -139,6 +165,8 @@ describe('an open gate', () => {
     await settle()
 
     expect(whoSent(all)).toEqual([0, 1, 2])
+    // Nobody can say how long that takes.
+    expect(all[1]?.told).toEqual([['waited', 5000]])
   })
 
   it('has no more requests on their way than there are slots', async () => {
@@ -173,6 +201,23 @@ describe('an open gate', () => {
     expect(second.sent).toBe(true)
     expect(second.told).toEqual([['waited', 5000]])
   })
+
+  it('is closed to who gets a slot only after another process met a 429', async () => {
+    const slots = pLimit(1)
+    const { gate, clock, memory } = createSetting({ slots })
+    const busy = passing(createSetting({ slots, scope: 'b' }).gate)
+    await settle()
+    const waiter = passing(gate)
+    await settle()
+
+    memory.close('a', clock.now() + 5000)
+    busy.succeed()
+    await clock.pass(4999)
+    expect(waiter.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
+  })
 })
 
 describe('waiters', () => {
@@ -183,8 +228,9 @@ describe('waiters', () => {
     const order: number[][] = []
 
     for (let minute = 0; minute < 5; minute++) {
-      await clock.pass(MINUTE + 1)
+      await clock.pass(OUR_MINUTE + 500)
       order.push(whoSent(all))
+      all[minute]?.succeed()
     }
 
     expect(order).toEqual([[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
@@ -209,7 +255,7 @@ describe('waiters', () => {
 
   it('are told why and until when, each of them', async () => {
     const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const open = clock.now() + MINUTE + 1
+    const open = clock.now() + OUR_MINUTE
     await hear(gate)
 
     const [second, third] = [passing(gate), passing(gate)]
@@ -218,8 +264,12 @@ describe('waiters', () => {
     expect(second.told).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
     expect(third.told).toEqual(second.told)
     await clock.pass(MINUTE)
-    expect(second.told.slice(1)).toEqual([['waited', MINUTE + 1]])
-    expect(third.told.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', open + MINUTE + 1]])
+    expect(second.told.slice(1)).toEqual([['waited', OUR_MINUTE]])
+    second.succeed()
+    await settle()
+    // It left in the first half of a second.
+    const next = open + OUR_MINUTE + 250
+    expect(third.told.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
   })
 
   it('are told of the limit of the server', async () => {
@@ -275,6 +325,7 @@ describe('a waiter that is stopped', () => {
   it('goes at once while it waits for a slot, and is never sent', async () => {
     const { gate } = createSetting({ slots: pLimit(1) })
     const stop = new AbortController()
+    await hear(gate)
     const busy = passing(gate)
     await settle()
     const stopped = passing(gate, stop.signal)
@@ -306,7 +357,7 @@ describe('a waiter that is stopped', () => {
     await settle()
 
     stop.abort(new Error('stopped'))
-    await clock.pass(MINUTE + 1)
+    await clock.pass(OUR_MINUTE)
 
     expect(whoSent([first, second, last])).toEqual([2])
   })
@@ -414,11 +465,44 @@ describe('a pause', () => {
     await settle()
     expect(gate.refusal()).not.toBeNull()
 
-    await memory.close('a', 0)
+    memory.close('a', 0)
     const other = passing(gate)
     await settle()
 
     expect(other.sent).toBe(true)
+  })
+
+  it('holds here while it cannot be written yet, and of two the longer one', async () => {
+    const { memory, lock, unlock } = createLockedMemory()
+    const { gate, clock } = createSetting({ memory })
+    await hear(gate)
+    const [short, long] = [passing(gate), passing(gate)]
+    await settle()
+    lock()
+
+    long.throttle({ retryAfterMs: 40_000 })
+    short.throttle({ retryAfterMs: 10_000 })
+    const waiter = passing(gate)
+    await clock.pass(41_499)
+    expect(waiter.sent).toBe(false)
+    expect(memory.read('a').closedUntil).toBe(0)
+    const closedUntil = clock.now() + 1
+    unlock()
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
+    expect(memory.read('a').closedUntil).toBe(closedUntil)
+  })
+
+  it('is refused when it is longer than maxWait, by however little', async () => {
+    const { gate, clock, memory } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+
+    memory.close('a', clock.now() + 5 * MINUTE)
+    expect(gate.refusal()).toBeNull()
+    memory.close('a', clock.now() + 5 * MINUTE + 1)
+
+    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(gate.refusal()?.message).toContain('(admin-mirror resume forgets the wait)')
   })
 
   it('that is longer than anybody waits is refused at once, with nothing sent', async () => {
@@ -474,7 +558,7 @@ describe('a pause', () => {
     await hear(gate)
 
     const other = passing(gate)
-    await clock.pass(MINUTE + 1)
+    await clock.pass(OUR_MINUTE)
 
     expect(gate.refusal()).toBeNull()
     expect(other.sent).toBe(true)
@@ -482,7 +566,7 @@ describe('a pause', () => {
 
   it('that was remembered for longer than a day is none', async () => {
     const { gate, clock, memory } = createSetting()
-    await memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
+    memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
 
     const one = passing(gate)
     await settle()
@@ -494,7 +578,7 @@ describe('a pause', () => {
   it('is kept to though the memory holds a later one that is none', async () => {
     const clock = createSteppedClock()
     const wrong = clock.now() + 25 * 60 * MINUTE
-    const { gate } = createSetting({ clock, memory: { closedUntil: () => wrong, close: async () => {} } })
+    const { gate } = createSetting({ clock, memory: keeping({ ...NOTHING_KEPT, closedUntil: wrong }) })
     const one = passing(gate)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
@@ -511,7 +595,7 @@ describe('a pause', () => {
   it('that was remembered for a day is refused', async () => {
     const { gate, clock, memory } = createSetting()
 
-    await memory.close('a', clock.now() + 24 * 60 * MINUTE)
+    memory.close('a', clock.now() + 24 * 60 * MINUTE)
 
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
   })
@@ -527,7 +611,7 @@ describe('a pause', () => {
     expect(one.outcome).toBe('the answer')
     expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect(createSetting({ memory, clock }).gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    await memory.close('a', 0)
+    memory.close('a', 0)
     expect(gate.refusal()).toBeNull()
   })
 
@@ -567,7 +651,7 @@ describe('a clock that goes back by a day', () => {
     setBack()
 
     const other = passing(gate)
-    await clock.pass(MINUTE)
+    await clock.pass(OUR_MINUTE + 499)
     expect(other.sent).toBe(false)
     await clock.pass(1)
 

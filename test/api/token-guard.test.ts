@@ -68,6 +68,31 @@ describe('a token that is refused', () => {
     await expect(guard.enter()).rejects.toThrow(refusal('401'))
   })
 
+  it('stops everybody while that is still being written', async () => {
+    const { promise: written, resolve: write } = Promise.withResolvers<void>()
+    const memory = createHoldMemory()
+    const hold = (why: string) => written.then(() => memory.hold(why))
+    const guard = createTokenGuard({ ...memory, hold })
+
+    const refused = guard.refused('401')
+    expect(guard.check).toThrow(refusal('401'))
+    await expect(guard.enter()).rejects.toThrow(refusal('401'))
+    write()
+    await refused
+
+    expect(guard.check).toThrow(refusal('401'))
+    expect(memory.heldReason()).toBe('401')
+  })
+
+  it('stops everybody, too, when that cannot be written', async () => {
+    const memory = createHoldMemory()
+    const guard = createTokenGuard({ ...memory, hold: () => Promise.reject(new Error('the disk is full')) })
+
+    await expect(guard.refused('401')).rejects.toThrow('the disk is full')
+
+    expect(guard.check).toThrow(refusal('401'))
+  })
+
   it('is not accepted by an answer that was on its way before', async () => {
     const memory = createHoldMemory()
     const guard = createTokenGuard(memory)
@@ -129,6 +154,20 @@ describe('a token that an earlier run left held', () => {
     expect(guard.check).not.toThrow()
     await settle()
     expect(statesOf(entries)).toEqual(['in', 'waiting', 'waiting'])
+  })
+
+  it('is being tried until its answer comes, also when the hold is lifted meanwhile', async () => {
+    const memory = createHoldMemory('401')
+    const guard = createTokenGuard(memory)
+    const entries = [entering(guard), entering(guard)]
+    await settle()
+
+    await memory.lift()
+    guard.check()
+    await settle()
+
+    expect(guard.isTrying()).toBe(true)
+    expect(statesOf(entries)).toEqual(['in', 'waiting'])
   })
 
   it('lets all in once it is accepted, and is held no longer', async () => {

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
@@ -134,6 +135,50 @@ describe.concurrent('a job that another process is working on', () => {
     expect(workspace.rows('SELECT DISTINCT status, pages, rows_seen FROM sync_runs')).toEqual([
       { status: 'succeeded', pages: 4, rows_seen: 8 },
     ])
+  })
+
+  it('is not kept by what a dead process left, though another has its number now', async () => {
+    const { door, server, workspace } = await createScene()
+    const owner = workspace.start(['sync', '--org', 'acme'])
+    await server.arrival(isOrdersPage(2))
+    owner.killAll('SIGKILL')
+    await owner.ended
+    const owners = `${workspace.mirror}-owners`
+    const [left = ''] = fs.readdirSync(owners)
+    // As if the operating system had given the dead one's number to this process, which lives.
+    const reborn = `${process.pid}-${left.split('-')[1]}`
+    fs.renameSync(path.join(owners, left), path.join(owners, reborn))
+    workspace.change(`UPDATE sync_jobs SET owner = '${reborn}' WHERE owner = '${left}'`)
+
+    door.open()
+    const next = await workspace.run(['sync', '--org', 'acme'])
+
+    expect(next.code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM sync_jobs WHERE owner IS NOT NULL')).toBe(0)
+  })
+
+  it('keeps no other process from another job of the same mirror', async () => {
+    const arrived = createDoor()
+    const server = await serve(async (asked) => {
+      // Each is answered only when the other is at work, too.
+      const others = server.asked.filter(({ organization: id }) => id !== asked.organization)
+      if (others.length > 0) arrived.open()
+      await arrived.opened
+      return pageOf(ITEMS, asked)
+    })
+    const workspace = createWorkspace({
+      baseUrl: server.url,
+      organizations: [organization('acme', 1), organization('globex', 2)],
+    })
+
+    const ended = await Promise.all(['acme', 'globex'].map((name) => workspace.run(['sync', '--org', name])))
+
+    expect(ended.map(({ code }) => code)).toEqual([0, 0])
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
+      { status: 'succeeded', pages: 3 },
+      { status: 'succeeded', pages: 3 },
+    ])
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length * 2)
   })
 
   it('leaves no lock file behind', async () => {

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { withConstant } from '../helpers/planted.ts'
+import { expectWhole } from './crash-scene.ts'
 import { type Asked, items, pageOf, type Reply, serve } from './list-server.ts'
+import { createLockScene, isLooking, LOCK_WAIT } from './lock-scene.ts'
 import { createWorkspace, organization } from './workspace.ts'
 
 // Somebody else writes to the mirror for a moment: longer than SQLite itself waits here, shorter than the 30 seconds
@@ -63,5 +66,45 @@ describe.concurrent('a lock that another program holds for a moment', () => {
 
     expect(sync.code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
+  })
+})
+
+const REGISTERING = { file: 'src/cli/session.ts', statement: 'await registry.register(' }
+const WRITING = {
+  file: 'src/sync/walk.ts',
+  statement: 'const saved = await mirror',
+  when: 'page.number === 3',
+}
+
+describe.concurrent('a lock that another program holds', () => {
+  it.each([
+    ['registering who is configured', REGISTERING],
+    ['writing a page', WRITING],
+  ])('for several seconds is waited for: %s', async (_where, place) => {
+    const { workspace, startWaiting, letGo } = await createLockScene(place)
+    const sync = await startWaiting(['sync'])
+
+    // Each look takes a tenth of a second at least.
+    await sync.logs(isLooking, 30)
+    letGo()
+
+    expect((await sync.ended).code).toBe(0)
+    expectWhole(workspace)
+  })
+
+  it.each([
+    ['registering who is configured', REGISTERING],
+    ['writing a page', WRITING],
+  ])('for longer than we wait makes a sync exit with 4, and nothing is lost: %s', async (_where, place) => {
+    const { workspace, startWaiting, letGo } = await createLockScene(place)
+    const sync = await startWaiting(['sync'], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
+
+    const ended = await sync.ended
+    letGo()
+
+    expect(ended.code).toBe(4)
+    expect(ended.stderr).toContain('is locked by another process')
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expectWhole(workspace)
   })
 })

@@ -25,6 +25,7 @@ export function scriptedList({ ids, perPage = 3, before, instead }: Script): Scr
     asked: [],
     source: {
       refusal: () => null,
+      close: async () => {},
       async fetchPage(number, observer, signal) {
         signal.throwIfAborted()
         observer.onRequest()

@@ -80,6 +80,15 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   }
 }
 
+/** Closes a gate, as one does that was told to pause. */
+export function closeGate(
+  { registry }: Pick<TestMirror, 'registry'>,
+  scope: string,
+  until: number,
+): Promise<void> {
+  return registry.changeGate(scope, (kept) => ({ keep: { ...kept, closedUntil: until }, result: undefined }))
+}
+
 export const SYNC: WalkPlan = {
   origin: 'sync',
   kind: 'full',

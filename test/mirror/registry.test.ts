@@ -5,7 +5,7 @@ import { createRegistry } from '../../src/mirror/registry.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { holdLock } from '../helpers/other-process.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { beginTestWalk, closeGate, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
@@ -159,7 +159,7 @@ describe('a token that was refused', () => {
 
   it('is nowhere in the file, nor in what SQLite keeps beside it', async () => {
     const { test } = await held()
-    await test.registry.closeGate(test.registry.fingerprint(TOKEN), START + HOUR)
+    await closeGate(test, test.registry.fingerprint(TOKEN), START + HOUR)
 
     const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
 
@@ -190,24 +190,26 @@ describe('the fingerprint of a token', () => {
 })
 
 describe('a gate', () => {
-  it('closes again for a shorter time, where a clock that went wrong had closed it for years', async () => {
+  it('was never closed at first, and keeps what was last written of it', async () => {
     const { registry } = openTestMirror()
-    await registry.closeGate('all', Date.parse('2099-01-01T00:00:00.000Z'))
+    const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
+    expect(registry.gate('all')).toEqual({ closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 })
 
-    await registry.closeGate('all', START + HOUR)
+    const result = await registry.changeGate('all', () => ({ keep: kept, result: 'seen' }))
 
-    expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
+    expect(result).toBe('seen')
+    expect(registry.gate('all')).toEqual(kept)
+    expect(registry.gate(ACME.id).closedUntil).toBe(0)
   })
 
-  it('is open until it was closed, and remembers the latest time', async () => {
-    const { registry } = openTestMirror()
-    expect(registry.gateClosedUntil('all')).toBe(0)
+  it('is not written where nothing changes', async () => {
+    const test = openTestMirror()
+    await closeGate(test, 'all', START + HOUR)
+    const before = test.connection.prepare('SELECT total_changes()').pluck().get()
 
-    await registry.closeGate('all', START + HOUR)
-    await registry.closeGate('all', START + 1000)
+    await closeGate(test, 'all', START + HOUR)
 
-    expect(registry.gateClosedUntil('all')).toBe(START + HOUR)
-    expect(registry.gateClosedUntil(ACME.id)).toBe(0)
+    expect(test.connection.prepare('SELECT total_changes()').pluck().get()).toBe(before)
   })
 
   it.each<[string, (registry: TestMirror['registry']) => string, number]>([
@@ -220,11 +222,14 @@ describe('a gate', () => {
     const { registry } = openTestMirror()
     await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
     const scope = scopeOf(registry)
-    await registry.closeGate(scope, START + HOUR)
+    await registry.changeGate(scope, (kept) => ({
+      keep: { ...kept, closedUntil: START + HOUR, known: 'what was sent' },
+      result: undefined,
+    }))
 
     await registry.resume([ACME.id])
 
-    expect(registry.gateClosedUntil(scope)).toBe(expected)
+    expect(registry.gate(scope)).toMatchObject({ closedUntil: expected, known: 'what was sent' })
   })
 })
 
@@ -265,7 +270,11 @@ describe('a mirror that another process has locked', () => {
       (registry) => registry.hold([ACME.id], registry.fingerprint(TOKEN), 'refused', timeAt(0)),
       'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
     ],
-    ['a gate that closes', (registry) => registry.closeGate('all', START), 'SELECT count(*) FROM sync_gates'],
+    [
+      'a gate that closes',
+      (registry) => closeGate({ registry }, 'all', START),
+      'SELECT count(*) FROM sync_gates',
+    ],
     [
       'the token in use',
       (registry) => registry.useToken(ACME.id, 'fingerprint'),
@@ -288,6 +297,6 @@ describe('a mirror that cannot be written', () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_gates')
 
-    await expect(test.registry.closeGate('all', START)).rejects.toThrow(MirrorError)
+    await expect(closeGate(test, 'all', START)).rejects.toThrow(MirrorError)
   })
 })

@@ -25,15 +25,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'let saved = nothingSaved()\n',
     'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
   ]),
-  bug('a gate that has closed is not kept', 10, [
+  bug('a gate that has closed is not kept', 15, [
     'mirror/registry.ts',
-    'close.run({ scope, until: new Date(until).toISOString(), stale })',
-    'void stale',
+    'saveGate.run(scope, ...gateValues(keep))',
+    'saveGate.run(scope, ...gateValues({ ...keep, closedUntil: 0 }))',
   ]),
   bug('a gate opens before the server said', 27, [
-    'api/rate-window.ts',
+    'api/rate-account.ts',
     'told.retryAfterMs ?? told.resetMs',
     'told.retryAfterMs === null ? null : told.retryAfterMs / 4',
+  ]),
+  bug('each process has our own limit for itself', 5, [
+    'api/rate-budget.ts',
+    'JSON.stringify({ ...budget, closedUntil: undefined })',
+    'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], blocks: [] })',
   ]),
   bug('a server that failed is asked again before it said', 10, [
     'api/retry.ts',
@@ -61,7 +66,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 26, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 1601, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
     'owner && isAlive(path.join(folder, owner))',

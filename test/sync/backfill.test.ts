@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PassingError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
+import type { Mirror } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -107,6 +108,18 @@ describe('a backfill', () => {
 
     expect(list.asked).toEqual([...PAGES, 1])
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
+  })
+
+  it("takes the place of a sync's walk once, with its first page", async () => {
+    const { test, list } = await interrupted({})
+    const abandoned: [walk: number, afterPages: number][] = []
+    const abandonWalk: Mirror['abandonWalk'] = async (id) => {
+      abandoned.push([id, list.asked.length])
+    }
+
+    await runOnce(test, list, { ...FULL, mirror: { ...test.mirror, abandonWalk } })
+
+    expect(abandoned).toEqual([[1, 1]])
   })
 
   it("leaves a sync's walk alone when it is full, too, as long as it has no page of its own", async () => {

@@ -52,6 +52,17 @@ function failing(list: ScriptedList, written: number): ScriptedList {
   return { ...list, source: { ...list.source, fetchPage } }
 }
 
+/** The same list, whose server fails after one answer, whatever that is. */
+function failingAfterAnswer(list: ScriptedList): ScriptedList {
+  let isAnswered = false
+  const fetchPage: ScriptedList['source']['fetchPage'] = (...request) => {
+    if (isAnswered) return Promise.reject(new PassingError('SERVER_ERROR', 'the server failed (500)'))
+    isAnswered = true
+    return list.source.fetchPage(...request)
+  }
+  return { ...list, source: { ...list.source, fetchPage } }
+}
+
 /** The same list, which never answers after so many pages. */
 function hanging(list: ScriptedList, written: number, tell: () => void): ScriptedList {
   const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
@@ -150,6 +161,17 @@ describe('a walk that is interrupted', () => {
     expect(list.asked).toEqual([3, 1])
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(IDS)
+  })
+
+  it('asks for the first page when it is interrupted again after it stepped back to that', async () => {
+    const { test, list } = await interrupted()
+    list.ids.splice(0, 8)
+    await runOnce(test, failingAfterAnswer(list))
+
+    const result = await runOnce(test, list)
+
+    expect(list.asked).toEqual([2, 1])
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
   })
 
   it('reads again from the first page a list that became empty', async () => {

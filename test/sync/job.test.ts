@@ -7,9 +7,9 @@ import {
   ThrottledError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import type { PageSource } from '../../src/sync/types.ts'
+import type { Mirror, PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
-import { ACME } from '../helpers/jobs.ts'
+import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -91,8 +91,13 @@ describe('a run that succeeds', () => {
       },
     }
 
-    const result = await runOnce(test, { source })
+    const told: unknown[] = []
+    const observer = observerOf({ onRetry: (...retry) => told.push(retry) })
 
+    const result = await runOnce(test, { source }, { observer })
+
+    const again = ['the server failed (500)', 500]
+    expect(told).toEqual([again, again, again])
     const traffic = { requests: 6, retries: 3, rate_limit_hits: 3, rate_limit_wait_ms: 3001 }
     expect(runs(test)).toEqual([expect.objectContaining(traffic)])
     expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
@@ -185,7 +190,12 @@ describe('a run that is stopped', () => {
 
     expect(result.error).toBeInstanceOf(InterruptedError)
     expect(runs(test)).toEqual([
-      expect.objectContaining({ status: 'interrupted', error_code: 'INTERRUPTED', pages: 1 }),
+      expect.objectContaining({
+        status: 'interrupted',
+        error_code: 'INTERRUPTED',
+        error_message: expect.stringContaining('the next run goes on from there'),
+        pages: 1,
+      }),
     ])
     expect(mirroredIds(test)).toEqual([1, 2, 3])
   })
@@ -266,5 +276,87 @@ describe('a mirror that cannot be written', () => {
     const result = await runOnce(test, scriptedList({ ids: upTo(2) }))
 
     expect(result).toMatchObject({ run: null, error: { code: 'DATABASE' } })
+  })
+})
+
+/** A mirror, and the same one as another process has it open, which has taken the job. */
+async function takenElsewhere() {
+  const test = openTestMirror()
+  const other = openTestMirror({ file: test.file, clock: test.clock })
+  await other.mirror.claimJob(jobOf())
+  const told: string[] = []
+  const observer = observerOf({ onBusy: (owner) => told.push(owner) })
+  return { test, other, told, observer, list: scriptedList({ ids: upTo(2) }) }
+}
+
+describe('a job that another process has', () => {
+  it('is reported as busy, with its owner and what to type', async () => {
+    const { test, told, observer, list } = await takenElsewhere()
+
+    const result = await runOnce(test, list, { observer })
+
+    expect(result).toMatchObject({ run: null, walk: null, error: { code: 'BUSY' } })
+    expect(result.error?.message).toMatch(/^acme orders: .*\(test-.*--wait/)
+    expect([runs(test), list.asked, told]).toEqual([[], [], []])
+  })
+
+  it('is waited for where that is asked for, and the wait is told once', async () => {
+    const { test, other, told, observer, list } = await takenElsewhere()
+    let looks = 0
+    const sleep = async () => {
+      if (++looks === 3) await other.mirror.releaseJob(jobOf())
+    }
+
+    const result = await runOnce(test, list, { observer, sleep, waitForOwner: true })
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady' })
+    expect(looks).toBe(3)
+    expect(told).toEqual([expect.stringMatching(/^test-/)])
+  })
+})
+
+/** A source whose first request is not even sent. */
+function refusing(error: Error): PageSource {
+  return { refusal: () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
+}
+
+describe('a run that is refused before its first request', () => {
+  it.each([
+    ['a token that is held', new TokenRefusedError('the token was refused (401)')],
+    ['a wait that is too long', new JobError('RATE_LIMITED', 'closed for an hour')],
+  ])('has not happened: %s', async (_what, error) => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, { source: refusing(error) })
+
+    expect(result).toMatchObject({ error, run: null, walk: null })
+    expect(runs(test)).toEqual([])
+  })
+
+  it('has failed where that is no matter of waiting', async () => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, { source: refusing(new JobError('CONFIGURATION', 'no token file')) })
+
+    expect(result.run).not.toBeNull()
+    expect(runs(test)).toEqual([expect.objectContaining({ status: 'failed', error_code: 'CONFIGURATION' })])
+  })
+})
+
+describe('what earlier runs left behind', () => {
+  it.each([
+    ['is taken away by a run that succeeds', null, ['orders']],
+    ['stays when a run fails', new PassingError('NETWORK', 'no route'), []],
+  ])('%s', async (_what, error, expected) => {
+    const test = openTestMirror()
+    const pruned: string[] = []
+    const prune: Mirror['prune'] = async ({ collection }) => {
+      pruned.push(collection.name)
+    }
+    const before = () => error && Promise.reject(error)
+
+    await runOnce(test, scriptedList({ ids: upTo(2), before }), { mirror: { ...test.mirror, prune } })
+
+    expect(pruned).toEqual(expected)
   })
 })

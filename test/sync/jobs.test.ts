@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { JobError, MirrorError, PassingError } from '../../src/errors.ts'
 import { runJobs } from '../../src/sync/jobs.ts'
@@ -88,6 +89,15 @@ describe('jobs that run side by side', () => {
 
     expect(results.map(({ error }) => error?.code)).toEqual(['INTERRUPTED', 'INTERRUPTED'])
     expect(runs(test).map(({ status }) => status)).toEqual(['interrupted', 'interrupted'])
+  })
+
+  it('leave nothing behind at the signal of whoever runs them', async () => {
+    const test = openTestMirror()
+    const { signal } = new AbortController()
+
+    await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), signal)
+
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
   it('do not begin when the signal came before', async () => {

@@ -44,6 +44,7 @@ describe('the walk that a run goes on with', () => {
     ['a full backfill leaves another backfill alone', BACKFILL, [PARTIAL_BACKFILL], null, []],
     ['a partial one leaves the sync alone', PARTIAL, [open()], null, []],
     ['a partial one goes on', PARTIAL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 3, []],
+    ['no full one of the same list', { ...PARTIAL, firstPage: 1 }, [FULL_BACKFILL], null, []],
     ['no partial one of another page', { ...PARTIAL, firstPage: 6 }, [PARTIAL_BACKFILL], null, []],
     [
       'no partial one of other filters',

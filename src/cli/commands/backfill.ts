@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Filters } from '../../sync/types.ts'
 import type { Globals } from '../context.ts'
-import { exitCodeOfJobs } from '../exit-code.ts'
+import { exitCodeOfJobs, exitCodeOfStop } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { whileWorking } from '../working.ts'
@@ -21,7 +21,7 @@ export function backfill(runtime: Runtime, globals: Globals, options: BackfillOp
   return whileWorking(
     runtime,
     globals,
-    { tryHeldTokens: true },
+    { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
     (config) => backfillJobs(config, options),
     async ({ run }, jobs) => {
       const plan = {

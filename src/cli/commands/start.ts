@@ -11,7 +11,7 @@ export function start(runtime: Runtime, globals: Globals): Promise<number> {
   return whileWorking(
     runtime,
     globals,
-    { tryHeldTokens: false },
+    { tryHeldTokens: false, exitOfStop: () => 0 },
     (config) => selectJobs(config, { org: [], collection: [] }),
     async (working, jobs) => {
       const { logger } = working

@@ -1,5 +1,5 @@
 import type { Globals } from '../context.ts'
-import { exitCodeOfJobs } from '../exit-code.ts'
+import { exitCodeOfJobs, exitCodeOfStop } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { syncPlan, whileWorking } from '../working.ts'
@@ -14,7 +14,7 @@ export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): 
   return whileWorking(
     runtime,
     globals,
-    { tryHeldTokens: true },
+    { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
     (config) => selectJobs(config, options),
     async ({ config, logger, run }, jobs) => {
       if (options.acceptRemovals)

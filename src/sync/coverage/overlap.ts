@@ -35,7 +35,7 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
 export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Checkpoint {
   const { account } = from
   const last = page.lastPage ?? 0
-  const ended = { ...from, nextPage: null, ask: null }
+  const ended = { ...from, nextPage: null, ask: null, account: { ...account, overlap: null } }
   if (last < rules.firstPage) return ended
   return askOverlap(rules, { ...ended, account: { ...account, overlap: overlapAt(account) } }, last)
 }

@@ -1,12 +1,30 @@
-import type { GateMemory } from '../../../src/api/rate-gate.ts'
+import type { GateMemory, KeptBudget } from '../../../src/api/rate-ledger.ts'
 import type { HoldMemory } from '../../../src/api/token-guard.ts'
 
-/** What the mirror keeps of pauses, in place of the mirror. */
-export function createGateMemory(): GateMemory {
-  const pauses = new Map<string, number>()
+export const NOTHING_KEPT: KeptBudget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
+
+/** What the mirror keeps of budgets, in place of the mirror. */
+export interface TestGateMemory extends GateMemory {
+  /** Closes a gate as another process would. */
+  close(scope: string, until: number): void
+  /** How often something was written. */
+  writes(): number
+}
+
+export function createGateMemory(): TestGateMemory {
+  const budgets = new Map<string, KeptBudget>()
+  let writes = 0
+  const read = (scope: string) => budgets.get(scope) ?? NOTHING_KEPT
   return {
-    closedUntil: (scope) => pauses.get(scope) ?? 0,
-    close: async (scope, until) => void pauses.set(scope, until),
+    read,
+    change: async (scope, change) => {
+      const { keep, result } = change(read(scope))
+      budgets.set(scope, keep)
+      writes++
+      return result
+    },
+    close: (scope, until) => void budgets.set(scope, { ...read(scope), closedUntil: until }),
+    writes: () => writes,
   }
 }
 

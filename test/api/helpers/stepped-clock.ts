@@ -28,7 +28,11 @@ export function createSteppedClock(start = Date.UTC(2026, 10, 20, 8, 30)): Stepp
 
   function sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const sleeper = { at: time + ms, wake: resolve }
+      const wake = () => {
+        signal.removeEventListener('abort', stop)
+        resolve()
+      }
+      const sleeper = { at: time + ms, wake }
       const stop = () => {
         sleepers = sleepers.filter((other) => other !== sleeper)
         reject(new DOMException('The operation was aborted', 'AbortError'))

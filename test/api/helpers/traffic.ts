@@ -1,20 +1,17 @@
+import pLimit from 'p-limit'
+import type { RateRules } from '../../../src/api/rate-budget.ts'
+import { createRateGate, type RateGate } from '../../../src/api/rate-gate.ts'
 import { readRateHeaders } from '../../../src/api/rate-headers.ts'
-import {
-  afterAnswer,
-  afterSend,
-  afterThrottle,
-  currentWindow,
-  FRESH,
-  nextSend,
-  type RateRules,
-  type RateState,
-  type Window,
-} from '../../../src/api/rate-window.ts'
 import type { Answered } from './fixed-window.ts'
+import { createGateMemory, type TestGateMemory } from './memory.ts'
+import { createObserver } from './observer.ts'
+import { createSteppedClock, type SteppedClock } from './stepped-clock.ts'
 
 export interface Traffic {
   rules: RateRules
-  /** Requests in flight at the same time; all of them want to send all the time. */
+  /** Processes that share the budget. */
+  processes?: number
+  /** Requests that each process has in flight at the same time; all of them want to send all the time. */
   senders: number
   /** Milliseconds. */
   duration: number
@@ -26,6 +23,8 @@ export interface Traffic {
   server: (now: number) => Answered
   /** Requests by others on the same budget, by the time they arrive. */
   others?: readonly number[]
+  /** When all processes are killed and others start in their place. */
+  restarts?: readonly number[]
 }
 
 export interface Log {
@@ -34,74 +33,88 @@ export interface Log {
   /** When each request was served with 200, by the server's clock. */
   served: number[]
   throttled: number
+  /** Transactions in which the processes told each other something. */
+  writes: number
 }
 
 const START = Date.UTC(2026, 10, 20, 8, 30, 0, 250)
 
-/** Drives the decisions of rate-window through simulated time: an event a time, no clock and no promises. */
-export function simulate({ rules, senders, duration, random, latency, server, others = [] }: Traffic): Log {
-  const events = createEvents()
-  const log: Log = { sent: [], served: [], throttled: 0 }
-  const [least, most] = latency
-  const onTheWay = () => least + random() * (most - least)
-  let state: RateState = FRESH
-  let idle = senders
-  let wakeAt = Number.POSITIVE_INFINITY
-
-  function sendWhatMayGo(now: number): void {
-    if (now >= START + duration) return
-    while (idle > 0) {
-      const { at } = nextSend(state, rules, now)
-      if (at > now) {
-        if (at < Number.POSITIVE_INFINITY && (at < wakeAt || wakeAt <= now)) {
-          wakeAt = at
-          events.add(at, sendWhatMayGo)
-        }
-        return
-      }
-      idle--
-      const leftIn = currentWindow(state, now)
-      state = afterSend(state, rules, now)
-      log.sent.push(now - START)
-      events.add(now + onTheWay(), (then) => arrive(leftIn, then))
-    }
+/** Drives real gates through simulated time. */
+export async function simulate(traffic: Traffic): Promise<Log> {
+  const { duration, others = [], restarts = [], server } = traffic
+  const clock = createSteppedClock(START)
+  const memory = createGateMemory()
+  const log: Log = { sent: [], served: [], throttled: 0, writes: 0 }
+  const never = new AbortController().signal
+  for (const time of others) void clock.sleep(time, never).then(() => server(clock.now()))
+  let begun = 0
+  for (const end of [...restarts, duration]) {
+    startProcesses(traffic, START + end, clock, memory, log, `started at ${begun}`)
+    await clock.pass(end - begun)
+    begun = end
   }
-
-  function arrive(leftIn: Window | null, now: number): void {
-    const answered = server(now)
-    if (answered.status === 200) log.served.push(now - START)
-    else log.throttled++
-    events.add(now + onTheWay(), (then) => receive(leftIn, answered, then))
-  }
-
-  function receive(leftIn: Window | null, { status, headers }: Answered, now: number): void {
-    const told = readRateHeaders(headers, now)
-    const jitter = Math.floor(random() * 1000)
-    state =
-      status === 200 ? afterAnswer(state, leftIn, told, now) : afterThrottle(state, told, rules, now, jitter)
-    idle++
-    sendWhatMayGo(now)
-  }
-
-  for (const time of others) events.add(START + time, (now) => void server(now))
-  events.add(START, sendWhatMayGo)
-  events.run(START + duration)
-  return log
+  return { ...log, writes: memory.writes() }
 }
 
-/** What happens next, by time; what was added first goes first at the same time. */
-function createEvents() {
-  let queue: { at: number; happen: (now: number) => void }[] = []
+function startProcesses(
+  traffic: Traffic,
+  end: number,
+  clock: SteppedClock,
+  memory: TestGateMemory,
+  log: Log,
+  name: string,
+): void {
+  const { processes = 1, senders, rules, random } = traffic
+  // Nothing that a killed process waits for ever comes.
+  const untilKilled = <A extends unknown[], T>(task: (...args: A) => Promise<T>) => {
+    return async (...args: A) => {
+      const result = await task(...args)
+      return clock.now() < end ? result : new Promise<T>(() => {})
+    }
+  }
+  const sleep = untilKilled(clock.sleep)
+  for (let process = 0; process < processes; process++) {
+    const gate = createRateGate({
+      scope: 'a',
+      by: `${process} ${name}`,
+      rules: { ...rules, maxWaitMs: 3_600_000 },
+      memory,
+      slots: pLimit(senders),
+      now: clock.now,
+      sleep,
+      random,
+    })
+    for (let sender = 0; sender < senders; sender++)
+      void sendAllTheTime(gate, traffic, { ...clock, sleep }, log)
+  }
+}
 
-  return {
-    add(at: number, happen: (now: number) => void): void {
-      const place = queue.findLastIndex((event) => event.at <= at) + 1
-      queue.splice(place, 0, { at, happen })
-    },
-    run(until: number): void {
-      for (let event = queue.shift(); event && event.at < until; event = queue.shift()) event.happen(event.at)
-      queue = []
-    },
+async function sendAllTheTime(
+  gate: RateGate,
+  { latency, random, server }: Traffic,
+  clock: SteppedClock,
+  log: Log,
+): Promise<void> {
+  const never = new AbortController().signal
+  const [least, most] = latency
+  const onTheWay = () => clock.sleep(least + random() * (most - least), never)
+  const { observer } = createObserver()
+  for (;;) {
+    await gate.pass(
+      async (answer) => {
+        log.sent.push(clock.now() - START)
+        await onTheWay()
+        const { status, headers } = server(clock.now())
+        if (status === 200) log.served.push(clock.now() - START)
+        else log.throttled++
+        await onTheWay()
+        const told = readRateHeaders(headers, clock.now())
+        if (status === 200) answer.accepted(told)
+        else answer.throttled(told)
+      },
+      observer,
+      never,
+    )
   }
 }
 

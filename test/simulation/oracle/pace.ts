@@ -45,8 +45,7 @@ export function watchPace(context: OracleContext): Tell {
   function checkCeiling(request: Request): void {
     const most = rateLimit.requestsPerMinute
     if (most === null) return
-    // Each process by itself keeps to the ceiling. Once they share one budget on the mirror, the scope alone is the key.
-    const sent = sentBy.of(`${scopeOf(request)} ${request.process.name}`)
+    const sent = sentBy.of(scopeOf(request))
     const earlier = sent.at(-most)
     if (earlier !== undefined && now() - earlier <= MINUTE_MS)
       complain(`request ${request.number} is one of more than ${most} in 60 seconds`, request.job)

@@ -115,7 +115,10 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
 
   function onResumed(job: string, id: number): void {
     const row = walks.of(job).get(id)?.row
-    if (row?.origin !== 'sync' || now() - Date.parse(row.updated_at) <= setting.config.resumeWithin + RECALL_MS)
+    if (
+      row?.origin !== 'sync' ||
+      now() - Date.parse(row.updated_at) <= setting.config.resumeWithin + RECALL_MS
+    )
       return
     complain(`walk ${id} has stood still since ${row.updated_at}, and goes on`, job)
   }

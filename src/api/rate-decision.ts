@@ -1,0 +1,87 @@
+import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted } from './rate-budget.ts'
+import { currentWindow, leftIn, MINUTE_MS, SLACK_MS, type Window } from './rate-window.ts'
+
+/** When the next request may go, how many may then, and what holds them back until then. */
+export interface Decision {
+  /** Infinity stands for no time: an answer to what is on its way has to come first. */
+  at: number
+  /** 0 until then. Infinity where nothing limits them. */
+  count: number
+  reason: string
+}
+
+/** Not before an answer to what is on its way. */
+const AFTER_ANSWER = Number.POSITIVE_INFINITY
+
+const FREE: Decision = { at: 0, count: Number.POSITIVE_INFINITY, reason: 'nothing' }
+
+/** The strictest of all that limits a budget. `budget` is what `asOfNow` says of it. */
+export function decide(budget: Budget, rules: RateRules, now: number): Decision {
+  return strictest([ceilingBy(budget, rules, now), decideByServer(budget, rules, now)])
+}
+
+/** The same without our own ceiling. */
+export function decideByServer(budget: Budget, rules: RateRules, now: number): Decision {
+  return strictest([closedBy(budget, now), silenceBy(budget, now), windowBy(budget, rules, now)])
+}
+
+function strictest(limits: readonly Decision[]): Decision {
+  return limits.reduce((most, limit) => (isStricter(limit, most) ? limit : most), FREE)
+}
+
+function isStricter(limit: Decision, than: Decision): boolean {
+  return limit.at > than.at || (limit.at === than.at && limit.count < than.count)
+}
+
+function limitedTo(count: number, reason: string): Decision {
+  return { at: 0, count, reason }
+}
+
+function closedBy({ closedUntil }: Budget, now: number): Decision {
+  return closedUntil <= now ? FREE : { at: closedUntil, count: 0, reason: 'the server asked for a pause' }
+}
+
+function ceilingBy(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): Decision {
+  if (most === null) return FREE
+  const reason = `our own limit of ${most} requests a minute`
+  const opens = openings(budget, most, now)
+  const open = opens.filter((at) => at <= now).length
+  return open > 0 ? limitedTo(open, reason) : { at: opens[0] ?? AFTER_ANSWER, count: 0, reason }
+}
+
+/** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows a minute. */
+export function openings(budget: Budget, most: number, now: number): number[] {
+  const inMinute = budget.sent.filter(([at]) => now < goneAt(at))
+  const used = unaccounted(budget) + inMinute.reduce((sum, [, count]) => sum + count, 0)
+  const later = inMinute.flatMap(([at, count]) => Array.from({ length: count }, () => goneAt(at)))
+  // Those that were taken and did not leave yet have the first places.
+  return used <= most
+    ? [...Array.from({ length: most - used }, () => now), ...later]
+    : later.slice(used - most)
+}
+
+function goneAt(sentAt: number): number {
+  return sentAt + MINUTE_MS + SLACK_MS
+}
+
+/** The first request goes alone: of several the server might refuse all, where one tells what is left. */
+function silenceBy(budget: Budget, now: number): Decision {
+  if (isHeard(budget, now)) return FREE
+  const reason = 'the first answer of the server'
+  return onTheirWay(budget, now) === 0 ? limitedTo(1, reason) : { at: AFTER_ANSWER, count: 0, reason }
+}
+
+function windowBy(budget: Budget, { sharePercent }: RateRules, now: number): Decision {
+  const { window } = budget
+  if (!window) return FREE
+  const reason = `the server's limit of ${window.limit} requests a minute`
+  const current = currentWindow(window, now)
+  const left = leftIn(current ?? renewed(window), onTheirWay(budget, now), sharePercent)
+  if (left > 0) return limitedTo(left, reason)
+  return { at: current?.endsAt ?? AFTER_ANSWER, count: 0, reason }
+}
+
+/** The next window of a server that has not spoken of it yet. */
+function renewed(window: Window): Window {
+  return { ...window, remaining: window.limit, ours: 0 }
+}

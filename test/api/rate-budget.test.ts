@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { asOfNow, type Budget, budgetOf, budgetText, FRESH, withSent } from '../../src/api/rate-budget.ts'
+import { blockOf, budgetWith, DAY, MINUTE, NOW, windowOf } from './helpers/budgets.ts'
+
+const HOUR = 60 * MINUTE
+
+describe('a clock that went back', () => {
+  it.each<[string, Partial<Budget>, Partial<Budget>]>([
+    ['what was sent', { sent: [[NOW + HOUR, 3]] }, { sent: [[NOW + 500, 3]] }],
+    [
+      'the end of a window',
+      { window: windowOf({ endsAt: NOW + HOUR }) },
+      { window: windowOf({ endsAt: NOW + 61_000 }) },
+    ],
+    ['a block', { blocks: [blockOf({ until: NOW + HOUR })] }, { blocks: [blockOf({ until: NOW + 10_000 })] }],
+    ['the last answer', { heardAt: NOW + HOUR }, { heardAt: NOW }],
+    ['the last 429', { throttledAt: NOW + HOUR }, { throttledAt: NOW }],
+    ['a pause beyond a day', { closedUntil: NOW + DAY + 1 }, { closedUntil: 0 }],
+  ])('leaves nothing of the future in %s', (_case, written, expected) => {
+    expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(expected))
+  })
+
+  it.each<[string, Partial<Budget>]>([
+    [
+      'what was sent',
+      {
+        sent: [
+          [NOW - 5, 1],
+          [NOW, 2],
+        ],
+      },
+    ],
+    ['a window', { window: windowOf() }],
+    ['a block', { blocks: [blockOf()] }],
+    ['a pause of a day', { closedUntil: NOW + DAY }],
+  ])('is none that changes %s', (_case, written) => {
+    expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(written))
+  })
+})
+
+describe('what is older than a minute and a second', () => {
+  it('counts no more', () => {
+    const old = budgetWith({
+      sent: [
+        [NOW - 61_001, 1],
+        [NOW - 61_000, 1],
+      ],
+      blocks: [blockOf({ until: NOW - 61_001 }), blockOf({ by: 'a third', until: NOW - 61_000 })],
+    })
+
+    const { sent, blocks } = asOfNow(old, NOW)
+
+    expect(sent).toEqual([[NOW - 61_000, 1]])
+    expect(blocks.map(({ by }) => by)).toEqual(['a third'])
+  })
+})
+
+describe('requests that left', () => {
+  it('are counted by the half second in which they did', () => {
+    const before = budgetWith({ sent: [[NOW, 1]] })
+
+    const { sent } = withSent(before, [NOW - 100, NOW, NOW + 1, NOW + 500, NOW + 501])
+
+    expect(sent).toEqual([
+      [NOW, 3],
+      [NOW + 500, 2],
+      [NOW + 1000, 1],
+    ])
+  })
+})
+
+describe('what the memory keeps', () => {
+  it('is the budget, but for its pause, which is kept beside it', () => {
+    const budget = budgetWith({
+      sent: [[NOW, 1]],
+      blocks: [blockOf()],
+      window: windowOf(),
+      closedUntil: NOW + 1,
+    })
+
+    expect(budgetOf(budgetText(budget), 7)).toEqual({ ...budget, closedUntil: 7 })
+  })
+
+  it('is nothing at first', () => {
+    expect(budgetOf(null, 0)).toEqual(FRESH)
+  })
+})

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import type { Patch } from '../helpers/patch.ts'
+import { DIE, SMALL_STEPS } from '../helpers/planted.ts'
+import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie } from './crash-scene.ts'
+
+// A first sync dies behind one of all the statements that write to the mirror. Some of them here; `STATEMENTS=all vitest
+// run ...` has it die behind each.
+
+const EVERY = process.env.STATEMENTS === 'all' ? 1 : 23
+
+/** Counts the statements that write, and goes on with `then` behind each of them. */
+function countingStatements(then: string): Patch {
+  const find = "connection.pragma('synchronous = NORMAL')"
+  return {
+    file: 'src/mirror/database.ts',
+    find,
+    replace: `
+      const { exec, prepare } = connection
+      let count = 0
+      const counted = (run) => (...values) => {
+        const result = run(...values)
+        count++
+        ${then}
+        return result
+      }
+      connection.exec = counted(exec.bind(connection))
+      connection.prepare = (sql) => {
+        const statement = prepare.call(connection, sql)
+        if (!statement.readonly)
+          for (const name of ['run', 'get', 'all']) statement[name] = counted(statement[name].bind(statement))
+        return statement
+      }
+      ${find}
+    `,
+  }
+}
+
+/** How many statements a first sync takes. */
+async function countStatements(): Promise<number> {
+  const { sync } = await createCrashScene()
+  const { stderr } = await sync(countingStatements("console.error('statement')"), SMALL_STEPS)
+  return stderr.match(/^statement$/gm)?.length ?? 0
+}
+
+const TOTAL = await countStatements()
+const CHOSEN = Array.from({ length: TOTAL }, (_, index) => index + 1).filter((count) => count % EVERY === 0)
+
+describe.concurrent(`a sync of ${TOTAL} statements`, () => {
+  it.each(CHOSEN)('that dies behind statement %i loses nothing, and the next goes on', async (count) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, [
+      [`statement ${count}`, countingStatements(`if (count === ${count}) ${DIE}`), SMALL_STEPS],
+    ])
+
+    expectWhole(scene.workspace)
+    const { walks } = endsOf(scene.workspace)
+    expect(walks).toEqual(walks.map(() => 'complete'))
+    // A walk that was complete when its process died is followed by another.
+    if (walks.length === 1) expectOneReading(lives, 5)
+    else expect(lives.map(({ pages }) => pages)).toEqual(walks.map(() => [1, 2, 3, 4, 5]))
+  })
+})

@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest'
+import type { Patch } from '../helpers/patch.ts'
+import { DIE, dyingAfter, dyingBefore, dyingWith, SMALL_STEPS } from '../helpers/planted.ts'
+import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
+import type { Asked, Reply } from './list-server.ts'
+
+// Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead
+// leave, the next has to cope with.
+
+const WALK = 'src/sync/walk.ts'
+const JOB = 'src/sync/job.ts'
+const MIRROR = 'src/mirror/mirror.ts'
+const COLLECTION = 'src/mirror/collection.ts'
+const TABLES = 'src/mirror/tables.ts'
+const RESHAPE = 'src/mirror/reshape.ts'
+const DATABASE = 'src/mirror/database.ts'
+const MIGRATE = 'src/mirror/migrate.ts'
+const REGISTRY = 'src/mirror/registry.ts'
+const COPY = 'src/mirror/followed-copy.ts'
+const OWNERS = 'src/mirror/owners.ts'
+
+const ON_THIRD = 'page.number === 3'
+
+type Step = [where: string, ...patches: Patch[]]
+
+const OF_A_NEW_MIRROR: Step[] = [
+  ['with an empty file', dyingBefore(DATABASE, 'if (isNew) connection.pragma(')],
+  ['with our mark in it', dyingBefore(DATABASE, "connection.pragma('journal_mode = WAL')")],
+  ['in WAL mode', dyingBefore(DATABASE, "connection.pragma('synchronous = NORMAL')")],
+  [
+    'between two tables',
+    {
+      file: MIGRATE,
+      find: "connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))",
+      replace: `{
+        connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8').split('CREATE TABLE sync_walks')[0])
+        ${DIE}
+      }`,
+    },
+  ],
+  ['before its version', dyingBefore(MIGRATE, 'if (steps.length > 0) connection.pragma(')],
+  ['before the commit', dyingBefore(MIGRATE, '})\n  run.immediate()')],
+  ['after the commit', dyingAfter(MIGRATE, 'run.immediate()')],
+  ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
+  ['with all registered', dyingBefore('src/cli/session.ts', 'for (const warning of idleSettings(config))')],
+  ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
+]
+
+const OF_A_BEGINNING: Step[] = [
+  ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
+  ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
+  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(name, organizationId, collection)')],
+  ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
+  ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, beginning, time())')],
+  ['between walk and run', dyingBefore(JOB, 'const traffic: RunTraffic')],
+  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, trigger, time())')],
+]
+
+const OF_A_PAGE: Step[] = [
+  ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
+  ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
+  ['before the rows', dyingBefore(MIRROR, 'for (const entry of sighting.entries) saveItem(', ON_THIRD)],
+  ['after the first row', dyingAfter(MIRROR, 'saved.added++', ON_THIRD)],
+  ['before the checkpoint', dyingBefore(MIRROR, 'walks.addAnswer(', ON_THIRD)],
+  [
+    'within the line of the ledger',
+    dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
+  ],
+  ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', ON_THIRD)],
+  ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
+  ['before the walk is complete', dyingBefore(WALK, 'await mirror.completeWalk(walk, verdict.coverage)')],
+  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, time())')],
+]
+
+const OF_THE_TABLES: Step[] = [
+  ['making them', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
+  [
+    'adding a column',
+    dyingAfter(COLLECTION, 'addColumn(connection, name, column.name, column.type)', "column.name === 'note'"),
+  ],
+  ['before widening a column', dyingBefore(COLLECTION, 'redeclare(connection, name, column.name)')],
+  [
+    'widening a column',
+    dyingBefore(RESHAPE, 'editSchema(connection, [{ name: table, sql }])\n}\n\n/**\n * Adds'),
+  ],
+  ['after widening a column', dyingAfter(COLLECTION, 'redeclare(connection, name, column.name)')],
+  ['making a view', dyingBefore(TABLES, 'connection.exec(\n    viewSql(')],
+]
+
+const OF_A_KEY: Step[] = [
+  ['before its triggers', dyingBefore(COPY, 'const body = { INSERT:'), SMALL_STEPS],
+  ['copying the first row', dyingWith(COPY, 'copy.run(rows).changes'), SMALL_STEPS],
+  ['with one step behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 1'), SMALL_STEPS],
+  ['with some steps behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 2'), SMALL_STEPS],
+  [
+    'while tables and copies exchange their rows',
+    dyingAfter(RESHAPE, 'edit.run(sql ?? null, rootpage ?? null, name)', 'rootpage !== undefined'),
+    SMALL_STEPS,
+  ],
+  [
+    'when they have exchanged them',
+    dyingBefore('src/mirror/table-exchange.ts', 'for (const sql of anew)'),
+    SMALL_STEPS,
+  ],
+  ['before the new type is noted', dyingBefore(COLLECTION, 'keyTypes = to\n'), SMALL_STEPS],
+  [
+    'with the old rows still there',
+    dyingBefore('src/sync/walk.ts', 'for (const id of replaces)', 'page.number === 4'),
+    SMALL_STEPS,
+  ],
+]
+
+const BETWEEN_PASSES: Step[] = [
+  ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end.checkpoint)')],
+  ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(walk.id, next, time())')],
+  ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
+]
+
+const OF_A_HOLD: Step[] = [
+  ['writing it', dyingAfter(REGISTRY, 'hold.run(at, reason, id, { fingerprint })')],
+  ['with it written', dyingAfter('src/api/token-guard.ts', 'await memory.hold(why)')],
+  ['lifting it', dyingAfter(REGISTRY, 'liftHold.run(fingerprint)')],
+  ['with it lifted', dyingAfter('src/api/token-guard.ts', 'await memory.lift()')],
+]
+
+const OF_A_PAUSE: Step[] = [
+  ['writing it', dyingAfter(REGISTRY, 'close.run({ scope, until: new Date(until).toISOString(), stale })')],
+  ['with it written', dyingAfter('src/api/rate-gate.ts', 'await memory.close(scope, until)')],
+]
+
+const OF_AN_END: Step[] = [
+  ['between walk and run', dyingBefore(JOB, 'if (traffic.requests === 0 && isRefusal(')],
+  ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
+]
+
+const OF_A_FINISHED_RUN: Step[] = [
+  ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
+  ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
+  [
+    'taking old rows away',
+    dyingWith(MIRROR, 'collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)'),
+  ],
+  ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
+  ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
+]
+
+describe.concurrent('a sync that dies', () => {
+  it.each<[string, Step[]]>([
+    ['a page', OF_A_PAGE],
+    ['the tables', OF_THE_TABLES],
+    ['a key that becomes text', OF_A_KEY],
+  ])('at any step of %s loses nothing, skips no page and has two asked again at most', async (_of, steps) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, steps)
+
+    expectOneReading(lives, 5)
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => 'interrupted'), 'succeeded'],
+      walks: ['complete'],
+    })
+  })
+
+  it.each<[string, Step[]]>([
+    ['making the mirror', OF_A_NEW_MIRROR],
+    ['its beginning', OF_A_BEGINNING],
+  ])('at any step of %s leaves no run', async (_of, steps) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, steps)
+
+    expectOneReading(lives, 5)
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({ runs: ['succeeded'], walks: ['complete'] })
+  })
+
+  it.each<[string, Step[], Reply, number[][]]>([
+    [
+      'a hold that a refused token leaves',
+      OF_A_HOLD,
+      { status: 401, body: {} },
+      [[1, 2, 3], [2, 3], [2], [2], [2, 3, 4, 5]],
+    ],
+    [
+      'a pause that the server asks for',
+      OF_A_PAUSE,
+      { status: 429, headers: { 'retry-after': '0' }, body: {} },
+      [
+        [1, 2, 3],
+        [2, 3],
+        [2, 3, 4, 5],
+      ],
+    ],
+  ])('at any step of %s loses nothing', async (_of, steps, refusal, pages) => {
+    const refused: Asked[] = []
+    const scene = await createCrashScene({
+      instead: (asked) => (asked.page === 3 && refused.push(asked) <= 2 ? refusal : undefined),
+    })
+
+    const lives = await liveAndDie(scene, steps)
+
+    expect(lives.map((life) => life.pages)).toEqual(pages)
+    expectWhole(scene.workspace)
+    expect(scene.workspace.value('SELECT count(*) FROM organizations WHERE held_since IS NOT NULL')).toBe(0)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => 'interrupted'), 'succeeded'],
+      walks: ['complete'],
+    })
+  })
+
+  it.each<[string, Step[], string]>([
+    ['between the end of its walk and its own', OF_AN_END, 'interrupted'],
+    ['behind its own end', OF_A_FINISHED_RUN, 'succeeded'],
+  ])('%s leaves a whole walk, and the next begins another', async (_when, steps, status) => {
+    const scene = await createCrashScene()
+
+    const lives = await liveAndDie(scene, steps)
+
+    expect(lives.map(({ pages }) => pages)).toEqual(lives.map(() => [1, 2, 3, 4, 5]))
+    expectWhole(scene.workspace)
+    expect(endsOf(scene.workspace)).toEqual({
+      runs: [...steps.map(() => status), 'succeeded'],
+      walks: lives.map(() => 'complete'),
+    })
+  })
+
+  it('between two passes has neither asked for again', async () => {
+    const moved = [{ id: 0, price: 0 }, ...ORDERS]
+    const scene = await createCrashScene({ list: (count) => (count > 2 ? moved : ORDERS) })
+
+    const lives = await liveAndDie(scene, BETWEEN_PASSES)
+
+    expect(lives.map(({ pages }) => pages)).toEqual([[1, 2, 3, 4, 5, 6], [], [], [1, 2, 3, 4, 5, 6]])
+    expectWhole(scene.workspace, moved)
+    expect(scene.workspace.rows('SELECT status, coverage, passes FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: 'repaired', passes: 2 },
+    ])
+  })
+})

@@ -1,0 +1,6 @@
+import { defineConfig } from 'vitest/config'
+
+// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
+export default defineConfig({
+  test: { include: ['test/api/**/*.test.ts', 'test/sync/**/*.test.ts'], testTimeout: 60_000 },
+})

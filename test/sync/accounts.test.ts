@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { type Account, forwardTo, startCheckpoint, type WalkRules } from '../../src/sync/coverage/account.ts'
+import { advance } from '../../src/sync/coverage/advance.ts'
+import { judgePass, type PassRules } from '../../src/sync/coverage/verdict.ts'
+import type { Checkpoint, Page, Sighting } from '../../src/sync/types.ts'
+import { pageOf } from '../helpers/pages.ts'
+
+const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
+const RULES: PassRules = { ...WALK, maxPasses: 3 }
+
+/** An answer with so many items, all of them new. */
+function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
+  const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
+  const page = pageOf(texts, { number, next, lastPage, total: null })
+  const sighting: Sighting = {
+    pass: 1,
+    why: 'forward',
+    entries: page.items.map((item) => ({ item, mark: item.text, key: [] })),
+    newToWalk: items,
+    newToPass: items,
+    places: page.items.map(() => null),
+    placed: page.items.map((_, position) => ({ segment: number, position })),
+    known: null,
+  }
+  return { page, sighting }
+}
+
+function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>): Checkpoint {
+  return advance(WALK, from, page, sighting)
+}
+
+/** The end of a pass whose accounts are these. */
+function endOf(account: Partial<Account>, pass = 1): Checkpoint {
+  return { pass, nextPage: null, ask: null, account: { ...startCheckpoint(1).account, ...account } }
+}
+
+describe('the third answer', () => {
+  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, number | null]>([
+    ['is beyond the end: it is stepped back from', 0, { next: null, lastPage: 2 }, 2],
+    ['has items: it ends the list', 1, { next: null, lastPage: 2 }, null],
+    ['names a next page: that is next', 0, { next: 4, lastPage: 2 }, 4],
+    ['names no last page: it ends the list', 0, { next: null, lastPage: null }, null],
+    ['is the last page: it ends the list', 0, { next: null, lastPage: 3 }, null],
+  ])('%s', (_what, items, paging, next) => {
+    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
+
+    expect(behind(from, answer(3, items, paging)).ask?.page ?? null).toBe(next)
+  })
+
+  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, boolean]>([
+    ['it ends the list before its last page', 1, { next: null, lastPage: 4 }, true],
+    ['it is the last page', 1, { next: null, lastPage: 3 }, false],
+    ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
+    ['it is empty', 0, { next: null, lastPage: 4 }, false],
+    ['it names no last page', 1, { next: null, lastPage: null }, false],
+  ])('leaves the pass short where it ought to: %s', (_what, items, paging, isShort) => {
+    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
+
+    expect(behind(from, answer(3, items, paging)).account.passShort).toBe(isShort)
+  })
+})
+
+describe('a list that becomes shorter and shorter', () => {
+  it('is stepped back into, never for more pages than it has', () => {
+    let checkpoint: Checkpoint = { ...startCheckpoint(1), nextPage: 90, ask: forwardTo(90) }
+    const asked: number[] = []
+
+    while (checkpoint.ask) {
+      const { page, why } = checkpoint.ask
+      asked.push(page)
+      const { page: empty, sighting } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
+      checkpoint = advance(WALK, checkpoint, empty, { ...sighting, why })
+    }
+
+    expect(asked).toEqual([90, 45, 22, 11, 5, 2, 1])
+  })
+})
+
+describe('a list that grows as fast as it is read', () => {
+  it('does not end', () => {
+    let checkpoint = startCheckpoint(1)
+    const readOn = () => {
+      for (let number = 1; number < 5000; number++)
+        checkpoint = behind(checkpoint, answer(number, 1, { next: number + 1, lastPage: number + 1 }))
+    }
+
+    expect(readOn).toThrow('the list does not end: it had 2 pages at first, and page 1,005 names a next one')
+  })
+})
+
+describe('the end of a pass', () => {
+  it.each<[string, Partial<Account>, string]>([
+    ['fewer than the total', { passTotal: 10, passDistinct: 9 }, '9 items came of a total of 10'],
+    [
+      'items twice',
+      { passTotal: 10, passDistinct: 9, passRepeated: 2 },
+      '9 items came of a total of 10, 2 of them twice',
+    ],
+    [
+      'another total',
+      { passTotal: 10, passDistinct: 9, totalChanged: true },
+      '9 items came of a total of 10, and the total changed meanwhile',
+    ],
+    [
+      'no total, and an end too early',
+      { passDistinct: 9, passShort: true },
+      '9 items came, and the last page says that there are more pages',
+    ],
+  ])('says why the list is read again: %s', (_what, account, why) => {
+    expect(judgePass(endOf(account), 9, RULES)).toEqual({ kind: 'again', why })
+  })
+
+  it('is drifted where all of the total came in the last pass, but not in peace', () => {
+    const account = { passTotal: 10, passDistinct: 10, passMoved: true, unpaid: 1 }
+
+    expect(judgePass(endOf(account, 3), 11, RULES)).toEqual({ kind: 'complete', coverage: 'drifted' })
+  })
+})
