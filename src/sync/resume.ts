@@ -1,4 +1,4 @@
-import { startCheckpoint } from './coverage/account.ts'
+import { startCheckpoint } from './coverage/beginning.ts'
 import type { Filters, Job, Mirror, OpenWalk, Walk, WalkPlan } from './types.ts'
 
 /** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */

@@ -1,6 +1,7 @@
 import { JobError } from '../errors.ts'
-import { nextPass, type WalkRules, watchingFromStart } from './coverage/account.ts'
+import type { WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
+import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
 import type {

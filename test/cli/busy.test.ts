@@ -175,8 +175,8 @@ describe.concurrent('a job that another process is working on', () => {
 
     expect(ended.map(({ code }) => code)).toEqual([0, 0])
     expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
-      { status: 'succeeded', pages: 3 },
-      { status: 'succeeded', pages: 3 },
+      { status: 'succeeded', pages: 4 },
+      { status: 'succeeded', pages: 4 },
     ])
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length * 2)
   })

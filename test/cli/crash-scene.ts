@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import { type Patch, patchedBy } from '../helpers/patch.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
+import { expectReadOn } from './reading.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
 export interface Order {
@@ -48,17 +49,12 @@ export interface CrashScene {
 export interface CrashSettings {
   /** What the server answers instead of the page; requests are counted from 1. */
   instead?: (asked: Asked, count: number) => Reply | undefined
-  /** The list as the request sees it. */
-  list?: (count: number) => readonly Order[]
 }
 
-export async function createCrashScene({
-  instead,
-  list = () => ORDERS,
-}: CrashSettings = {}): Promise<CrashScene> {
+export async function createCrashScene({ instead }: CrashSettings = {}): Promise<CrashScene> {
   const server = await serve((asked) => {
     const count = server.asked.length
-    return instead?.(asked, count) ?? pageOf(list(count), asked)
+    return instead?.(asked, count) ?? pageOf(ORDERS, asked)
   })
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   return {
@@ -121,10 +117,7 @@ export async function liveAndDie(
 export function expectOneReading(lives: readonly Life[], pages: number): void {
   let furthest = 0
   for (const life of lives) {
-    const [first = furthest + 1] = life.pages
-    expect(first).toBeLessThanOrEqual(furthest + 1)
-    expect(life.pages).toEqual(life.pages.map((_, index) => first + index))
-    expect(life.pages.filter((page) => page <= furthest).length).toBeLessThanOrEqual(2)
+    expectReadOn(life.pages, furthest, pages)
     furthest = Math.max(furthest, ...life.pages)
   }
   expect(furthest).toBe(pages)

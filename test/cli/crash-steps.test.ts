@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
 import { DIE, dyingAfter, dyingBefore, dyingWith, SMALL_STEPS } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
-import type { Asked, Reply } from './list-server.ts'
+import { type Asked, pageOf, type Reply } from './list-server.ts'
 
 // Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead
 // leave, the next has to cope with.
@@ -124,8 +124,11 @@ const OF_A_HOLD: Step[] = [
 ]
 
 const OF_A_PAUSE: Step[] = [
-  ['writing it', dyingAfter(REGISTRY, 'close.run({ scope, until: new Date(until).toISOString(), stale })')],
-  ['with it written', dyingAfter('src/api/rate-gate.ts', 'await memory.close(scope, until)')],
+  ['writing it', dyingAfter(REGISTRY, 'saveGate.run(scope, ...gateValues(keep))', 'keep.closedUntil > 0')],
+  [
+    'with it written',
+    dyingAfter('src/api/rate-ledger.ts', 'if (isUrgent) await exchange(false)', 'view().closedUntil > now()'),
+  ],
 ]
 
 const OF_AN_END: Step[] = [
@@ -180,7 +183,7 @@ describe.concurrent('a sync that dies', () => {
       'a hold that a refused token leaves',
       OF_A_HOLD,
       { status: 401, body: {} },
-      [[1, 2, 3], [2, 3], [2], [2], [2, 3, 4, 5]],
+      [[1, 2, 3], [2, 3], [2], [2], [2, 3, 4, 5, 2]],
     ],
     [
       'a pause that the server asks for',
@@ -189,7 +192,7 @@ describe.concurrent('a sync that dies', () => {
       [
         [1, 2, 3],
         [2, 3],
-        [2, 3, 4, 5],
+        [2, 3, 4, 5, 2],
       ],
     ],
   ])('at any step of %s loses nothing', async (_of, steps, refusal, pages) => {
@@ -217,7 +220,7 @@ describe.concurrent('a sync that dies', () => {
 
     const lives = await liveAndDie(scene, steps)
 
-    expect(lives.map(({ pages }) => pages)).toEqual(lives.map(() => [1, 2, 3, 4, 5]))
+    expect(lives.map(({ pages }) => pages)).toEqual(lives.map(() => [1, 2, 3, 4, 5, 2]))
     expectWhole(scene.workspace)
     expect(endsOf(scene.workspace)).toEqual({
       runs: [...steps.map(() => status), 'succeeded'],
@@ -226,13 +229,16 @@ describe.concurrent('a sync that dies', () => {
   })
 
   it('between two passes has neither asked for again', async () => {
-    const moved = [{ id: 0, price: 0 }, ...ORDERS]
-    const scene = await createCrashScene({ list: (count) => (count > 2 ? moved : ORDERS) })
+    // The first pass ends before its own total.
+    const scene = await createCrashScene({
+      instead: (asked, count) =>
+        count === 5 ? pageOf(ORDERS.slice(0, -1), asked, { total: ORDERS.length }) : undefined,
+    })
 
     const lives = await liveAndDie(scene, BETWEEN_PASSES)
 
-    expect(lives.map(({ pages }) => pages)).toEqual([[1, 2, 3, 4, 5, 6], [], [], [1, 2, 3, 4, 5, 6]])
-    expectWhole(scene.workspace, moved)
+    expect(lives.map(({ pages }) => pages)).toEqual([[1, 2, 3, 4, 5], [], [], [1, 2, 3, 4, 5, 2]])
+    expectWhole(scene.workspace)
     expect(scene.workspace.rows('SELECT status, coverage, passes FROM sync_walks')).toEqual([
       { status: 'complete', coverage: 'repaired', passes: 2 },
     ])

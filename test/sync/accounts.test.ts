@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type Account, forwardTo, startCheckpoint, type WalkRules } from '../../src/sync/coverage/account.ts'
+import type { Account, WalkRules } from '../../src/sync/coverage/account.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
+import { forwardTo, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import { judgePass, type PassRules } from '../../src/sync/coverage/verdict.ts'
 import type { Checkpoint, Page, Sighting } from '../../src/sync/types.ts'
 import { pageOf } from '../helpers/pages.ts'

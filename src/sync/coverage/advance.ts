@@ -1,6 +1,7 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { enter, type WalkRules } from './account.ts'
+import type { WalkRules } from './account.ts'
 import { askNext } from './due.ts'
+import { enter } from './entering.ts'
 import { readOn } from './forward.ts'
 import { checkStill, readFront } from './front.ts'
 import { compare } from './look-back.ts'

@@ -1,5 +1,7 @@
 import type { Checkpoint } from '../types.ts'
-import { type Account, forwardTo, mayAskAgain, type WalkRules } from './account.ts'
+import type { Account, WalkRules } from './account.ts'
+import { forwardTo } from './beginning.ts'
+import { mayAskAgain } from './entering.ts'
 import { askFront, askStill } from './front.ts'
 import { firstAnchor, lookBack, lookOn, SPAN } from './look-back.ts'
 import { askOverlap, overlapAt } from './overlap.ts'

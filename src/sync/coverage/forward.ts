@@ -1,6 +1,7 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { type Account, moving, type Place, riseSince, type WalkRules } from './account.ts'
+import type { Account, Place, WalkRules } from './account.ts'
 import { assertEnds, isBeyondEnd } from './ends.ts'
+import { moving, riseSince } from './entering.ts'
 import { overlapFrom } from './overlap.ts'
 import { readingAfter } from './reading.ts'
 import { stepBack } from './step-back.ts'

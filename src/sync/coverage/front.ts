@@ -1,5 +1,6 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { mayAskAgain, moving, type Place, riseSince } from './account.ts'
+import type { Place } from './account.ts'
+import { mayAskAgain, moving, riseSince } from './entering.ts'
 
 /** Where in a list that never moved one page is asked again: a hidden movement is seen there as likely as anywhere. */
 const STILL = 0.37

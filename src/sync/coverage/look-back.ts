@@ -1,5 +1,6 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { type Account, type Edge, edgeAfter, type LookBack, mayAskAgain } from './account.ts'
+import type { Account, Edge, LookBack } from './account.ts'
+import { edgeAfter, mayAskAgain } from './entering.ts'
 
 /** So many pages lie between a page that is looked back at and the reader. */
 export const SPAN = 64

@@ -1,14 +1,7 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import {
-  type Account,
-  mayAskAgain,
-  moving,
-  type Overlap,
-  type Question,
-  riseSince,
-  type WalkRules,
-} from './account.ts'
+import type { Account, Overlap, Question, WalkRules } from './account.ts'
 import { isBeyondEnd } from './ends.ts'
+import { mayAskAgain, moving, riseSince } from './entering.ts'
 import { readingAfter } from './reading.ts'
 import { askAgain } from './step-back.ts'
 

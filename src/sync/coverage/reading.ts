@@ -1,5 +1,6 @@
 import type { Page, Sighting } from '../types.ts'
-import { type Account, edgeAfter } from './account.ts'
+import type { Account } from './account.ts'
+import { edgeAfter } from './entering.ts'
 
 /** An item met again within so many answers that read on was pushed there; one from further behind was moved. */
 const NEAR = 8

@@ -1,5 +1,6 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { type Account, type Edge, edgeAfter, mayAskAgain } from './account.ts'
+import type { Account, Edge } from './account.ts'
+import { edgeAfter, mayAskAgain } from './entering.ts'
 import { lookBack } from './look-back.ts'
 
 /** So many pages lie between two samples. */
@@ -25,7 +26,7 @@ export function askSample(from: Checkpoint): Checkpoint {
 
 /** The answer that the samples begin with. */
 export function beginSamples(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
-  const { account } = from
+  const account = { ...from.account, found: from.account.found + sighting.newToPass }
   const sample: Edge | null = edgeAfter(null, account, page, sighting)
   const next = { ...from, ask: null, account: { ...account, sample } }
   return sample ? next : closeSamples(next)

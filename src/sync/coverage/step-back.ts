@@ -1,5 +1,6 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
-import { mayAskAgain, riseSince, type StepBack, type WalkRules } from './account.ts'
+import type { StepBack, WalkRules } from './account.ts'
+import { mayAskAgain, riseSince } from './entering.ts'
 import { readingAfter } from './reading.ts'
 
 /**

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import {
-  type Account,
-  forwardTo,
-  nextPass,
-  startCheckpoint,
-  type WalkRules,
-} from '../../../src/sync/coverage/account.ts'
+import type { Account, WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import type { Checkpoint, Page, Sighting } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

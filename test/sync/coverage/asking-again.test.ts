@@ -1,15 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type Account,
-  type Edge,
-  forwardTo,
-  type LookBack,
-  type Question,
-  startCheckpoint,
-  type WalkRules,
-  type Why,
-} from '../../../src/sync/coverage/account.ts'
+import type { Account, Edge, LookBack, Question, WalkRules, Why } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import type { Checkpoint, Page, Sighting } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
@@ -46,7 +38,7 @@ interface Answer {
   distance?: number
 }
 
-function after(
+function answered(
   from: Checkpoint,
   { total = 1200, known = [100, 100, 100], distance = 0 }: Answer,
 ): Checkpoint {
@@ -91,18 +83,18 @@ describe('a step back', () => {
     ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'again 200'],
     ['ends at the first page', back(1), { total: 1199, known: [null, null, null] }, 'forward 201'],
   ])('%s', (_title, from, answer, expected) => {
-    expect(asked(after(from, answer))).toBe(expected)
+    expect(asked(answered(from, answer))).toBe(expected)
   })
 
   it('ends unsettled where no more pages may be asked again', () => {
-    const next = after(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
+    const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
 
     expect(asked(next)).toBe('forward 201')
     expect(next.account).toMatchObject({ unsettled: true, stepBack: null })
   })
 
   it('goes on with what it read again as the edge, whose repeats are none', () => {
-    const next = after(asking('again', 200), { total: 1201, known: [209, 210, 210] })
+    const next = answered(asking('again', 200), { total: 1201, known: [209, 210, 210] })
 
     expect(next.account).toMatchObject({ unpaid: 0, edge: { page: 200, index: 599, total: 1201 } })
   })
@@ -124,8 +116,8 @@ describe('a look back', () => {
     asking('look', page, { anchor: 136, lookBack: { ...LOOK, ...changed } })
 
   it('is due when the reader has come far enough, and for once at the end', () => {
-    const due = after(asking('forward', 201, { anchor: 137 }), { known: [null, null, null] })
-    const tooSoon = after(asking('forward', 201, { anchor: 138 }), { known: [null, null, null] })
+    const due = answered(asking('forward', 201, { anchor: 137 }), { known: [null, null, null] })
+    const tooSoon = answered(asking('forward', 201, { anchor: 138 }), { known: [null, null, null] })
 
     expect([asked(due), asked(tooSoon)]).toEqual(['look 137', 'forward 202'])
   })
@@ -192,7 +184,7 @@ describe('a look back', () => {
       { unsettled: true },
     ],
   ])('%s', (_title, from, answer, expected, account) => {
-    const next = after(from, answer)
+    const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
     expect(next.account).toMatchObject(account)
@@ -228,7 +220,7 @@ describe('a walk that goes on after an interruption', () => {
       { unpaid: 0 },
     ],
   ])('%s', (_title, answer, expected, account) => {
-    const next = after(resumed(), answer)
+    const next = answered(resumed(), answer)
 
     expect(asked(next)).toBe(expected)
     expect(next.account).toMatchObject(account)
@@ -236,7 +228,7 @@ describe('a walk that goes on after an interruption', () => {
 
   it('owes an explanation for what was pushed without a rise of the total', () => {
     const from = resumed()
-    const there = after(
+    const there = answered(
       { ...from, ask: { ...forwardTo(203), why: 'overlap' } },
       { total: 1204, known: [210, 210, 210] },
     )
@@ -248,7 +240,7 @@ describe('a walk that goes on after an interruption', () => {
     const from = resumed({ askedAgain: 400 })
 
     expect(asked(from)).toBe('overlap 200')
-    expect(after(from, { known: [210, 210, 210] }).account.askedAgain).toBe(400)
+    expect(answered(from, { known: [210, 210, 210] }).account.askedAgain).toBe(400)
   })
 
   it('comes to the end of a step back first', () => {
@@ -257,7 +249,7 @@ describe('a walk that goes on after an interruption', () => {
       asking('back', 199, { stepBack: { page: 200, total: 1199, rose: false } }),
     )
 
-    const next = after(from, { total: 1199, known: [208, null, null] })
+    const next = answered(from, { total: 1199, known: [208, null, null] })
 
     expect([asked(from), asked(next)]).toEqual(['back 199', 'overlap 200'])
   })
@@ -320,7 +312,7 @@ describe('the end of a pass', () => {
       { passMoved: true, unsettled: true },
     ],
   ])('%s', (_title, from, answer, expected, account) => {
-    const next = after(from, answer)
+    const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
     expect(next.account).toMatchObject(account)

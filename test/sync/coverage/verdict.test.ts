@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Account, startCheckpoint } from '../../../src/sync/coverage/account.ts'
+import type { Account } from '../../../src/sync/coverage/account.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 
 const FRESH = startCheckpoint(1).account

@@ -1,5 +1,6 @@
-import { nextPass, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/account.ts'
+import type { WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
+import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { Checkpoint, Coverage, Item, Page } from '../../../src/sync/types.ts'

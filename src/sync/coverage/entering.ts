@@ -1,0 +1,67 @@
+import type { Page, Sighting } from '../types.ts'
+import type { Account, Edge, Why } from './account.ts'
+
+/** What every answer adds to the accounts, whatever it was asked for. */
+export function enter(account: Account, why: Why, page: Page, sighting: Sighting): Account {
+  const isForward = why === 'forward'
+  const isFree = why === 'overlap' && account.overlap?.isFree === true
+  const isFound = !isForward && why !== 'overlap' && sighting.newToPass > 0
+  return {
+    ...account,
+    counted: account.counted && (page.total !== null || !page.paginated),
+    firstTotal: account.firstTotal ?? page.total,
+    totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
+    firstLastPage: account.passAnswers === 0 ? page.lastPage : account.firstLastPage,
+    lastPage: page.lastPage ?? Math.max(account.lastPage, page.number),
+    paginated: page.paginated,
+    perPage: perPageAfter(account.perPage, page, sighting),
+    passTotal: account.passTotal ?? page.total,
+    passMoved: account.passMoved || isFound || differs(page.total, account.passTotal),
+    moved: account.moved || isFound,
+    passAnswers: account.passAnswers + 1,
+    passDistinct: account.passDistinct + sighting.newToPass,
+    overlap: account.overlap && { ...account.overlap, isFree: false },
+    askedAgain: account.askedAgain + (isForward || isFree ? 0 : 1),
+  }
+}
+
+function differs(total: number | null, before: number | null): boolean {
+  return total !== null && before !== null && total !== before
+}
+
+function perPageAfter(before: number | null, page: Page, { entries }: Sighting): number | null {
+  if (page.next === null) return before
+  const count = page.items.length
+  return count === entries.length && (before === null || before === count) ? count : 0
+}
+
+/** The accounts after the list was seen to move. */
+export function moving(account: Account): Account {
+  return { ...account, moved: true, passMoved: true }
+}
+
+/** So many pages may be asked again before the reader has come far: a list may name any last page. */
+const AT_FIRST = 100
+
+/** Whether one more page may be asked again: in one pass never more than the list has. */
+export function mayAskAgain({ askedAgain, lastPage, edge }: Account): boolean {
+  return askedAgain < Math.min(lastPage, (edge?.page ?? 0) + AT_FIRST)
+}
+
+/** Where the last key of this answer stands; `before` where the answer holds none. */
+export function edgeAfter(
+  before: Edge | null,
+  account: Account,
+  page: Page,
+  { placed }: Sighting,
+): Edge | null {
+  const place = placed.at(-1)
+  if (!place) return before
+  const index = (page.number - 1) * (account.perPage ?? 0) + placed.length - 1
+  return { page: page.number, place, index, total: page.total }
+}
+
+/** By how much the list is longer than it was at its edge: below 0 where it is shorter, 0 where nobody can tell. */
+export function riseSince(edge: Pick<Edge, 'total'> | null, page: Page): number {
+  return edge === null || edge.total === null || page.total === null ? 0 : page.total - edge.total
+}
