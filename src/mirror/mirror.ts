@@ -115,7 +115,7 @@ export function createMirror({
     sight: async (job, walk, pass, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
-        return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page.number)
+        return countSighting(entries, (mark) => walks.whereSeen(walk.id, mark), pass, page)
       }),
 
     async savePage(job, walk, run, page, sighting, next) {
@@ -188,14 +188,15 @@ function countSighting(
   entries: SightedItem[],
   whereSeen: (mark: string) => { pass: number; page: number } | undefined,
   pass: number,
-  page: number,
+  page: Page,
 ): Sighting {
-  const sighting = { pass, entries, newToWalk: 0, newToPass: 0, repeated: 0 }
+  const twiceOnPage = page.items.length - entries.length
+  const sighting = { pass, entries, newToWalk: 0, newToPass: 0, repeated: twiceOnPage }
   for (const { mark } of entries) {
     const before = whereSeen(mark)
     if (!before) sighting.newToWalk++
     if (before?.pass !== pass) sighting.newToPass++
-    else if (before.page !== page) sighting.repeated++
+    else if (before.page !== page.number) sighting.repeated++
   }
   return sighting
 }

@@ -123,12 +123,13 @@ export type Verdict =
  */
 export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
   const { pass, account } = checkpoint
-  const { passDistinct } = account
+  const { passDistinct, passRepeated } = account
   if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
   const settled: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
   const total = account.passTotal ?? 0
   const isShort = account.passShort && rules.total === 'check'
-  if (!account.passShort && isSingleAnswer(account) && passDistinct >= total) return settled
+  // In one answer nothing can have moved; what stands there twice is counted twice by the total, too.
+  if (!account.passShort && account.passAnswers === 1 && passDistinct + passRepeated >= total) return settled
   if (!isShort && (!account.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
   if (!account.passMoved && passDistinct === total) return settled
   const still = !account.totalChanged
@@ -147,10 +148,6 @@ export function nextPass(checkpoint: Checkpoint): Checkpoint {
     nextPage: 1,
     account: { ...FRESH_ACCOUNT, counted: wasCounted, firstTotal, totalChanged, moved },
   }
-}
-
-function isSingleAnswer(account: Account): boolean {
-  return account.passAnswers === 1 && !account.passMoved
 }
 
 function movement(account: Account): string {

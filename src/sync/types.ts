@@ -157,7 +157,7 @@ export interface Sighting {
   /** New to this walk, rejected items too. */
   newToWalk: number
   newToPass: number
-  /** Seen in this pass on another page. */
+  /** Seen in this pass on another page, or on this one for the second time. */
   repeated: number
 }
 
