@@ -9,7 +9,7 @@ import type { RateRules } from './rate-budget.ts'
 import { type Answer, createRateGate, type RateGate } from './rate-gate.ts'
 import { readRateHeaders } from './rate-headers.ts'
 import type { GateMemory } from './rate-ledger.ts'
-import { asksForPause, refusalOf } from './refusal.ts'
+import { asksForPause, isFailure, refusalOf } from './refusal.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import { createTokenGuard, type HoldMemory, type TokenGuard } from './token-guard.ts'
 
@@ -99,7 +99,7 @@ function createPageSource(
       observer.onThrottled()
       throw new ThrottledError(`the server asks for fewer requests (${response.status})`)
     }
-    answer.accepted(told)
+    answer.accepted(isFailure(response.status) ? told : { ...told, retryAfterMs: null })
     await judgeToken(response.status, guard, job, page)
     if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, options.baseUrl)
     return readPage(response, told, job, page, options)

@@ -97,8 +97,13 @@ export function afterAnswer(budget: Budget, answered: Answered, together: number
     heardAt: Math.max(budget.heardAt, at),
     throttled: told ? 0 : budget.throttled,
     window: windowAfter(budget.window, answered, unanswered(budget) + together),
-    closedUntil: Math.max(budget.closedUntil, usedUpUntil(answered)),
+    closedUntil: Math.max(budget.closedUntil, usedUpUntil(answered), silentUntil(answered)),
   }
+}
+
+/** How long a server that failed wants to be left alone, by everybody; 0 where it does not say. */
+function silentUntil({ at, told }: Answered): number {
+  return told?.retryAfterMs ? at + told.retryAfterMs : 0
 }
 
 /** A budget that is used up for longer than a window of ours is a pause, which may be refused; 0 where it is none. */

@@ -181,7 +181,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     const known = view()
     inFlight--
     if (now() >= known.closedUntil) heardAt = now()
-    if (told?.limit || known.throttled > 0 || known.window) answers.push(answer)
+    if (told?.limit || told?.retryAfterMs || known.throttled > 0 || known.window) answers.push(answer)
     if (isAlone || isForOthers(known, view())) isUrgent = true
   }
 

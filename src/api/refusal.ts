@@ -9,7 +9,8 @@ export function asksForPause(status: number, { retryAfterMs }: Announcement, max
   return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
 }
 
-function isFailure(status: number): boolean {
+/** The server cannot answer now; when it says for how long, nobody is to ask it before. */
+export function isFailure(status: number): boolean {
   return status === 408 || status >= 500
 }
 

@@ -1,6 +1,9 @@
 /** A shorter piece of a token gives nothing away, and might stand in any text. */
 const SHORTEST = 6
 
+/** So much of a token's beginning is no chance any more, wherever it stands. */
+const TELLING = 12
+
 /** `printable` leaves no more of a text, and a pattern for much more would be too large to be one. */
 const LONGEST = 200
 
@@ -9,7 +12,7 @@ const HALF = String.raw`(?:%[\da-f]{0,5}|\\{1,4}(?:u[\da-f]{0,3})?|&(?:#x?[\da-f
 
 /**
  * The text without the token that a server may have echoed: as it is, in other capitals, percent-encoded once or more,
- * with the escapes of JSON or HTML, a mixture of all, or where `printable` cut it.
+ * with the escapes of JSON or HTML, a mixture of all, in base64, or only its beginning.
  */
 export function scrub(text: string, token: string): string {
   return token === '' ? text : text.replace(echoOf(token), '[token]')
@@ -20,10 +23,29 @@ function echoOf(token: string): RegExp {
   const forms = characters.slice(0, LONGEST).map(formsOf)
   const whole = forms.join('') + (characters.length > LONGEST ? String.raw`\S*` : '')
   if (forms.length <= SHORTEST) return new RegExp(whole, 'giu')
-  // Each further character stands within the option of the one before it, so that none is left out in between.
-  const more = forms.slice(SHORTEST).reduceRight((rest, form) => `(?:${form}${rest})?`, '')
   const beginning = forms.slice(0, SHORTEST).join('')
-  return new RegExp(`${whole}|${beginning}${more}${HALF}(?=\\.{3})`, 'giu')
+  const telling = forms.slice(0, TELLING).join('')
+  const echoes = [whole, ...inBase64(token), `${telling}${moreOf(forms.slice(TELLING))}`]
+  return new RegExp(
+    `${echoes.join('|')}|${beginning}${moreOf(forms.slice(SHORTEST))}${HALF}(?=\\.{3})`,
+    'giu',
+  )
+}
+
+/** Each further character stands within the option of the one before it, so that none is left out in between. */
+function moreOf(forms: readonly string[]): string {
+  return forms.reduceRight((rest, form) => `(?:${form}${rest})?`, '')
+}
+
+/** The base64 of whatever text holds the token: it depends on where in its groups of three the token begins. */
+function inBase64(token: string): string[] {
+  const bytes = Buffer.from(token)
+  return [0, 1, 2].flatMap((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')
+    // The first characters hold bits of what stands before the token, the last one of what stands behind it.
+    const own = text.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
+    return own.length >= TELLING ? [own.replaceAll('-', '[-+]').replaceAll('_', '[_/]')] : []
+  })
 }
 
 /** All that may stand for one character, as a pattern. Escapes and encodings may have been escaped or encoded again. */

@@ -42,13 +42,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   const transact = createTransact({ connection, file, now, sleep, signal })
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
+  await registry.register(config.organizations.map(registered))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
   const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()
-  await registry.register(config.organizations.map(registered))
   for (const warning of idleSettings(config)) logger.warn(warning)
 
   async function credentials(organization: OrganizationConfig): Promise<Credentials> {

@@ -12,7 +12,7 @@ import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
 import { objectOf, sightItems } from './sighting.ts'
 import { inSteps } from './steps.ts'
-import { createTransact } from './transaction.ts'
+import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore, type LedgerLine } from './walk-store.ts'
 
 export interface MirrorOptions {
@@ -41,7 +41,12 @@ export function createMirror({
   const runs = createRunStore(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
-  const transact = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
+  const write = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
+  const transact: Transact = (task) =>
+    write(() => {
+      owners.assertAlive()
+      return task()
+    })
   const patience = { now, sleep, signal }
   const time = () => new Date(now()).toISOString()
 

@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { MirrorError } from '../errors.ts'
 import type { Claim } from '../sync/types.ts'
 import { type Connection, isBusy, openLockFile } from './database.ts'
 import { makeFolder } from './folder.ts'
@@ -14,6 +15,8 @@ export interface Owners {
   /** Takes the job, or says who has it. Inside the caller's transaction, so that two never take it at once. */
   take(organizationId: string, collection: string): Claim
   release(organizationId: string, collection: string): void
+  /** Throws MirrorError when our lock file was deleted: others take this process for dead then, and its jobs with it. */
+  assertAlive(): void
   close(): void
 }
 
@@ -64,6 +67,13 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
     release(organizationId, collection) {
       working.delete(jobName(organizationId, collection))
       clearOwner.run(organizationId, collection, name)
+    },
+    assertAlive() {
+      if (fs.existsSync(own)) return
+      throw new MirrorError(
+        `${own} was deleted, which told other processes that this one is at work; leave that folder alone while anything ` +
+          'runs, and run the command again',
+      )
     },
     close() {
       held.close()

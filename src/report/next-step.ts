@@ -2,17 +2,24 @@ import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { printable } from '../text.ts'
 
 /** What somebody should type, or do, about a job; null when all is well, or a process is at work on it. */
-export function nextStep(row: StatusRow): string | null {
+export function nextStep(row: StatusRow, now: number): string | null {
   const org = shellWord(row.organization)
   const sync = `admin-mirror sync --org ${org}`
   if (row.held_since)
     return `give ${row.organization} a new token, or if it is valid again: admin-mirror resume --org ${org}`
   if (row.configured === 0 || row.running) return null
   if (row.last_run_at === null) return sync
+  if (isToldToWait(row, now))
+    return `wait until ${row.waiting_until}, or forget the wait: admin-mirror resume --org ${org}`
   if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
   if (row.running === false && row.walk_origin === 'sync') return sync
   if (isStopped(row)) return afterBackfill(row)
   return row.as_of === null ? sync : null
+}
+
+/** No run would send anything before the time that the server asked for. */
+function isToldToWait({ error_code: code, waiting_until: until }: StatusRow, now: number): boolean {
+  return code === 'RATE_LIMITED' && Date.parse(until ?? '') > now
 }
 
 type RunState = Pick<StatusRow, 'running' | 'last_run_status'>

@@ -60,10 +60,11 @@ export function jobStatus(row: StatusRow, now: number, program: string): JobStat
   const age = row.as_of === null ? null : now - Date.parse(row.as_of)
   const pasteable = (text: string) => text.replaceAll('admin-mirror ', `${program} `)
   const backfills = row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) }))
-  const next = nextStep(row)
+  const wait = waitOf(row, now)
+  const next = nextStep({ ...row, ...wait }, now)
   return {
     ...row,
-    ...waitOf(row, now),
+    ...wait,
     configured: row.configured === 1,
     backfills,
     age_ms: age,
@@ -74,10 +75,11 @@ export function jobStatus(row: StatusRow, now: number, program: string): JobStat
 /** No wait for a rate limit is longer; a later time was written by a clock that went wrong. */
 const LONGEST_WAIT_MS = 86_400_000
 
-/** The wait of a job that runs, as long as it lasts. */
-function waitOf({ running, waiting_for, waiting_until }: StatusRow, now: number) {
+/** The wait of a job that runs, or of one that would have to, as long as it lasts. */
+function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
   const wait = Date.parse(waiting_until ?? '') - now
-  const isWaiting = running !== false && wait > 0 && wait <= LONGEST_WAIT_MS
+  const isMeant = running !== false || (last !== null && last !== 'succeeded')
+  const isWaiting = isMeant && wait > 0 && wait <= LONGEST_WAIT_MS
   return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
 }
 

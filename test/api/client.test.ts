@@ -232,6 +232,18 @@ describe('an answer that is refused', () => {
     expect(clock.slept).toEqual([120_000])
   })
 
+  it('with 503 keeps other jobs from asking before the server says, too', async () => {
+    foresee().reply(503, '', { 'retry-after': '120' })
+    const { open, clock, gateMemory } = createSetting({
+      options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } },
+    })
+
+    const error = await open().errorOf()
+
+    expect(error).toMatchObject({ code: 'SERVER_ERROR' })
+    expect(gateMemory.read('scope').closedUntil).toBe(clock.now() + 120_000)
+  })
+
   it.each([503, 429])(
     'with %i and a pause beyond maxWait is not asked for before then, by nobody',
     async (status) => {

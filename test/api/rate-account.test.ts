@@ -38,6 +38,14 @@ describe('an answer', () => {
     expect(answered(announcement).closedUntil).toBe(0)
   })
 
+  it('that asks to be left alone closes the gate for everybody, for exactly so long', () => {
+    expect(answered({ ...NOTHING, retryAfterMs: 5000 })).toMatchObject({
+      closedUntil: NOW + 5000,
+      throttled: 0,
+    })
+    expect(answered({ ...NOTHING, retryAfterMs: 0 }).closedUntil).toBe(0)
+  })
+
   it('ends a row of 429s, and none at all does not', () => {
     expect(answered(NOTHING, { throttled: 3 }).throttled).toBe(0)
     expect(answered(null, { throttled: 3 }).throttled).toBe(3)

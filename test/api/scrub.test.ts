@@ -21,6 +21,7 @@ describe('a token in a text', () => {
     ['in escapes of HTML', '1&#124;Secret&#x2F;Word&#43;9'],
     ['in a mixture of all', '1%7cSecret\\/Word\\u002B9'],
     ['decoded as a query', '1|Secret/Word 9'],
+    ['in part', '1|Secret/Word'],
   ])('is not told %s', (_case, echo) => {
     expect(scrub(`no user for ${echo}, nor ${echo}`, TOKEN)).toBe('no user for [token], nor [token]')
   })
@@ -45,6 +46,15 @@ describe('a token in a text', () => {
     ['a short piece of it', '1|Sec...'],
   ])('leaves %s alone', (_case, text) => {
     expect(scrub(text, TOKEN)).toBe(text)
+  })
+
+  it.each(['', 'a', 'ab', 'abc', 'user:'])('is not told in base64, behind %j', (before) => {
+    const echo = Buffer.from(`${before}${TOKEN}`)
+    const inBase64 = [echo.toString('base64'), echo.toString('base64url')]
+
+    const shown = inBase64.map((text) => scrub(`no user for ${text}`, TOKEN))
+
+    for (const text of shown) expect(text).toMatch(/^no user for .{0,8}\[token\].{0,4}$/)
   })
 
   it('may hold what patterns are made of', () => {

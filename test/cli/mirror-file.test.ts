@@ -63,6 +63,19 @@ describe.concurrent('a mirror that a sync is working on', () => {
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
   })
 
+  it('is let go of when the files are deleted that tell whose job is whose', async () => {
+    const { server, workspace, sync, open } = await syncUnderWay()
+
+    fs.rmSync(`${workspace.mirror}-owners`, { recursive: true })
+    open()
+    const ended = await sync.ended
+
+    expectRefusal(ended, /mirror\.db-owners.* was deleted.*run the command again/)
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+    expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
+  })
+
   it('is missed when its folder is moved away, and can be put back', async () => {
     const { server, workspace, sync, open, folder } = await syncUnderWay()
 

@@ -57,9 +57,19 @@ describe('the next step', () => {
       { ...STOPPED_BACKFILL, last_run_status: 'failed' },
       `look at the error, then: ${BACKFILL}`,
     ],
+    [
+      'of a list that the server wants nobody to ask for now',
+      { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(60_000) },
+      `wait until ${timeAt(60_000)}, or forget the wait: admin-mirror resume --org acme`,
+    ],
+    [
+      'of one whose wait is over',
+      { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
+      `look at the error, then: ${SYNC} --collection orders`,
+    ],
     ['of a list that is configured no more', { as_of: null, configured: 0 }, null],
   ])('%s', (_, changed, step) => {
-    expect(nextStep(rowOf(changed))).toBe(step)
+    expect(nextStep(rowOf(changed), START)).toBe(step)
   })
 })
 

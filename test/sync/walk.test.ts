@@ -71,6 +71,19 @@ describe('a list that stands still', () => {
     expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete', coverage })])
   })
 
+  it.each<[string, number[], string, number[]]>([
+    ['drifts over several pages', [1, 2, 2, 3, 4, 5], 'drifted', [1, 1, 1, 2, 2, 2]],
+    ['is steady in one answer', [1, 1, 2], 'steady', [1]],
+  ])('that has an item twice on a page %s', async (_what, ids, coverage, atLeast) => {
+    const { test, list, result } = await walk({ ids })
+
+    expect(result).toMatchObject({ error: null, coverage })
+    expect(new Set(list.asked)).toEqual(new Set(atLeast))
+    expect(list.asked.length).toBeGreaterThanOrEqual(atLeast.length)
+    expect(list.asked.length).toBeLessThanOrEqual(2 * atLeast.length)
+    expect(mirroredIds(test)).toEqual([...new Set(ids)])
+  })
+
   it.each<[string, Script, string | null]>([
     ['several pages', { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }, null],
     ['one answer', { ids: upTo(2) }, 'steady'],

@@ -19,9 +19,9 @@ export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting:
   assertEnds({ ...account, stale }, page)
   const { near, far } = repeatsOn(account, sighting)
   const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
-  const paid = readingAfter(payFor({ ...account, stale }, near, rise), page, sighting)
-  const next = { ...paid, wanderers: paid.wanderers + far, passRepeated: paid.passRepeated + near + far }
-  const read = { ...from, nextPage: page.next, ask: null, account: near + far > 0 ? moving(next) : next }
+  const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise)
+  const next = countRepeats(paid, near, far, page.items.length - sighting.entries.length)
+  const read = { ...from, nextPage: page.next, ask: null, account: next }
   return near === 0 && rise < 0 ? stepBack(rules, read, page) : read
 }
 
@@ -36,6 +36,18 @@ function repeatsOn({ edge, recent }: Account, { places }: Sighting): { near: num
     else far++
   }
   return { near, far }
+}
+
+/** An item that stands on one page twice has come twice, and no movement will explain it. */
+function countRepeats(account: Account, near: number, far: number, twice: number): Account {
+  const { wanderers, unpaid, passRepeated } = account
+  const next = {
+    ...account,
+    wanderers: wanderers + far,
+    unpaid: unpaid + twice,
+    passRepeated: passRepeated + near + far + twice,
+  }
+  return near + far + twice > 0 ? moving(next) : next
 }
 
 function isBehind(place: Place, edge: Place): boolean {

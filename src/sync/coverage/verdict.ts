@@ -19,12 +19,13 @@ export type Verdict =
  */
 export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
   const { pass, account } = checkpoint
-  const { passDistinct } = account
+  const { passDistinct, passRepeated } = account
   if (rules.kind === 'partial') return { kind: 'complete', coverage: null }
   const total = account.passTotal ?? 0
   const isShort = account.passShort && rules.total === 'check'
   const still: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
-  if (!account.passShort && isSingleAnswer(account) && passDistinct >= total) return still
+  // In one answer nothing can have moved; what stands there twice is counted twice by the total, too.
+  if (!account.passShort && account.passAnswers === 1 && passDistinct + passRepeated >= total) return still
   if (!isShort && (!account.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
   if (!account.passMoved && passDistinct === total) return still
   const isWhole = pass > 1 && !account.totalChanged && distinct === total
@@ -41,10 +42,6 @@ function isSettled(account: Account): boolean {
   const { passMoved, passShort, unsettled, unpaid, found, wanderers, foundBehind, passAnswers } = account
   if (!passMoved || passShort || unsettled || passAnswers === 1) return false
   return unpaid <= found && wanderers <= foundBehind
-}
-
-function isSingleAnswer(account: Account): boolean {
-  return account.passAnswers === 1 && !account.passMoved
 }
 
 function movement(account: Account): string {
