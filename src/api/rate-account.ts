@@ -103,7 +103,8 @@ export function afterAnswer(budget: Budget, answered: Answered, together: number
 
 /** A budget that is used up for longer than a window of ours is a pause, which may be refused; 0 where it is none. */
 function usedUpUntil({ at, told }: Answered): number {
-  const resetMs = told?.remaining === 0 ? told.resetMs : null
+  // A limit of 0 is how some servers write that there is none.
+  const resetMs = told?.remaining === 0 && told.limit !== 0 ? told.resetMs : null
   return resetMs !== null && resetMs > MINUTE_MS ? at + Math.min(resetMs + ROUNDING_MS, LONGEST_MS) : 0
 }
 

@@ -124,7 +124,7 @@ export function budgetText(budget: Budget): string {
   return JSON.stringify({ ...budget, closedUntil: undefined })
 }
 
-/** What the memory kept; nothing, where another version of the program wrote something else there. */
+/** What the memory kept; what an earlier version of the program did not write there is as at the beginning. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
   return { ...FRESH, ...(text === null ? {} : (JSON.parse(text) as Partial<Budget>)), closedUntil }
 }

@@ -134,11 +134,11 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
         told = { sent: sent.length, answers: answers.length }
         // What is given back here must not be used while it is being written.
         permits = NONE
+        isUrgent = false
         return exchanged(kept, wanted)
       })
       sent = sent.slice(told.sent)
       answers = answers.slice(told.answers)
-      isUrgent = false
       permits = permitted
       exchangedAt = at
       return decision

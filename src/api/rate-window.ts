@@ -26,15 +26,18 @@ export interface Answered {
   told: Announcement | null
 }
 
-/** How many more may leave. Others are left their share, less what they have used of it already. */
+/**
+ * How many more may leave. Others are left their share, less what they have used of it already: what is unanswered of
+ * ours, be it lost with a process that was killed, is none of theirs.
+ */
 export function leftIn(
   { limit, remaining, ours }: Window,
-  outstanding: number,
+  requests: { onTheirWay: number; unanswered: number },
   sharePercent: number,
 ): number {
   const shareOfOthers = limit - Math.max(1, Math.floor((limit * sharePercent) / 100))
-  const usedByOthers = Math.max(0, limit - remaining - ours - outstanding)
-  return remaining - Math.max(0, shareOfOthers - usedByOthers) - outstanding
+  const usedByOthers = Math.max(0, limit - remaining - ours - requests.unanswered)
+  return remaining - Math.max(0, shareOfOthers - usedByOthers) - requests.onTheirWay
 }
 
 /** The window that is known and not over. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { afterAnswer, afterThrottle, type Report, settle, take } from '../../src/api/rate-account.ts'
-import type { Budget } from '../../src/api/rate-budget.ts'
+import { type Budget, isHeard } from '../../src/api/rate-budget.ts'
 import type { Announcement } from '../../src/api/rate-headers.ts'
 import {
   blockOf,
@@ -34,8 +34,21 @@ describe('an answer', () => {
   it.each<[string, Announcement]>([
     ['leaves nothing for a minute', told(60, 0, MINUTE)],
     ['leaves something for an hour', told(60, 1, 60 * MINUTE)],
+    ['leaves nothing of no limit for a day', told(0, 0, DAY)],
   ])('that %s is no pause', (_case, announcement) => {
     expect(answered(announcement).closedUntil).toBe(0)
+  })
+
+  it('is compared with what all processes have on their way', () => {
+    const window = windowOf()
+    const blocks = [blockOf({ count: 2 }), blockOf({ by: 'a third', count: 0, inFlight: 1 })]
+    const risen = { at: NOW, leftIn: window, told: told(60, 34) }
+
+    expect(afterAnswer(budgetWith({ window, blocks }), risen, 1).window).toMatchObject({
+      remaining: 30,
+      ours: 31,
+    })
+    expect(afterAnswer(budgetWith({ window }), risen, 1).window).toMatchObject({ remaining: 34, ours: 26 })
   })
 
   it('ends a row of 429s, and none at all does not', () => {
@@ -79,6 +92,12 @@ describe('a 429', () => {
 
     expect(after).toMatchObject({ window: null, throttledAt: NOW, closedUntil: NOW + wait + 1345 })
     expect(after.throttled).toBe((before.throttled ?? 0) + 1)
+  })
+
+  it('lets the next request go alone', () => {
+    const after = throttled({ retryAfterMs: 0 }, { heardAt: NOW })
+
+    expect(isHeard(after, NOW)).toBe(false)
   })
 
   it('closes the gate for a day at most', () => {
@@ -133,6 +152,15 @@ describe('a process that accounts for its block', () => {
     const after = settle(budgetWith(), { ...REPORT, answers }, RULES, NOW)
 
     expect(after).toMatchObject({ window: null, throttled: 1, closedUntil: NOW + 6000 })
+  })
+
+  it('takes a counter that rises by as many as are told together for no jump', () => {
+    const leftIn = windowOf({ remaining: 10, ours: 50 })
+    const answers = [12, 11, 10].map((remaining) => ({ at: NOW, leftIn, told: told(60, remaining) }))
+
+    const after = settle(budgetWith({ window: leftIn }), { ...REPORT, answers }, RULES, NOW)
+
+    expect(after.window).toEqual({ ...leftIn, ours: 53 })
   })
 })
 
