@@ -26,6 +26,11 @@ describe('a clock that went back', () => {
     ['a block', { blocks: [blockOf({ until: NOW + HOUR })] }, { blocks: [blockOf({ until: NOW + 10_000 })] }],
     ['the last answer', { heardAt: NOW + HOUR }, { heardAt: NOW }],
     ['the last 429', { throttledAt: NOW + HOUR }, { throttledAt: NOW }],
+    [
+      'a limit that was learned',
+      { unannounced: { ...FRESH.unannounced, learnedAt: NOW + HOUR } },
+      { unannounced: { ...FRESH.unannounced, learnedAt: NOW } },
+    ],
     ['a pause beyond a day', { closedUntil: NOW + DAY + 1 }, { closedUntil: 0 }],
   ])('leaves nothing of the future in %s', (_case, written, expected) => {
     expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(expected))

@@ -231,6 +231,52 @@ describe('what others have to know', () => {
   })
 })
 
+async function meet429(ledger: Ledger): Promise<void> {
+  await ledger.ask()
+  ledger.leave()
+  ledger.throttled(NOTHING, 0)
+  await ledger.tellOthers()
+}
+
+describe('answers that announce nothing', () => {
+  it('are counted once by each process when a 429 comes', async () => {
+    const { clock, one, other } = createScene()
+    for (let count = 0; count < 5; count++) await request(one)
+    for (let count = 0; count < 3; count++) await request(other)
+
+    await meet429(one)
+    expect(one.view().unannounced.count).toBe(5)
+    await other.ask()
+    clock.time += 2 * SECOND
+    await one.ask()
+    await one.giveBack()
+
+    expect(one.view().unannounced.count).toBe(8)
+    expect(other.view().unannounced.count).toBe(8)
+  })
+
+  it('are no others', async () => {
+    const { one } = createScene()
+    await request(one, told(60, 59))
+
+    await meet429(one)
+
+    expect(one.view().unannounced.count).toBe(0)
+  })
+
+  it('are counted for the last minute, however long they have come', async () => {
+    const { clock, one } = createScene()
+    for (let second = 0; second < 150; second++) {
+      await request(one)
+      clock.time += SECOND
+    }
+
+    await meet429(one)
+
+    expect(one.view().unannounced.count).toBe(59)
+  })
+})
+
 describe('our own ceiling', () => {
   it('counts what was sent before a restart', async () => {
     const { clock, open, one } = createScene({ requestsPerMinute: 5 })

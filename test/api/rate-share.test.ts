@@ -169,6 +169,40 @@ function mostInAWindow(served: number[], whole: boolean): number {
   return Math.max(0, ...counts)
 }
 
+describe('half an hour against a limit that no header announces', () => {
+  const RETRY_AFTER = ['retry-after']
+
+  it.each([
+    { processes: 1, senders: 1, headers: [] },
+    { processes: 1, senders: 8, headers: RETRY_AFTER },
+    { processes: 3, senders: 1, headers: RETRY_AFTER },
+    { processes: 3, senders: 8, headers: [] },
+  ])(
+    'costs two rounds of 429s, and is used to 97 %: $processes processes of $senders senders, told $headers',
+    async ({ processes, senders, headers }) => {
+      const window = createFixedWindow(60, { whole: false })
+      const server = (now: number) => {
+        const { status, headers: all } = window(now)
+        return { status, headers: Object.fromEntries(headers.map((name) => [name, all[name]])) }
+      }
+
+      const { served, throttled } = await simulate({
+        rules: RULES,
+        processes,
+        senders,
+        duration: HALF_HOUR,
+        random: createRandom(1),
+        latency: [20, 150],
+        server,
+      })
+
+      // All that are on their way together meet the same one.
+      expect(throttled).toBeLessThanOrEqual(2 * processes * senders)
+      expect(served.length / (60 * 30)).toBeGreaterThanOrEqual(0.97)
+    },
+  )
+})
+
 describe('half an hour beside others on the same budget', () => {
   /** Half of 60 a minute, evenly over the minute. */
   const others = Array.from({ length: 30 * 30 }, (_, index) => index * 2000 + 700)

@@ -103,8 +103,11 @@ describe('an answer', () => {
     expect(windowThen(window, announcement, inFlight)).toMatchObject(expected)
   })
 
-  it.each<[string, Window | null, Announcement, Partial<Window>]>([
+  it.each<[string, Window | null, Announcement | null, Partial<Window>]>([
     ['counts when its request left after the last window', null, told(60, 20), { remaining: 20, ours: 31 }],
+    ['counts, too, when it tells nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
+    ['says nothing when it tells nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
+    ['says nothing when it left after the last window and never came', null, null, {}],
     [
       'counts when it has jumped as well',
       windowOf({ remaining: 5, endsAt: NOW - 1 }),
