@@ -124,8 +124,11 @@ const OF_A_HOLD: Step[] = [
 ]
 
 const OF_A_PAUSE: Step[] = [
-  ['writing it', dyingAfter(REGISTRY, 'close.run({ scope, until: new Date(until).toISOString(), stale })')],
-  ['with it written', dyingAfter('src/api/rate-gate.ts', 'await memory.close(scope, until)')],
+  ['writing it', dyingAfter(REGISTRY, 'saveGate.run(scope, ...gateValues(keep))', 'keep.closedUntil > 0')],
+  [
+    'with it written',
+    dyingAfter('src/api/rate-ledger.ts', 'if (isUrgent) await exchange(false)', 'view().closedUntil > now()'),
+  ],
 ]
 
 const OF_AN_END: Step[] = [

@@ -44,6 +44,8 @@ const WRITING: Place = [
   { file: 'src/sync/walk.ts', statement: 'const saved = await mirror', when: 'page.number === 3' },
 ]
 
+const LEDGER = 'src/api/rate-ledger.ts'
+
 const PLACES: Place[] = [
   REGISTERING,
   WRITING,
@@ -53,8 +55,18 @@ const PLACES: Place[] = [
   ['beginning a run', { file: 'src/sync/job.ts', statement: 'const traffic: RunTraffic' }],
   [
     'writing a pause of the server',
-    { file: 'src/api/rate-gate.ts', statement: 'await memory.close(scope, until)' },
+    {
+      file: LEDGER,
+      statement: 'if (isUrgent) await exchange(false)',
+      when: 'view().closedUntil > now()',
+    },
     once({ status: 429, headers: { 'retry-after': '0' }, body: {} }),
+  ],
+  ['taking a part of the budget', { file: LEDGER, statement: 'return exchange(true)' }, limited],
+  [
+    'giving a part of the budget back',
+    { file: LEDGER, statement: 'if (hasNews() || sent.length > 0) await exchange(false)', when: 'hasNews()' },
+    limited,
   ],
   [
     'writing a hold',
@@ -65,6 +77,15 @@ const PLACES: Place[] = [
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'if (traffic.requests === 0 && isRefusal(' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
 ]
+
+/** A page that announces a limit. */
+function limited(asked: Asked): Reply {
+  const remaining = String(60 - asked.page)
+  return {
+    ...pageOf(ORDERS, asked),
+    headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': remaining },
+  }
+}
 
 /** An answer to the first request for the third page. */
 function once(reply: Reply): (asked: Asked) => Reply | undefined {

@@ -93,15 +93,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "if (keep) statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, at, 'changed')\n" +
       '      statements.updateRaw.run(json',
   ]),
-  bug('a walk goes on one page too far', 0, [
-    'sync/walk.ts',
-    'return from.nextPage - 1',
-    'return from.nextPage + 1',
-  ]),
+  bug('a walk goes on one page too far', 0, ['sync/walk.ts', 'return nextPage - 1', 'return nextPage + 1']),
   bug('a walk goes on three pages back', 0, [
     'sync/walk.ts',
-    'return from.nextPage - 1',
-    'return Math.max(walk.firstPage, from.nextPage - 3)',
+    'return nextPage - 1',
+    'return Math.max(walk.firstPage, nextPage - 3)',
   ]),
   bug('the run of a dead process stays open', 0, [
     'mirror/run-store.ts',
