@@ -1,3 +1,4 @@
+import { afterAnswer, afterThrottle, type Throttled } from './rate-answer.ts'
 import {
   asOfNow,
   BLOCK_MS,
@@ -8,17 +9,8 @@ import {
   withSent,
 } from './rate-budget.ts'
 import { decideByServer, openings } from './rate-decision.ts'
-import { type Announcement, LONGEST_MS } from './rate-headers.ts'
-import { type Answered, currentWindow, MINUTE_MS, ROUNDING_MS, windowAfter } from './rate-window.ts'
-
-/** A 429, or another answer that asks for a pause. */
-export interface Throttled {
-  /** Epoch milliseconds. */
-  at: number
-  throttled: Announcement
-  /** Keeps several processes from coming back in the same instant. */
-  jitterMs: number
-}
+import { withCounted } from './rate-unannounced.ts'
+import { type Answered, currentWindow } from './rate-window.ts'
 
 /** What a process has done with its block since it accounted for it last. */
 export interface Report {
@@ -29,16 +21,28 @@ export interface Report {
   answers: readonly (Answered | Throttled)[]
   /** Requests on their way. */
   inFlight: number
+  /** When answers came, in the last minute, that announced nothing. */
+  unannounced: readonly number[]
 }
 
 /** The budget after a process has accounted for its block; what it has not sent it has given back. */
 export function settle(budget: Budget, report: Report, rules: RateRules, now: number): Budget {
-  const { by, sent, answers, inFlight } = report
+  const { by, sent, answers, inFlight, unannounced } = report
   const valid = asOfNow(budget, now)
   const counted = rules.requestsPerMinute === null ? valid : withSent(valid, sent)
   const heard = answers.reduce((after, answer) => afterOne(after, answer, answers.length, rules), counted)
   const until = budget.blocks.find((block) => block.by === by)?.until ?? now
-  return withBlock(asOfNow(heard, now), { by, count: 0, until, inFlight })
+  return withBlock(asOfNow(withUnannounced(heard, unannounced, now), now), { by, count: 0, until, inFlight })
+}
+
+/** Answers that announce nothing are counted only while a 429 is waited out: until then nobody has to know of them. */
+export function isCounting({ throttled, closedUntil }: Budget, now: number): boolean {
+  return throttled > 0 && now < closedUntil
+}
+
+function withUnannounced(budget: Budget, answeredAt: readonly number[], now: number): Budget {
+  if (!isCounting(budget, now)) return budget
+  return { ...budget, unannounced: withCounted(budget.unannounced, answeredAt, budget.throttledAt) }
 }
 
 function afterOne(budget: Budget, answer: Answered | Throttled, together: number, rules: RateRules): Budget {
@@ -85,51 +89,4 @@ function opensSoon(budget: Budget, { requestsPerMinute: most }: RateRules, now: 
 function withBlock(budget: Budget, block: Block): Budget {
   const others = budget.blocks.filter(({ by }) => by !== block.by)
   return { ...budget, blocks: unanswered({ blocks: [block] }) > 0 ? [...others, block] : others }
-}
-
-/** The budget after an answer other than 429, or after a request that got none; one of so many that are told together. */
-export function afterAnswer(budget: Budget, answered: Answered, together: number): Budget {
-  const { at, told } = answered
-  // Nothing leaves while the gate is closed: this one left before the 429 and tells of a window that is used up.
-  if (at < budget.closedUntil) return budget
-  return {
-    ...budget,
-    heardAt: Math.max(budget.heardAt, at),
-    throttled: told ? 0 : budget.throttled,
-    window: windowAfter(budget.window, answered, unanswered(budget) + together),
-    closedUntil: Math.max(budget.closedUntil, usedUpUntil(answered), silentUntil(answered)),
-  }
-}
-
-/** How long a server that failed wants to be left alone, by everybody; 0 where it does not say. */
-function silentUntil({ at, told }: Answered): number {
-  return told?.retryAfterMs ? at + told.retryAfterMs : 0
-}
-
-/** A budget that is used up for longer than a window of ours is a pause, which may be refused; 0 where it is none. */
-function usedUpUntil({ at, told }: Answered): number {
-  const resetMs = told?.remaining === 0 ? told.resetMs : null
-  return resetMs !== null && resetMs > MINUTE_MS ? at + Math.min(resetMs + ROUNDING_MS, LONGEST_MS) : 0
-}
-
-/**
- * The budget after a 429. What the server told counts, else the end of the window as far as it is known, else the
- * fallback; and from the second 429 in a row on a growing pause, since whatever it told was not enough.
- */
-export function afterThrottle(budget: Budget, answer: Throttled, rules: RateRules): Budget {
-  const { at, throttled: told, jitterMs } = answer
-  // Of several that were in flight together, all but the first tell nothing of whether the pause was long enough.
-  const isNews = at >= budget.closedUntil
-  const { window, throttled } = budget
-  const windowMs = window && window.endsAt > at ? window.endsAt - at : 0
-  const toldMs = told.retryAfterMs ?? told.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
-  const grownMs = isNews && throttled > 0 ? Math.min(1000 * 2 ** throttled, rules.fallbackWaitMs) : 0
-  const pauseMs = Math.min(Math.max(toldMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
-  return {
-    ...budget,
-    window: null,
-    throttledAt: at,
-    closedUntil: Math.max(budget.closedUntil, at + pauseMs),
-    throttled: throttled + (isNews ? 1 : 0),
-  }
 }

@@ -1,4 +1,5 @@
 import { LONGEST_MS } from './rate-headers.ts'
+import { NOT_MEASURED, type Unannounced } from './rate-unannounced.ts'
 import { MINUTE_MS, ROUNDING_MS, type Window } from './rate-window.ts'
 
 /** What we allow ourselves, and how we behave when the server says little. */
@@ -28,6 +29,7 @@ export interface Budget {
   /** 429s since the last other answer, and the time of the last one. */
   throttled: number
   throttledAt: number
+  unannounced: Unannounced
 }
 
 /** What a process had when it accounted for its requests last. */
@@ -49,6 +51,7 @@ export const FRESH: Budget = {
   closedUntil: 0,
   throttled: 0,
   throttledAt: 0,
+  unannounced: NOT_MEASURED,
 }
 
 /** A block that is used over a longer time is taken anew. */
@@ -62,7 +65,7 @@ const HALF_SECOND_MS = 500
  * A process that has not accounted for its block for a minute is dead, or has sent nothing that could count still.
  */
 export function asOfNow(budget: Budget, now: number): Budget {
-  const { sent, blocks, window, closedUntil } = budget
+  const { sent, blocks, window, closedUntil, unannounced } = budget
   return {
     ...budget,
     sent: sent
@@ -74,6 +77,7 @@ export function asOfNow(budget: Budget, now: number): Budget {
     window: window && { ...window, endsAt: Math.min(window.endsAt, now + MINUTE_MS + ROUNDING_MS) },
     heardAt: Math.min(budget.heardAt, now),
     throttledAt: Math.min(budget.throttledAt, now),
+    unannounced: { ...unannounced, learnedAt: Math.min(unannounced.learnedAt, now) },
     closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
   }
 }
@@ -124,7 +128,7 @@ export function budgetText(budget: Budget): string {
   return JSON.stringify({ ...budget, closedUntil: undefined })
 }
 
-/** What the memory kept; nothing, where another version of the program wrote something else there. */
+/** What the memory kept; what an earlier version of the program did not write there is as at the beginning. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
   return { ...FRESH, ...(text === null ? {} : (JSON.parse(text) as Partial<Budget>)), closedUntil }
 }

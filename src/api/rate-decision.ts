@@ -1,4 +1,4 @@
-import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted } from './rate-budget.ts'
+import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted, unanswered } from './rate-budget.ts'
 import { currentWindow, leftIn, MINUTE_MS, SLACK_MS, type Window } from './rate-window.ts'
 
 /** When the next request may go, how many may then, and what holds them back until then. */
@@ -44,20 +44,28 @@ function closedBy({ closedUntil }: Budget, now: number): Decision {
 function ceilingBy(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): Decision {
   if (most === null) return FREE
   const reason = `our own limit of ${most} requests a minute`
-  const opens = openings(budget, most, now)
-  const open = opens.filter((at) => at <= now).length
-  return open > 0 ? limitedTo(open, reason) : { at: opens[0] ?? AFTER_ANSWER, count: 0, reason }
+  const open = most - used(budget, now)
+  if (open > 0) return limitedTo(open, reason)
+  return { at: openings(budget, most, now)[0] ?? AFTER_ANSWER, count: 0, reason }
+}
+
+/** Requests that left in the last minute, or may have. */
+function used(budget: Budget, now: number): number {
+  return unaccounted(budget) + inMinute(budget, now).reduce((sum, [, count]) => sum + count, 0)
+}
+
+function inMinute({ sent }: Budget, now: number): Budget['sent'] {
+  return sent.filter(([at]) => now < goneAt(at))
 }
 
 /** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows a minute. */
 export function openings(budget: Budget, most: number, now: number): number[] {
-  const inMinute = budget.sent.filter(([at]) => now < goneAt(at))
-  const used = unaccounted(budget) + inMinute.reduce((sum, [, count]) => sum + count, 0)
-  const later = inMinute.flatMap(([at, count]) => Array.from({ length: count }, () => goneAt(at)))
+  const open = most - used(budget, now)
+  const later = inMinute(budget, now).flatMap(([at, count]) =>
+    Array.from({ length: count }, () => goneAt(at)),
+  )
   // Those that were taken and did not leave yet have the first places.
-  return used <= most
-    ? [...Array.from({ length: most - used }, () => now), ...later]
-    : later.slice(used - most)
+  return open >= 0 ? [...Array.from({ length: open }, () => now), ...later] : later.slice(-open)
 }
 
 function goneAt(sentAt: number): number {
@@ -76,7 +84,8 @@ function windowBy(budget: Budget, { sharePercent }: RateRules, now: number): Dec
   if (!window) return FREE
   const reason = `the server's limit of ${window.limit} requests a minute`
   const current = currentWindow(window, now)
-  const left = leftIn(current ?? renewed(window), onTheirWay(budget, now), sharePercent)
+  const requests = { onTheirWay: onTheirWay(budget, now), unanswered: unanswered(budget) }
+  const left = leftIn(current ?? renewed(window), requests, sharePercent)
   if (left > 0) return limitedTo(left, reason)
   return { at: current?.endsAt ?? AFTER_ANSWER, count: 0, reason }
 }

@@ -1,9 +1,10 @@
 import pLimit from 'p-limit'
-import { type Permits, type Report, settle, type Throttled, take } from './rate-account.ts'
+import { isCounting, type Permits, type Report, settle, take } from './rate-account.ts'
+import type { Throttled } from './rate-answer.ts'
 import { type Budget, budgetOf, budgetText, isHeard, type RateRules } from './rate-budget.ts'
 import { type Decision, decide } from './rate-decision.ts'
 import type { Announcement } from './rate-headers.ts'
-import { type Answered, currentWindow, type Window } from './rate-window.ts'
+import { type Answered, currentWindow, MINUTE_MS, type Window } from './rate-window.ts'
 
 /** A budget as the memory keeps it, for all processes on the mirror and for the next ones. */
 export interface KeptBudget {
@@ -68,6 +69,8 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
   let inFlight = 0
   let sent: number[] = []
   let answers: (Answered | Throttled)[] = []
+  /** When answers came that announced nothing. */
+  let unannounced: number[] = []
   let isUrgent = false
   /** Of requests that nothing limited, which are not written. */
   let heardAt = 0
@@ -81,7 +84,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
   }
 
   function report(): Report {
-    return { by, sent, answers, inFlight }
+    return { by, sent, answers, inFlight, unannounced }
   }
 
   function view(): Budget {
@@ -129,16 +132,17 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
   /** Accounts for the block, and takes the next where that is wanted. */
   function exchange(wanted: boolean): Promise<Decision> {
     return inTurn(async () => {
-      let told = { sent: 0, answers: 0 }
-      const { decision, permitted, at } = await memory.change(scope, (kept) => {
-        told = { sent: sent.length, answers: answers.length }
+      let told = { sent: 0, answers: 0, unannounced: 0 }
+      const { decision, permitted, at, isCounted } = await memory.change(scope, (kept) => {
+        told = { sent: sent.length, answers: answers.length, unannounced: unannounced.length }
         // What is given back here must not be used while it is being written.
         permits = NONE
+        isUrgent = false
         return exchanged(kept, wanted)
       })
       sent = sent.slice(told.sent)
       answers = answers.slice(told.answers)
-      isUrgent = false
+      if (isCounted) unannounced = unannounced.slice(told.unannounced)
       permits = permitted
       exchangedAt = at
       return decision
@@ -160,7 +164,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
       waitingFor: isWait ? decision.reason : null,
       waitingUntil: isWait ? decision.at : 0,
     }
-    return { keep, result: { decision, permitted, at } }
+    return { keep, result: { decision, permitted, at, isCounted: isCounting(settled, at) } }
   }
 
   function mayLeave(): boolean {
@@ -181,8 +185,16 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     const known = view()
     inFlight--
     if (now() >= known.closedUntil) heardAt = now()
+    if (told && !told.limit) noteUnannounced()
     if (told?.limit || told?.retryAfterMs || known.throttled > 0 || known.window) answers.push(answer)
     if (isAlone || isForOthers(known, view())) isUrgent = true
+  }
+
+  /** A 429 may tell, within a minute, that they count. */
+  function noteUnannounced(): void {
+    unannounced.push(now())
+    const [oldest = now()] = unannounced
+    if (oldest < now() - 2 * MINUTE_MS) unannounced = unannounced.filter((at) => at > now() - MINUTE_MS)
   }
 
   function throttled(told: Announcement, jitterMs: number): void {

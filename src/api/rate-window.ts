@@ -26,15 +26,18 @@ export interface Answered {
   told: Announcement | null
 }
 
-/** How many more may leave. Others are left their share, less what they have used of it already. */
+/**
+ * How many more may leave. Others are left their share, less what they have used of it already: what is unanswered of
+ * ours, be it lost with a process that was killed, is none of theirs.
+ */
 export function leftIn(
   { limit, remaining, ours }: Window,
-  outstanding: number,
+  requests: { onTheirWay: number; unanswered: number },
   sharePercent: number,
 ): number {
   const shareOfOthers = limit - Math.max(1, Math.floor((limit * sharePercent) / 100))
-  const usedByOthers = Math.max(0, limit - remaining - ours - outstanding)
-  return remaining - Math.max(0, shareOfOthers - usedByOthers) - outstanding
+  const usedByOthers = Math.max(0, limit - remaining - ours - requests.unanswered)
+  return remaining - Math.max(0, shareOfOthers - usedByOthers) - requests.onTheirWay
 }
 
 /** The window that is known and not over. */
@@ -62,18 +65,22 @@ export function windowAfter(kept: Window | null, answered: Answered, inFlight: n
   const known = currentWindow(kept, at)
   const fresh = announcedWindow(answered)
   const isSame = left !== null && left.endsAt === known?.endsAt
-  // What the server says nothing of may have been counted all the same.
-  if (!fresh) return isSame && known ? { ...known, ...oneMore(known, known.remaining - 1) } : kept
+  if (!fresh) return known && mayCount(isSame, answered) ? withOneMore(known, known.remaining - 1) : kept
   const isFirst = fresh.remaining >= fresh.limit - 1
   const jumped = left !== null && (isFirst || fresh.remaining > left.remaining + inFlight)
   // One that left in a window which is over by now tells nothing of the next, but by a jump.
   if (!known) return left === null || jumped ? fresh : kept
-  const counted = { ...known, ...oneMore(known, Math.min(known.remaining, fresh.remaining)) }
+  const counted = withOneMore(known, Math.min(known.remaining, fresh.remaining))
   if (isSame) return jumped ? fresh : counted
   // It left before the window that is known now was seen to begin, and may have been counted in the one before.
   return left === null || jumped ? counted : known
 }
 
-function oneMore({ ours }: Window, remaining: number): Pick<Window, 'ours' | 'remaining'> {
-  return { ours: ours + 1, remaining: Math.max(0, remaining) }
+/** What the server says nothing of may have been counted all the same; what left before any window was known, if it was answered. */
+function mayCount(isSame: boolean, { leftIn: left, told }: Answered): boolean {
+  return isSame || (left === null && told !== null)
+}
+
+function withOneMore(window: Window, remaining: number): Window {
+  return { ...window, ours: window.ours + 1, remaining: Math.max(0, remaining) }
 }

@@ -1,116 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { afterAnswer, afterThrottle, type Report, settle, take } from '../../src/api/rate-account.ts'
+import { type Report, settle, take } from '../../src/api/rate-account.ts'
 import type { Budget } from '../../src/api/rate-budget.ts'
-import type { Announcement } from '../../src/api/rate-headers.ts'
-import {
-  blockOf,
-  budgetWith,
-  DAY,
-  MINUTE,
-  NOTHING,
-  NOW,
-  RULES,
-  SECOND,
-  told,
-  windowOf,
-} from './helpers/budgets.ts'
+import { blockOf, budgetWith, MINUTE, NOTHING, NOW, RULES, told, windowOf } from './helpers/budgets.ts'
 
-const REPORT: Report = { by: 'this one', sent: [], answers: [], inFlight: 0 }
+const REPORT: Report = { by: 'this one', sent: [], answers: [], inFlight: 0, unannounced: [] }
 const OWN = blockOf({ by: 'this one', count: 5, inFlight: 2 })
-
-function answered(announcement: Announcement | null, budget: Partial<Budget> = {}): Budget {
-  return afterAnswer(budgetWith(budget), { at: NOW, leftIn: null, told: announcement }, 1)
-}
-
-describe('an answer', () => {
-  it.each<[string, Announcement, number]>([
-    ['an hour', told(60, 0, 60 * MINUTE), 60 * MINUTE + SECOND],
-    ['a day and no longer', told(60, 0, DAY), DAY],
-    ['a moment more than a minute', told(60, 0, MINUTE + 1), MINUTE + 1 + SECOND],
-  ])('that leaves nothing for longer than a minute is a pause: %s', (_case, announcement, wait) => {
-    expect(answered(announcement).closedUntil).toBe(NOW + wait)
-  })
-
-  it.each<[string, Announcement]>([
-    ['leaves nothing for a minute', told(60, 0, MINUTE)],
-    ['leaves something for an hour', told(60, 1, 60 * MINUTE)],
-  ])('that %s is no pause', (_case, announcement) => {
-    expect(answered(announcement).closedUntil).toBe(0)
-  })
-
-  it('that asks to be left alone closes the gate for everybody, for exactly so long', () => {
-    expect(answered({ ...NOTHING, retryAfterMs: 5000 })).toMatchObject({
-      closedUntil: NOW + 5000,
-      throttled: 0,
-    })
-    expect(answered({ ...NOTHING, retryAfterMs: 0 }).closedUntil).toBe(0)
-  })
-
-  it('ends a row of 429s, and none at all does not', () => {
-    expect(answered(NOTHING, { throttled: 3 }).throttled).toBe(0)
-    expect(answered(null, { throttled: 3 }).throttled).toBe(3)
-  })
-
-  it.each([NOTHING, null])('lets the others go, unless it left before a pause: %o', (announcement) => {
-    expect(answered(announcement, { heardAt: 0 }).heardAt).toBe(NOW)
-    expect(answered(announcement, { heardAt: 0, closedUntil: NOW + 1 }).heardAt).toBe(0)
-  })
-
-  it('that left before a pause says nothing of the window', () => {
-    expect(answered(told(60, 3), { window: windowOf(), closedUntil: NOW + 1 }).window).toEqual(windowOf())
-  })
-})
-
-function throttled(
-  announcement: Partial<Announcement>,
-  budget: Partial<Budget> = {},
-  jitterMs = 345,
-): Budget {
-  const answer = { at: NOW, throttled: { ...NOTHING, ...announcement }, jitterMs }
-  return afterThrottle(budgetWith(budget), answer, RULES)
-}
-
-describe('a 429', () => {
-  it.each<[string, Partial<Announcement>, Partial<Budget>, number]>([
-    ['what it says', { retryAfterMs: 30_000 }, {}, 30_000],
-    ['what it says before its reset', { retryAfterMs: 30_000, resetMs: 10_000 }, {}, 30_000],
-    ['its reset', { resetMs: 10_000 }, {}, 10_000],
-    ['nothing, when it says 0', { retryAfterMs: 0 }, {}, 0],
-    ['the fallback, when it says nothing', {}, {}, 60_000],
-    ['the fallback, when the window ends before', {}, { window: windowOf() }, 60_000],
-    ['2 seconds, when the second in a row says 0', { retryAfterMs: 0 }, { throttled: 1 }, 2000],
-    ['4 seconds, when the third in a row says 0', { retryAfterMs: 0 }, { throttled: 2 }, 4000],
-    ['the fallback, when the hundredth in a row says 0', { retryAfterMs: 0 }, { throttled: 99 }, 60_000],
-    ['what it says, when that is longer', { retryAfterMs: 90_000 }, { throttled: 9 }, 90_000],
-  ])('closes the gate for %s, and a second with jitter', (_case, announcement, before, wait) => {
-    const after = throttled(announcement, before)
-
-    expect(after).toMatchObject({ window: null, throttledAt: NOW, closedUntil: NOW + wait + 1345 })
-    expect(after.throttled).toBe((before.throttled ?? 0) + 1)
-  })
-
-  it('closes the gate for a day at most', () => {
-    expect(throttled({ retryAfterMs: DAY }, {}, 999).closedUntil).toBe(NOW + DAY)
-  })
-
-  it('waits for the end of a window that is later than the fallback', () => {
-    const window = windowOf({ endsAt: NOW + 40_000 })
-    const answer = { at: NOW, throttled: NOTHING, jitterMs: 0 }
-
-    const after = afterThrottle(budgetWith({ window }), answer, { ...RULES, fallbackWaitMs: 5000 })
-
-    expect(after.closedUntil).toBe(NOW + 41_000)
-  })
-
-  it('of several that were in flight together grows no pause, and shortens none', () => {
-    const first = throttled({ retryAfterMs: 5000 }, {}, 900)
-
-    const rest = throttled({ retryAfterMs: 5000 }, first, 0)
-
-    expect(rest).toEqual(first)
-    expect(rest).toMatchObject({ closedUntil: NOW + 6900, throttled: 1 })
-  })
-})
 
 describe('a process that accounts for its block', () => {
   it('gives back what it has not sent, and keeps what is on its way', () => {
@@ -141,6 +35,35 @@ describe('a process that accounts for its block', () => {
     const after = settle(budgetWith(), { ...REPORT, answers }, RULES, NOW)
 
     expect(after).toMatchObject({ window: null, throttled: 1, closedUntil: NOW + 6000 })
+  })
+
+  it('takes a counter that rises by as many as are told together for no jump', () => {
+    const leftIn = windowOf({ remaining: 10, ours: 50 })
+    const answers = [12, 11, 10].map((remaining) => ({ at: NOW, leftIn, told: told(60, remaining) }))
+
+    const after = settle(budgetWith({ window: leftIn }), { ...REPORT, answers }, RULES, NOW)
+
+    expect(after.window).toEqual({ ...leftIn, ours: 53 })
+  })
+})
+
+describe('answers that announce nothing', () => {
+  const unannounced = [NOW - MINUTE, NOW - 5, NOW - 4]
+
+  it('are counted while a 429 is waited out', () => {
+    const closed = budgetWith({ throttled: 1, throttledAt: NOW, closedUntil: NOW + MINUTE })
+
+    const after = settle(closed, { ...REPORT, unannounced }, RULES, NOW)
+
+    expect(after.unannounced).toMatchObject({ count: 2, firstAt: NOW - 5 })
+  })
+
+  it.each<[string, Partial<Budget>]>([
+    ['while nothing is waited for', {}],
+    ['during a pause that no 429 asked for', { closedUntil: NOW + MINUTE }],
+    ['once the pause is over', { throttled: 1, throttledAt: NOW - MINUTE, closedUntil: NOW }],
+  ])('are not %s', (_case, budget) => {
+    expect(settle(budgetWith(budget), { ...REPORT, unannounced }, RULES, NOW).unannounced.count).toBe(0)
   })
 })
 

@@ -80,6 +80,14 @@ describe('the next request', () => {
     expect(waitOf({ window: windowOf(window), ...blocks }, { sharePercent })).toBe(wait)
   })
 
+  it('has no more than our share, though a process was killed before it had told what it used', () => {
+    const window = windowOf({ remaining: 30, ours: 1 })
+    const blocks = [blockOf({ count: 29, until: NOW - 11_000 })]
+
+    expect(waitOf({ window }, { sharePercent: 50 })).toBe(0)
+    expect(waitOf({ window, blocks }, { sharePercent: 50 })).toBe(20_000)
+  })
+
   it.each<[string, Partial<Budget>, Partial<RateRules>, string]>([
     ['nothing', {}, {}, 'nothing'],
     ['a pause', { closedUntil: NOW + 1 }, {}, 'the server asked for a pause'],

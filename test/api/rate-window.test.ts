@@ -1,12 +1,48 @@
 import { describe, expect, it } from 'vitest'
 import type { Announcement } from '../../src/api/rate-headers.ts'
-import { currentWindow, type Window, windowAfter } from '../../src/api/rate-window.ts'
+import { currentWindow, leftIn, type Window, windowAfter } from '../../src/api/rate-window.ts'
 import { NOTHING, NOW, told, windowOf } from './helpers/budgets.ts'
 
 /** What one answer makes of a window, when its request left in that window. */
 function windowThen(window: Window | null, announcement: Announcement | null, inFlight = 1): Window | null {
   return windowAfter(window, { at: NOW, leftIn: currentWindow(window, NOW), told: announcement }, inFlight)
 }
+
+describe('what is left in a window', () => {
+  it.each<[string, number, Partial<Window>, number, number]>([
+    ['is what the server says', 100, { remaining: 30 }, 0, 30],
+    ['is less what is on its way', 100, { remaining: 30 }, 3, 27],
+    ['is nothing when all of it is on its way', 100, { remaining: 3 }, 3, 0],
+    ['is nothing in a window of 0', 100, { limit: 0, remaining: 0, ours: 0 }, 0, 0],
+    ['is the rest of our share', 50, { remaining: 31, ours: 29 }, 0, 1],
+    ['is nothing once our share is used', 50, { remaining: 30, ours: 30 }, 0, 0],
+    ['is nothing when the rest of our share is on its way', 50, { remaining: 33, ours: 27 }, 3, 0],
+    ['is all when others have used their share', 50, { remaining: 29, ours: 1 }, 0, 29],
+    ['is nothing when others have used ours, too', 50, { remaining: 0, ours: 1 }, 0, 0],
+    ['is not what others have not used yet', 50, { remaining: 20, ours: 30 }, 0, 0],
+    ['is a share of one at the least', 1, { remaining: 60, ours: 0 }, 0, 1],
+    ['is no more than one then', 1, { remaining: 59, ours: 1 }, 0, 0],
+  ])('%s', (_case, sharePercent, window, onTheirWay, left) => {
+    const requests = { onTheirWay, unanswered: onTheirWay }
+
+    expect(leftIn(windowOf(window), requests, sharePercent)).toBe(left)
+  })
+
+  it('is not raised by what a killed process has used of our share', () => {
+    const window = windowOf({ remaining: 40, ours: 1 })
+
+    expect(leftIn(window, { onTheirWay: 0, unanswered: 19 }, 50)).toBe(10)
+    expect(leftIn(window, { onTheirWay: 0, unanswered: 0 }, 50)).toBe(29)
+  })
+})
+
+describe('a window', () => {
+  it('is known until it is over', () => {
+    expect(currentWindow(windowOf({ endsAt: NOW + 1 }), NOW)).toEqual(windowOf({ endsAt: NOW + 1 }))
+    expect(currentWindow(windowOf({ endsAt: NOW }), NOW)).toBeNull()
+    expect(currentWindow(null, NOW)).toBeNull()
+  })
+})
 
 describe('an answer', () => {
   it.each<[string, Announcement, Partial<Window>]>([
@@ -67,8 +103,11 @@ describe('an answer', () => {
     expect(windowThen(window, announcement, inFlight)).toMatchObject(expected)
   })
 
-  it.each<[string, Window | null, Announcement, Partial<Window>]>([
+  it.each<[string, Window | null, Announcement | null, Partial<Window>]>([
     ['counts when its request left after the last window', null, told(60, 20), { remaining: 20, ours: 31 }],
+    ['counts, too, when it tells nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
+    ['says nothing when it tells nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
+    ['says nothing when it left after the last window and never came', null, null, {}],
     [
       'counts when it has jumped as well',
       windowOf({ remaining: 5, endsAt: NOW - 1 }),
@@ -81,8 +120,8 @@ describe('an answer', () => {
       told(60, 24),
       {},
     ],
-  ])('that comes in a later window %s', (_case, leftIn, announcement, expected) => {
-    const window = windowAfter(windowOf(), { at: NOW, leftIn, told: announcement }, 1)
+  ])('that comes in a later window %s', (_case, before, announcement, expected) => {
+    const window = windowAfter(windowOf(), { at: NOW, leftIn: before, told: announcement }, 1)
 
     expect(window).toEqual({ ...windowOf(), ...expected })
   })

@@ -31,7 +31,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'saveGate.run(scope, ...gateValues({ ...keep, closedUntil: 0 }))',
   ]),
   bug('a gate opens before the server said', 27, [
-    'api/rate-account.ts',
+    'api/rate-answer.ts',
     'told.retryAfterMs ?? told.resetMs',
     'told.retryAfterMs === null ? null : told.retryAfterMs / 4',
   ]),
@@ -40,11 +40,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'JSON.stringify({ ...budget, closedUntil: undefined })',
     'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], blocks: [] })',
   ]),
-  bug('a server that failed is asked again before it said', 10, [
-    'api/retry.ts',
-    'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',
-    'Math.ceil(retryAfterMs === null ? delay : Math.min(delay, retryAfterMs))',
-  ]),
+  bug(
+    'a server that failed is asked again before it said',
+    10,
+    ['api/rate-answer.ts', 'told?.retryAfterMs ? at + told.retryAfterMs : 0', '0 * at'],
+    [
+      'api/retry.ts',
+      'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',
+      'Math.ceil(retryAfterMs === null ? delay : Math.min(delay, retryAfterMs))',
+    ],
+  ),
   bug('the hold of a refused token is not kept', 0, [
     'mirror/registry.ts',
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
