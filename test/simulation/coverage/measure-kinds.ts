@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { runChild } from '../child.ts'
-import type { History } from './measure.ts'
+import type { Lived } from './shard.ts'
 import { type CoverageRow, summarize } from './table.ts'
 
 const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
@@ -21,7 +21,7 @@ export async function* measureKinds({ walks, kinds, env = {} }: Measuring): Asyn
   for (const kind of kinds) {
     const shares = await Promise.all(
       Array.from({ length: processes }, (_, index) =>
-        runChild<History[]>(SHARD, [kind, index + 1, pairs + 1, processes].map(String), env),
+        runChild<Lived>(SHARD, [kind, index + 1, pairs + 1, processes].map(String), env),
       ),
     )
     yield summarize(kind, shares.flat())

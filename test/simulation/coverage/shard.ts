@@ -2,10 +2,12 @@ import process from 'node:process'
 import { kindNamed } from './kinds.ts'
 import { type History, live } from './measure.ts'
 
+export type Lived = History[]
+
 /** Lives through the histories that its command line says: the kind's name, and first seed, end and step. */
-function liveThrough(name: string, from: number, end: number, step: number): History[] {
+function liveThrough(name: string, from: number, end: number, step: number): Lived {
   const kind = kindNamed(name)
-  const histories: History[] = []
+  const histories: Lived = []
   for (let seed = from; seed < end; seed += step) histories.push(live(kind, seed))
   return histories
 }
