@@ -51,28 +51,6 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
     return true
   }
 
-  function saveItem(
-    toSave: PageToSave,
-    { item, key }: Extract<SightedItem, { key: unknown }>,
-    tables: CollectionTables,
-    at: string,
-    saved: SavedPage,
-  ): void {
-    const { organization, collection } = toSave.job
-    const { text } = item
-    const row = tables.find(organization.id, key)
-    if (row?._json === text) return
-    const value = objectOf(item)
-    if (!row) {
-      saved.notices.push(...tables.insert(organization.id, key, text, value, at))
-      saved.added++
-    } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
-      const keep = collection.history !== false
-      saved.notices.push(...tables.update(organization.id, key, row, text, value, at, keep))
-      saved.changed++
-    }
-  }
-
   /** An item that is seen again is missing no longer, whatever walk it was that saw it. */
   function noteSeen({ job, walk }: PageToSave, marks: readonly string[]): void {
     seenSince.note(job, walk.id, marks)
@@ -100,6 +78,28 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
     jobs.readFrom(job)
     noteSeen(toSave, marksOf(sighting))
     return saved
+  }
+}
+
+function saveItem(
+  toSave: PageToSave,
+  { item, key }: Extract<SightedItem, { key: unknown }>,
+  tables: CollectionTables,
+  at: string,
+  saved: SavedPage,
+): void {
+  const { organization, collection } = toSave.job
+  const { text } = item
+  const row = tables.find(organization.id, key)
+  if (row?._json === text) return
+  const value = objectOf(item)
+  if (!row) {
+    saved.notices.push(...tables.insert(organization.id, key, text, value, at))
+    saved.added++
+  } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
+    const keep = collection.history !== false
+    saved.notices.push(...tables.update(organization.id, key, row, text, value, at, keep))
+    saved.changed++
   }
 }
 
