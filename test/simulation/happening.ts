@@ -1,5 +1,6 @@
 import type { JobResult } from '../../src/sync/job.ts'
 import type { Job, RunOutcome, RunRecord } from '../../src/sync/types.ts'
+import type { Change, Movement } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Outcome, Request } from './traffic.ts'
 
@@ -31,6 +32,7 @@ export type Happening =
   | { kind: 'signalled'; process: SimulatedProcess }
   /** `error`: what the command failed with as a whole, or null. */
   | { kind: 'ended'; process: SimulatedProcess; error: unknown }
+  | { kind: 'list changed'; job: string; change: Change; movement: Movement }
   | { kind: 'server'; what: string }
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { kind: Kind }>

@@ -35,7 +35,8 @@ export interface Setting {
 
 const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
 
-export function makeSetting(random: Random): Setting {
+/** Where lists move, many pages are read, and nobody waits for hours. */
+export function makeSetting(random: Random, isMoving: boolean): Setting {
   const count = random.pick([1, 1, 1, 2, 2, 3])
   const shared = random.chance(0.6)
   const tenants = IDS.slice(0, count).map((id, index) => ({
@@ -48,7 +49,7 @@ export function makeSetting(random: Random): Setting {
   return {
     tenants,
     collections,
-    throttle: makeThrottle(random),
+    throttle: makeThrottle(random, isMoving),
     oneUser: random.chance(0.2),
     strangers: random.pick([0, 0, 0.1, 0.3]),
     latencyMs: random.pick([20, 300, 3000]),
@@ -57,11 +58,11 @@ export function makeSetting(random: Random): Setting {
   }
 }
 
-function makeThrottle(random: Random): ThrottleRules {
+function makeThrottle(random: Random, isMoving: boolean): ThrottleRules {
   if (random.chance(0.25)) return NO_LIMIT
   const minute = { most: random.pick([4, 6, 10, 15, 30, 60]), windowSeconds: 60 }
   const hour = { most: random.whole(6, 40), windowSeconds: 3600 }
-  return { limits: random.chance(0.25) ? [minute, hour] : [minute], headers: random.chance(0.8) }
+  return { limits: !isMoving && random.chance(0.4) ? [minute, hour] : [minute], headers: random.chance(0.8) }
 }
 
 function makeConfig(

@@ -53,7 +53,8 @@ export function setStage(history: History, ground: Ground): Stage {
   const world = createWorld({ history, file, clock, tell, complain })
   const mirror = openMirrorReader(file)
   const { tokenOf, wasLockedSince } = world
-  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain }, lists)
+  const { note } = counter
+  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
   watchSqlite({
     isLocked: (connection) => connection.name === file && world.isLocked(),
     onCommit: (process) => tell({ kind: 'committed', process }),

@@ -55,6 +55,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
     strangers,
     events,
     random: random.fork(),
+    onChange: (job, change, movement) => tell({ kind: 'list changed', job, change, movement }),
   })
   const network = createNetwork({ clock, server, tell, random: random.fork(), timeoutMs, latencyMs })
 
@@ -122,7 +123,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
         break
       case 'server':
         server.act(deed.act)
-        tell({ kind: 'server', what: JSON.stringify(deed.act) })
+        if (deed.act.kind !== 'list') tell({ kind: 'server', what: JSON.stringify(deed.act) })
         break
       case 'weather':
         server.setWeather(deed.faults)

@@ -5,6 +5,7 @@ import type { SimulatedList } from '../list.ts'
 import type { OracleContext } from './context.ts'
 import { watchHolds } from './holds.ts'
 import { watchLedger } from './ledger.ts'
+import { watchMovements } from './movements.ts'
 import { watchOwners } from './owners.ts'
 import { watchPace } from './pace.ts'
 import { watchRuns } from './runs.ts'
@@ -23,17 +24,23 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   const jobs = [...lists.keys()]
   const versions = watchVersions(context)
   const runs = watchRuns(context)
-  const walks = watchStillWalks(context)
+  const movements = watchMovements(context, lists)
+  const walks = watchStillWalks(context, movements)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
+      movements.onSaved(inHand, walk)
       walks.onSaved(inHand, walk)
       runs.onSaved(inHand, versions.onSaved(inHand))
     },
-    onWalk: walks.onWalk,
+    onWalk(job, walk, before) {
+      movements.onWalk(job, walk, before)
+      walks.onWalk(job, walk, before)
+    },
   })
   // The ledger looks first: what the others ask of the mirror's walks is then as it stands.
   const watchers = [
     ledger,
+    movements.tell,
     walks.tell,
     runs.tell,
     watchHolds(context),
