@@ -36,10 +36,10 @@ async function walkWithLedger(test: TestMirror, pages: number): Promise<number> 
   await saveItems('{"id":1}')
   test.connection.exec(`
     WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ${pages})
-    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at)
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why)
     SELECT ${walk.id}, i, 1, i, 500000, (
       SELECT json_group_array(CAST(i * 25 + value AS TEXT)) FROM json_each('${JSON.stringify(upTo(25))}')
-    ), '2026-11-20T08:00:00.000Z'
+    ), '2026-11-20T08:00:00.000Z', 'forward'
     FROM n
   `)
   return walk.id
