@@ -1,4 +1,5 @@
 import type { Command } from './commands.ts'
+import type { ListFilters } from './list.ts'
 import { createMotion } from './motion.ts'
 import { type Fate, STEPS } from './process.ts'
 import type { Random } from './random.ts'
@@ -14,6 +15,7 @@ export interface Deed {
     | { kind: 'weather'; faults: number }
     | { kind: 'lock'; ms: number }
     | { kind: 'replace token'; organization: string; token: string }
+    | { kind: 'filter'; filters: ListFilters }
 }
 
 const HOUR = 3_600_000
@@ -53,15 +55,16 @@ function movesMeanwhile(random: Random, jobs: readonly string[], from: number, m
 
 function makeCommand(random: Random, { tenants }: Setting): Command {
   const org = random.chance(0.6) ? [] : [pickTenant(random, tenants).name]
-  const wait = random.chance(0.4)
+  const wait = random.chance(0.25)
   const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
   if (kind === 'start') {
     return { kind, rounds: random.whole(1, 3), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
   }
   if (kind === 'resume') return { kind, org }
-  if (kind === 'sync') return { kind, org, wait }
+  if (kind === 'sync') return { kind, org, wait, acceptsRemovals: random.chance(0.25) }
   const fromPage = random.pick([1, 1, 2, 4])
-  return { kind, org, wait, fromPage, restart: random.chance(0.3) }
+  const filters = random.pick<ListFilters>([{}, {}, { parity: 'odd' }])
+  return { kind, org, wait, fromPage, filters, restart: random.chance(0.3) }
 }
 
 function makeFate(random: Random): Fate {
@@ -97,6 +100,11 @@ function somethingElse(random: Random, { tenants }: Setting, at: number): Deed[]
       do: { kind: 'server', act: { kind: random.pick(['revoke', 'validate']), token } },
     })
   }
+  if (random.chance(0.08))
+    deeds.push({
+      at,
+      do: { kind: 'filter', filters: random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }]) },
+    })
   if (random.chance(0.08)) {
     const { id } = pickTenant(random, tenants)
     deeds.push({

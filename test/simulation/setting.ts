@@ -30,6 +30,8 @@ export interface Setting {
   strangers: number
   latencyMs: number
   timeoutMs: number
+  /** Whether superseded versions are kept. */
+  keepsHistory: boolean
   config: Omit<Config, 'database'>
 }
 
@@ -45,6 +47,7 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     token: `token-${shared && index < 2 ? 'shared' : index}-9d0b3c4a`,
     tokenFile: random.chance(0.3),
   }))
+  const keepsHistory = random.chance(0.8)
   const collections = random.chance(0.6) ? ['orders'] : ['orders', 'establishments']
   return {
     tenants,
@@ -54,7 +57,8 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     strangers: random.pick([0, 0, 0.1, 0.3]),
     latencyMs: random.pick([20, 300, 3000]),
     timeoutMs: 30_000,
-    config: makeConfig(random, tenants, collections),
+    keepsHistory,
+    config: makeConfig(random, tenants, collections, keepsHistory),
   }
 }
 
@@ -69,6 +73,7 @@ function makeConfig(
   random: Random,
   tenants: readonly Tenant[],
   collections: readonly string[],
+  history: boolean,
 ): Setting['config'] {
   const parsed = FileSchema.parse({
     api: { baseUrl: BASE_URL },
@@ -79,7 +84,11 @@ function makeConfig(
     },
     retry: { attempts: random.pick([2, 4, 10]) },
     concurrency: random.pick([1, 2, 4]),
-    collections: collections.includes('establishments') ? {} : { establishments: false },
+    removals: { brakePercent: random.pick([20, 20, 60, 0]), brakeRows: random.pick([10, 3, 0]) },
+    collections: {
+      orders: { history },
+      establishments: collections.includes('establishments') ? { history } : false,
+    },
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   })
   const defined = defineCollections(parsed.collections)

@@ -26,6 +26,8 @@ export interface Stage {
   complain(what: string): void
   /** How the jobs ended since this was asked last; null for success. */
   takeEnds(): (ErrorCode | null)[]
+  /** How some list and its mirror differ; null where all are equal. */
+  difference(): string | null
   /** The oracle's last look. */
   lookAtRest(): void
   close(): void
@@ -67,7 +69,8 @@ export function setStage(history: History, ground: Ground): Stage {
     complaints,
     complain,
     takeEnds: () => ends.splice(0),
-    lookAtRest: () => oracle.atRest(folder, world.tokens()),
+    difference: () => oracle.difference(world.filters()),
+    lookAtRest: () => oracle.atRest(folder, world.tokens(), world.filters()),
     close() {
       mirror.close()
       ground.clear(folder)

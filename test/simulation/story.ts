@@ -85,6 +85,7 @@ const WORDS: Words = {
   signalled: ({ process }) => `${process.name} is told to stop`,
   ended: ({ process, error }) => `${process.name} exits ${error instanceof Error ? error.message : ''}`,
   'list changed': ({ job, change }) => `the list of ${job}: ${JSON.stringify(change)}`,
+  'filters changed': ({ filters }) => `the filters are ${JSON.stringify(filters)} from now on`,
   server: ({ what }) => `the server: ${what}`,
 }
 

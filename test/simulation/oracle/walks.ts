@@ -37,6 +37,8 @@ interface RunAtWork {
 export function watchStillWalks({ now, setting, complain }: OracleContext, movements: Movements) {
   const walks = createStock((_job: string) => new Map<number, WalkKnowledge>())
   const runs = new Map<string, RunAtWork>()
+  /** Whether the filters were ever changed: a walk of another list than the configured one is given up. */
+  let isFiltered = false
 
   function onSent(request: Request): void {
     const run = runs.get(request.job)
@@ -133,6 +135,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext, movem
   function onAbandoned(job: string, { id, origin, updated_at }: WalkRow): void {
     if (origin === 'backfill') return
     const stoodStill = now() - Date.parse(updated_at) > setting.config.resumeWithin
+    if (isFiltered) return
     const isReplaced = [...walks.of(job).values()].some(
       ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
     )
@@ -140,6 +143,9 @@ export function watchStillWalks({ now, setting, complain }: OracleContext, movem
   }
 
   const tell = listenWith({
+    'filters changed'() {
+      isFiltered = true
+    },
     sent: ({ request }) => onSent(request),
     delivered({ request, outcome }) {
       if (outcome.kind === 'answer') onDelivered(request, outcome.page)
