@@ -39,10 +39,19 @@ export function watchHolds(context: OracleContext): Tell {
   }
 
   function onClaimed(process: SimulatedProcess, organization: string, job: string): void {
-    const hold = holds.get(tokenOf(process, organization))
+    const token = tokenOf(process, organization)
+    liftOthers(token, organization, process)
+    const hold = holds.get(token)
     const isHeld = !process.byHand && hold?.organizations.has(organization) && isKnown(hold, process)
     if (isHeld) takenHeld.set(job, process)
     else takenHeld.delete(job)
+  }
+
+  /** Who comes with another token than the one that was refused lifts the hold, also for a process that still has the old one. */
+  function liftOthers(token: string, organization: string, process: SimulatedProcess): void {
+    for (const [other, hold] of holds)
+      if (other !== token && isKnown(hold, process) && hold.organizations.delete(organization))
+        hold.isLifted = true
   }
 
   function onSent({ process, token, organization, job, number, page }: Request): void {

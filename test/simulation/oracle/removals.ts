@@ -11,9 +11,9 @@ interface Seen {
   keys: Set<number>
   start: number
   end: number
-  pages: number
-  /** Of its last answer. */
-  lastPage: number
+  /** The pass that it is in, and the answers of that one: what comes in one answer cannot have moved meanwhile. */
+  pass: number
+  answers: number
   filters: ListFilters
   /** Those that worked on it since its last page: what one of them has begun to remove the next one goes on with. */
   workers: Set<SimulatedProcess>
@@ -60,14 +60,14 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     }),
   )
 
-  function onSaved({ request, page }: PageInHand, { id }: WalkRow): void {
+  function onSaved({ request, page }: PageInHand, { id, passes }: WalkRow): void {
     const known = jobs.of(request.job)
     known.time++
     const seen = seenBy(known, id)
     seen.filters = request.filters
-    seen.pages++
     seen.end = known.time
-    seen.lastPage = page.lastPage
+    seen.answers = seen.pass === passes ? seen.answers + 1 : 1
+    seen.pass = passes
     seen.isRead ||= page.next === null
     seen.workers = new Set([request.process])
     known.scopes.add(JSON.stringify(request.filters))
@@ -117,7 +117,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
 
   function judge(job: string, known: JobKnowledge, walk: Seen, row: WalkRow, live: readonly number[]): void {
     const all = [...live, ...known.gone.map(({ id }) => id)]
-    const due = all.filter((id) => mustGo(known, walk, id, row.pages))
+    const due = all.filter((id) => mustGo(known, walk, id))
     const gone = new Set(known.gone.map(({ id }) => id))
     const kept = due.filter((id) => !gone.has(id))
     const accepts = [...walk.workers].some((worker) => worker.acceptsRemovals)
@@ -154,15 +154,15 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     const last = known.lastSeen.get(id) ?? 0
     const { trusted } = known
     return (
-      (walk.lastPage <= 1 && last < walk.end) || (!!trusted && !trusted.keys.has(id) && last <= trusted.end)
+      (walk.answers === 1 && last < walk.end) || (!!trusted && !trusted.keys.has(id) && last <= trusted.end)
     )
   }
 
-  function mustGo(known: JobKnowledge, walk: Seen, id: number, pages: number): boolean {
+  function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
     if (walk.keys.has(id)) return false
     const last = known.lastSeen.get(id) ?? 0
     const { trusted } = known
-    if (pages === 1 && last <= walk.start) return true
+    if (walk.answers === 1 && last <= walk.start) return true
     return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
   }
 
@@ -226,7 +226,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
 function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
   const known = walks.get(id)
   if (known) return known
-  const nothing = { pages: 0, lastPage: 0, isRead: false, isOver: false }
+  const nothing = { pass: 1, answers: 0, isRead: false, isOver: false }
   const seen = {
     ...nothing,
     keys: new Set<number>(),
