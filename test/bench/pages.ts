@@ -47,6 +47,11 @@ export function pagesOnDemand({ orders, url }: Omit<ListOptions, 'gzip'>): PageA
   }
 }
 
+/** The id of the order at this place of a list that is made on demand. */
+export function idOnDemand(index: number): number {
+  return 1000 + index
+}
+
 function ordersOf(orders: number) {
   return createData({ seed: 1, organization: 0, orders, establishments: 40 }).orders
 }
@@ -66,5 +71,5 @@ const FIRST_ORDER = Date.UTC(2024, 0, 1) / 1000
 function headOf(index: number): string {
   const createdAt = FIRST_ORDER + index * 60
   const dates = `"created_at":"${timestamp(createdAt)}","updated_at":"${timestamp(createdAt + 3600)}"`
-  return `{"id":${1000 + index},"number":"ORD-${index + 1}",${dates}`
+  return `{"id":${idOnDemand(index)},"number":"ORD-${index + 1}",${dates}`
 }

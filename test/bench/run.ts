@@ -22,22 +22,25 @@ function readOptions() {
       options: {
         quick: { type: 'boolean', default: false },
         full: { type: 'boolean', default: false },
+        smoke: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true, default: [] },
       },
     })
     const unknown = values.only.find((name) => !names.includes(name))
     if (unknown !== undefined) throw new Error(`${unknown} is no scenario`)
-    if (values.quick && values.full) throw new Error('--quick and --full exclude each other')
-    return values
+    const [size = 'normal' as const, ...more] = (['quick', 'full', 'smoke'] as const).filter(
+      (name) => values[name],
+    )
+    if (more.length > 0) throw new Error(`--${size} and --${more[0]} exclude each other`)
+    return { size, json: values.json, only: values.only }
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}\n`)
     return process.exit(2)
   }
 }
 
-const options = readOptions()
-const size = options.full ? 'full' : options.quick ? 'quick' : 'normal'
+const { size, json, only } = readOptions()
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-bench-'))
 process.on('exit', () => {
   killMeasured()
@@ -50,9 +53,8 @@ for (const [signal, code] of [
   process.on(signal, () => process.exit(code))
 
 const tell = (words: string) => process.stderr.write(`${words}\n`)
-const chosen = SCENARIOS.filter(({ name }) => options.only.length === 0 || options.only.includes(name))
+const chosen = SCENARIOS.filter(({ name }) => only.length === 0 || only.includes(name))
 const rows = await runScenarios(chosen, createBench({ sizes: SIZES[size], folder, tell }))
 const machine = describeMachine()
-if (options.json)
-  process.stdout.write(`${JSON.stringify({ machine, size, rows: rows.map(summaryOf) }, null, 2)}\n`)
+if (json) process.stdout.write(`${JSON.stringify({ machine, size, rows: rows.map(summaryOf) }, null, 2)}\n`)
 else process.stdout.write(`${machineLine(machine)}; ${size}\n\n${markdownTable(rows)}\n`)

@@ -43,4 +43,17 @@ const QUICK: Sizes = {
 
 const FULL: Sizes = { ...NORMAL, large: { orders: 1_000_000, organizations: 500, rounds: 5 } }
 
-export const SIZES = { normal: NORMAL, quick: QUICK, full: FULL }
+/** For the tests: whether every row comes, whatever its figures are. */
+const SMOKE: Sizes = {
+  rounds: 1,
+  orders: 200,
+  latencyMs: 1,
+  distantOrders: 30,
+  busy: { organizations: 3, orders: 30, concurrency: 2 },
+  idle: 2,
+  startRounds: 1,
+  budgetMinutes: 2,
+  large: { orders: 200, organizations: 2, rounds: 1 },
+}
+
+export const SIZES = { normal: NORMAL, quick: QUICK, full: FULL, smoke: SMOKE }

@@ -1,9 +1,9 @@
 import type { Scenario } from '../bench.ts'
 import { budget } from './budget.ts'
-import { busy } from './busy.ts'
 import { distant } from './distant.ts'
 import { firstSync } from './first-sync.ts'
 import { idle } from './idle.ts'
+import { manyJobs } from './many-jobs.ts'
 import { memory } from './memory.ts'
 import { queries } from './queries.ts'
 import { start } from './start.ts'
@@ -15,7 +15,7 @@ export const SCENARIOS: readonly Scenario[] = [
   distant,
   unchanged,
   memory,
-  busy,
+  manyJobs,
   idle,
   start,
   queries,

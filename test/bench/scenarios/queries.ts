@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import type { Bench, Scenario } from '../bench.ts'
 import { createMirror } from '../mirrors.ts'
+import { idOnDemand } from '../pages.ts'
 import { interleaved } from '../rounds.ts'
 import type { Row } from '../row.ts'
 import { whileServing } from '../serving.ts'
@@ -13,40 +14,42 @@ export const queries: Scenario = {
     const { large } = bench.sizes
     if (large === null) return []
     const { mirror } = await largeMirror(bench)
+    const named = typicalQueries(idOnDemand(Math.floor(large.orders / 2)), lastChange(mirror.file))
     const rows = await timeQueries(
       bench,
       mirror.file,
-      QUERIES,
+      named,
       `of ${large.orders.toLocaleString('en')} orders`,
     )
     return [...rows, ...(await statusRows(bench, large))]
   },
 }
 
-/** The order in the middle of what `page-server.ts` makes on demand. */
-const ONE = '(SELECT min(id) + count(*) / 2 FROM orders)'
-
-const QUERIES: Readonly<Record<string, string>> = {
-  'orders a day': 'SELECT date(created_at) AS day, count(*) FROM orders GROUP BY day',
-  'the latest 100': 'SELECT * FROM orders ORDER BY created_at DESC LIMIT 100',
-  'worth by state': 'SELECT state, count(*), sum(total_cents) FROM orders GROUP BY state',
-  'one order by its key': `SELECT * FROM orders WHERE _organization_id = (SELECT id FROM organizations) AND id = ${ONE}`,
-  'line items of one order': `
-    SELECT o.number, i.sku, i.quantity
-    FROM orders AS o
-    JOIN orders__items AS i ON i._organization_id = o._organization_id AND i._parent_id = o.id
-    WHERE o._organization_id = (SELECT id FROM organizations) AND o.id = ${ONE}`,
-  'sold by product': 'SELECT sku, sum(quantity) FROM orders__items GROUP BY sku',
-  'changed in the last hour':
-    "SELECT count(*) FROM orders WHERE _changed_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-1 hour')",
-  'the 20 best customers':
-    'SELECT customer__email, sum(total_cents) AS worth FROM orders GROUP BY 1 ORDER BY worth DESC LIMIT 20',
-  'orders by organization': `
-    SELECT organizations.name, count(*)
-    FROM orders JOIN organizations ON organizations.id = orders._organization_id
-    GROUP BY 1`,
-  'what one order was before': `SELECT _valid_from, _json FROM orders_history WHERE id = ${ONE} ORDER BY _valid_from`,
+/** What is asked by its name; `id`: an order in the middle, `moment`: when the last page came. */
+function typicalQueries(id: number, moment: string): Record<string, string> {
+  return {
+    'orders a day': 'SELECT date(created_at) AS day, count(*) FROM orders GROUP BY day',
+    'the latest 100': 'SELECT * FROM orders ORDER BY created_at DESC LIMIT 100',
+    'worth by state': 'SELECT state, count(*), sum(total_cents) FROM orders GROUP BY state',
+    'one order by its key': `SELECT * FROM orders WHERE ${ORGANIZATION} AND id = ${id}`,
+    'line items of one order': `
+      SELECT o.number, i.sku, i.quantity
+      FROM orders AS o
+      JOIN orders__items AS i ON i._organization_id = o._organization_id AND i._parent_id = o.id
+      WHERE o.${ORGANIZATION} AND o.id = ${id}`,
+    'sold by product': 'SELECT sku, sum(quantity) FROM orders__items GROUP BY sku',
+    'changed since the last page': `SELECT number, state FROM orders WHERE _changed_at >= '${moment}'`,
+    'the 20 best customers':
+      'SELECT customer__email, sum(total_cents) AS worth FROM orders GROUP BY 1 ORDER BY worth DESC LIMIT 20',
+    'orders by organization': `
+      SELECT organizations.name, count(*)
+      FROM orders JOIN organizations ON organizations.id = orders._organization_id
+      GROUP BY 1`,
+    'what one order was before': `SELECT _valid_from, _json FROM orders_history WHERE ${ORGANIZATION} AND id = ${id}`,
+  }
 }
+
+const ORGANIZATION = '_organization_id = (SELECT id FROM organizations)'
 
 async function statusRows(
   bench: Bench,
@@ -61,6 +64,15 @@ async function statusRows(
     const what = `of ${organizations} organizations, ${(organizations * orders).toLocaleString('en')} orders`
     return timeQueries(bench, mirror.file, { sync_status: 'SELECT * FROM sync_status' }, what)
   })
+}
+
+function lastChange(file: string): string {
+  const connection = new Database(file, { readonly: true })
+  try {
+    return connection.prepare('SELECT max(_changed_at) FROM orders').pluck().get() as string
+  } finally {
+    connection.close()
+  }
 }
 
 /** Each against a look at every row of the typed table, which is what an index or a plan may save. */

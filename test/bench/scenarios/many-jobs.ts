@@ -5,7 +5,7 @@ import { interleaved } from '../rounds.ts'
 import { whileServing } from '../serving.ts'
 
 /** Many jobs at the same time, which share out what one alone waits for. */
-export const busy: Scenario = {
+export const manyJobs: Scenario = {
   name: 'many jobs',
   run: async (bench) => {
     const { rounds, latencyMs, busy } = bench.sizes
