@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
-import { text } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
 const PEAK_MEMORY = fileURLToPath(new URL('./peak-memory.ts', import.meta.url))
@@ -19,6 +19,7 @@ export interface Measured {
   ms: number
   /** Its peak resident set in kB; null unless it was asked for. */
   peakKb: number | null
+  /** Its first lines. */
   stdout: string
 }
 
@@ -42,8 +43,8 @@ export async function measure(args: readonly string[], options: MeasureOptions =
   alive.add(child)
   if (stopAfter !== undefined) stopWhenTold(child, stopAfter)
   const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
+    beginningOf(child.stdout),
+    beginningOf(child.stderr),
     once(child, 'exit') as Promise<[number | null]>,
   ])
   const ms = performance.now() - began
@@ -55,6 +56,15 @@ export async function measure(args: readonly string[], options: MeasureOptions =
 /** Ends what still runs, at once. */
 export function killMeasured(): void {
   for (const child of alive) child.kill('SIGKILL')
+}
+
+const KEPT_OUTPUT = 65_536
+
+/** Reads all of it, and keeps no more than who looks at it needs: a query may write gigabytes. */
+async function beginningOf(output: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of output.setEncoding('utf8')) if (text.length < KEPT_OUTPUT) text += String(chunk)
+  return text
 }
 
 function stopWhenTold(child: ChildProcess, words: string): void {

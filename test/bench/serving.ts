@@ -22,8 +22,14 @@ export async function whileServing<T>(
 ): Promise<T> {
   const options: ServerOptions = { orders, gzip, latencyMs, onDemand }
   const child = fork(SERVER, [JSON.stringify(options)], { execArgv: [], env: CLEAN_ENV })
+  const ended = once(child, 'exit')
+  const died = ended.then(([code]) => {
+    throw new Error(`the server of pages ended (${String(code)})`)
+  })
+  // At the end it is meant to.
+  died.catch(() => {})
   const told = async () => {
-    const [message] = await Promise.race([once(child, 'message'), endedEarly(once(child, 'exit'))])
+    const [message] = await Promise.race([once(child, 'message'), died])
     return message as Told
   }
   try {
@@ -35,13 +41,7 @@ export async function whileServing<T>(
     }
     return await task({ url, list: `${url}/api/v1/admin/orders`, arrivals })
   } finally {
-    const ended = once(child, 'exit')
-    child.disconnect()
+    if (child.connected) child.disconnect()
     await ended
   }
-}
-
-async function endedEarly(exit: Promise<unknown[]>): Promise<never> {
-  const [code] = await exit
-  throw new Error(`the server of pages ended (${String(code)})`)
 }

@@ -1,6 +1,9 @@
+import path from 'node:path'
 import { NAMES } from '../bare-loops.ts'
 import type { Bench, Scenario } from '../bench.ts'
+import { type BenchMirror, createMirror } from '../mirrors.ts'
 import type { Row } from '../row.ts'
+import { whileServing } from '../serving.ts'
 import { median } from '../statistics.ts'
 import { digits } from '../table.ts'
 import { firstSyncs } from './first-syncs.ts'
@@ -28,30 +31,30 @@ async function firstRows(bench: Bench): Promise<Row[]> {
 async function largeRows(bench: Bench): Promise<Row[]> {
   if (bench.sizes.large === null) return []
   const { orders } = bench.sizes.large
-  const { first, got, mirror, folder } = await largeMirror(bench)
-  const amount = `${orders.toLocaleString('en')} orders`
-  const rows = [
-    peakRow(`first sync of ${amount}`, [first], [got]),
-    curveRow(`first sync of ${amount}`, [first.tenths]),
-  ]
-  const { stdout: help } = await mirror.run(['--help'])
-  for (const command of wholeCommands(folder)) {
-    const [name = ''] = command
-    if (!new RegExp(`^ +${name}\\b`, 'm').test(help)) continue
-    bench.tell(`  ${name}`)
-    rows.push(peakRow(`${name}, ${amount}`, [await mirror.run(command, { peakIn: folder })], [got]))
-  }
+  const { first, got, folder } = await largeMirror(bench)
+  const what = `first sync of ${orders.toLocaleString('en')} orders`
+  const rows = [peakRow(what, [first], [got]), curveRow(what, [first.tenths])]
+  await whileServing({ orders, onDemand: true }, async ({ url }) => {
+    const mirror = createMirror({ folder, url })
+    for (const command of await knownCommands(mirror, folder)) {
+      bench.tell(`  ${command[0]}`)
+      const measured = await mirror.run(command, { peakIn: folder })
+      rows.push(peakRow(`${command[0]}, ${orders.toLocaleString('en')} orders`, [measured], [got]))
+    }
+  })
   return rows
 }
 
-/** Those that are not there yet are left out. */
-function wholeCommands(folder: string): string[][] {
-  return [
-    ['export', 'orders', '--format', 'ndjson', '--output', `${folder}/export.ndjson`],
+/** Those that are there yet, by the program's own help. */
+async function knownCommands(mirror: BenchMirror, folder: string): Promise<string[][]> {
+  const { stdout: help } = await mirror.run(['--help'])
+  const commands = [
+    ['export', 'orders', '--format', 'ndjson', '--output', path.join(folder, 'export.ndjson')],
     ['query', 'SELECT * FROM orders', '--format', 'csv'],
     ['verify'],
     ['rebuild'],
   ]
+  return commands.filter(([name]) => new RegExp(`^ +${name}\\b`, 'm').test(help))
 }
 
 interface Peak {
