@@ -29,9 +29,9 @@ describe('a measured process', () => {
   it('is stopped once it has said the word', async () => {
     const program = `
       process.on('SIGTERM', () => { console.log('stopped'); process.exit() })
-      console.error('I am'); setTimeout(() => console.error(' up'), 1); setInterval(() => {}, 1000)`
+      process.stderr.write('I am'); setTimeout(() => process.stderr.write(' up'), 50); setInterval(() => {}, 1000)`
 
-    const { stdout } = await measure(['-e', program], { stopAfter: ' up' })
+    const { stdout } = await measure(['-e', program], { stopAfter: 'I am up' })
 
     expect(stdout).toBe('stopped\n')
   })
