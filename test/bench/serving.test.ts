@@ -6,18 +6,23 @@ import { createMirror } from './mirrors.ts'
 import { whileServing } from './serving.ts'
 
 it.each([false, true])('bare loops read the whole list, each page once (gzip: %s)', async (gzip) => {
-  const { asked, read } = await whileServing({ orders: 30, gzip }, async ({ list, arrivals }) => {
+  const { asked, read, askedSince } = await whileServing({ orders: 30, gzip }, async ({ list, arrivals }) => {
     const pages = { list, orders: 30 }
     const measured = await Promise.all([
       gotLoop(pages),
       httpLoop(pages),
       upsertLoop(pages, path.join(tempFolder(), 'naive.db')),
     ])
-    return { asked: await arrivals(), read: measured.map(({ stdout }) => stdout) }
+    return {
+      read: measured.map(({ stdout }) => stdout),
+      asked: await arrivals(),
+      askedSince: await arrivals(),
+    }
   })
 
   expect(read).toEqual(['30\n', '30\n', '30\n'])
   expect(asked).toHaveLength(6)
+  expect(askedSince).toEqual([])
   expect(asked).toEqual(asked.toSorted((one, other) => one - other))
 })
 
