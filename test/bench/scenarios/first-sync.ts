@@ -9,11 +9,11 @@ export const firstSync: Scenario = {
   run: async (bench) => {
     const rows: Row[] = []
     for (const gzip of [false, true]) {
-      const { ours, ...bare } = await firstSyncs(bench, gzip)
+      const { ours, orders, ...bare } = await firstSyncs(bench, gzip)
       for (const name of ['got', 'http', 'upsert'] as const) {
         rows.push({
           scenario: 'first sync',
-          what: `${bench.sizes.orders.toLocaleString('en')} orders, ${gzip ? 'gzip' : 'no gzip'}`,
+          what: `${orders.toLocaleString('en')} orders, ${gzip ? 'gzip' : 'no gzip'}`,
           unit: 'ms',
           ours: ours.map(({ ms }) => ms),
           against: NAMES[name],

@@ -9,6 +9,8 @@ import { whileServing } from '../serving.ts'
 import { meanStepOfSlices } from '../statistics.ts'
 
 export interface FirstSyncs {
+  /** Of the list. */
+  orders: number
   got: Measured[]
   http: Measured[]
   upsert: Measured[]
@@ -19,7 +21,8 @@ export interface FirstSyncs {
 /** Syncs into an empty mirror, in turn with the bare loops over the same pages: for more than one scenario. */
 export function firstSyncs(bench: Bench, gzip: boolean): Promise<FirstSyncs> {
   return bench.shared(`first syncs ${gzip}`, () => {
-    const { orders, rounds } = bench.sizes
+    const { rounds } = bench.sizes
+    const orders = gzip ? bench.sizes.packedOrders : bench.sizes.orders
     return whileServing({ orders, gzip }, async ({ url, list, arrivals }) => {
       const folder = bench.newFolder()
       const pages = { list, orders }
@@ -49,7 +52,7 @@ export function firstSyncs(bench: Bench, gzip: boolean): Promise<FirstSyncs> {
       )
       mirror.empty()
       fs.rmSync(naive)
-      return results
+      return { orders, ...results }
     })
   })
 }

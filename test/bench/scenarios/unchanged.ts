@@ -10,7 +10,7 @@ import { whileServing } from '../serving.ts'
 export const unchanged: Scenario = {
   name: 'unchanged',
   run: async (bench) => {
-    const { orders } = bench.sizes
+    const orders = bench.sizes.unchangedOrders
     return whileServing({ orders }, async ({ url, list }) => {
       const mirror = createMirror({ folder: bench.newFolder(), url })
       await mirror.sync(orders)
