@@ -1,19 +1,21 @@
 import { InterruptedError } from '../errors.ts'
-import { parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
-import type { Job, Mirror, Notice, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
-import { counted } from '../text.ts'
+import type { Job, Mirror, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
+import { createJobStore } from './job-store.ts'
+import { createJudging } from './judging.ts'
+import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
-import { objectOf, sightItems } from './sighting.ts'
-import { inSteps } from './steps.ts'
+import { createPageSaving, nothingSaved } from './saving.ts'
+import { createSeenSince } from './seen-since.ts'
+import { sightItems } from './sighting.ts'
+import { inSteps, SCATTERED } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
-import { createWalkStore, type LedgerLine } from './walk-store.ts'
+import { createWalkStore } from './walk-store.ts'
 
 export interface MirrorOptions {
   connection: Connection
@@ -39,6 +41,9 @@ export function createMirror({
 }: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
+  const jobs = createJobStore(connection)
+  const missing = createMissingStore(connection)
+  const seenSince = createSeenSince(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
   const write = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
@@ -50,49 +55,37 @@ export function createMirror({
   const patience = { now, sleep, signal }
   const time = () => new Date(now()).toISOString()
 
-  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>): Promise<void> {
-    if (await inSteps(patience, step)) return
+  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void> {
+    if (await inSteps(patience, step, most)) return
     throw new InterruptedError(
       'stopped in the middle of long work on the mirror, which is taken up again later',
     )
   }
 
-  const addRows = connection.prepare(
-    'UPDATE sync_jobs SET rows = rows + ? WHERE organization_id = ? AND collection = ?',
-  )
-  const saveReject = connection.prepare(`
-    INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE SET seen_at = excluded.seen_at
-  `)
-
-  function saveItem(
-    job: Job,
-    tables: CollectionTables,
-    entry: SightedItem,
-    page: Page,
-    at: string,
-    saved: SavedPage,
-  ): void {
-    const { organization, collection } = job
-    const { text } = entry.item
-    if ('reject' in entry) {
-      saveReject.run(organization.id, collection.name, page.number, entry.reject, text, at, entry.mark)
-      saved.rejected++
-      return
+  /** In steps that each begin with the versions that ended first. */
+  async function pruneHistory(job: Job, before: string): Promise<void> {
+    const step = (rows: number) => {
+      const gone = openTables(job).pruneHistory(job.organization.id, before, rows)
+      collections.keep()
+      return gone < rows
     }
-    const row = tables.find(organization.id, entry.key)
-    if (row?._json === text) return
-    const value = objectOf(entry.item)
-    if (!row) {
-      saved.notices.push(...tables.insert(organization.id, entry.key, text, value, at))
-      saved.added++
-    } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
-      const keep = collection.history !== false
-      saved.notices.push(...tables.update(organization.id, entry.key, row, text, value, at, keep))
-      saved.changed++
-    }
+    await inSteps(patience, (rows) => transact(() => step(rows)), SCATTERED)
   }
+
+  const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
+  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
+  const judging = createJudging({
+    transact,
+    read: (task) => guarded(file, task),
+    toTheEnd,
+    time,
+    walks,
+    runs,
+    jobs,
+    missing,
+    seenSince,
+    openTables,
+  })
 
   return {
     claimJob: ({ organization, collection }) => transact(() => owners.take(organization.id, collection.name)),
@@ -126,16 +119,9 @@ export function createMirror({
       await toTheEnd((rows) =>
         transact(() => {
           const at = time()
-          saved = nothingSaved()
-          const tables = collections.open(job.collection.name, keyPathsOf(job))
+          const tables = openTables(job)
           const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
-          if (hasRoom) {
-            for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
-            saved.notices.push(...rejectNotice(sighting, page))
-            walks.addAnswer(walk.id, ledgerLine(page, sighting), next, at)
-            runs.addPage(run, page.items.length, saved)
-            if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
-          }
+          if (hasRoom) saved = savePage({ job, walk, run, page, sighting, next }, tables, at)
           collections.keep()
           return hasRoom
         }),
@@ -144,47 +130,30 @@ export function createMirror({
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    completeWalk: (walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
+    newRejects: async (walk) => guarded(file, () => walks.tally(walk.id).newRejects),
+    ...judging,
+    completeWalk: (job, walk, coverage, trusted) =>
+      transact(() => {
+        walks.complete(walk.id, coverage, time())
+        if (trusted) jobs.confirm(job, walk.id)
+        return jobs.held(job)
+      }),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
     finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
     async prune(job) {
       const before = new Date(now() - keepRuns).toISOString()
       // What is left when the process is told to stop goes after the next run.
       await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
+      const { history } = job.collection
+      if (typeof history === 'number') await pruneHistory(job, new Date(now() - history).toISOString())
       await inSteps(patience, (rows) =>
         transact(() => {
-          const isTidy = collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)
+          const isTidy = openTables(job).tidy(time(), rows)
           collections.keep()
           return isTidy
         }),
       )
     },
-  }
-}
-
-/** What the log says of items that cannot be placed: how many, and why the first one. */
-function rejectNotice({ entries }: Sighting, page: Page): Notice[] {
-  const reasons = entries.flatMap((entry) => ('reject' in entry ? [entry.reject] : []))
-  if (reasons.length === 0) return []
-  const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
-  return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
-}
-
-function nothingSaved(): SavedPage {
-  return { added: 0, changed: 0, rejected: 0, notices: [] }
-}
-
-function ledgerLine(page: Page, { pass, why, entries, newToWalk, places, placed }: Sighting): LedgerLine {
-  return {
-    pass,
-    page: page.number,
-    total: page.total,
-    why,
-    marks: entries.map(({ mark }) => mark),
-    placed,
-    // Where something was looked for, what was known stays where it stands.
-    isPlaced: places.map((place) => why === 'forward' || place === null),
-    newToWalk,
   }
 }
 

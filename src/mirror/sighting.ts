@@ -30,10 +30,19 @@ function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
   if (!isJsonObject(item.plain)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
   const reading = readKey(keyPaths, isKeyPlain(keyPaths, item.plain) ? item.plain : objectOf(item))
   if (!reading.ok) return { item, mark: fingerprint(item.text), reject: reading.reason }
-  const [first, ...others] = reading.parts
-  const mark =
-    first && others.length === 0 ? first.text : JSON.stringify(reading.parts.map((part) => part.text))
-  return { item, mark, key: reading.parts }
+  return { item, mark: markOf(reading.parts.map((part) => part.text)), key: reading.parts }
+}
+
+/** The mark of the item with this key, given by the texts of its parts. */
+export function markOf(texts: readonly string[]): string {
+  const [first, ...others] = texts
+  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
+}
+
+/** The key of so many parts that a mark was made of. */
+export function keyOfMark(mark: string, parts: number): { text: string }[] {
+  const texts = parts === 1 ? [mark] : (JSON.parse(mark) as string[])
+  return texts.map((text) => ({ text }))
 }
 
 /** The exact values of an item that is an object. */

@@ -22,6 +22,9 @@ export interface WalkStore {
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
   seenLedger: SeenItems['ledger']
+  /** Distinct items of an open walk that could be placed, and whether one that could not had never come before. */
+  tally(walkId: number): WalkTally
+  addNewRejects(walkId: number, count: number): void
   /** The number that the walk's next answer gets in the page ledger. */
   nextOrdinal(walkId: number): number
   /** A line of the ledger, and the checkpoint with it. */
@@ -29,6 +32,11 @@ export interface WalkStore {
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, coverage: Coverage | null, at: string): void
   abandon(walkId: number, at: string): void
+}
+
+export interface WalkTally {
+  placed: number
+  newRejects: number
 }
 
 export interface LedgerLine {
@@ -83,6 +91,10 @@ export function createWalkStore(connection: Connection): WalkStore {
   const updateCheckpoint = connection.prepare(
     'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
   )
+  const findTally = connection.prepare(
+    'SELECT rows_seen AS seen, new_rejects AS newRejects FROM sync_walks WHERE id = ?',
+  )
+  const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
     SET status = 'complete', coverage = ?, next_page = NULL, updated_at = ?, finished_at = ?
@@ -162,6 +174,13 @@ export function createWalkStore(connection: Connection): WalkStore {
     recall: seen.recall,
     whereSeen: seen.where,
     seenLedger: seen.ledger,
+    tally(walkId) {
+      const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
+      return { placed: items - seen.rejects(walkId), newRejects }
+    },
+    addNewRejects: (walkId, count) => {
+      addNewRejects.run(count, walkId)
+    },
     nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
     addAnswer(walkId, { pass, page, total, why, marks, placed, isPlaced, newToWalk }, next, at) {
       const places = placed.map(({ segment, position }, entry) =>

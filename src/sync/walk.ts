@@ -1,9 +1,10 @@
 import { JobError } from '../errors.ts'
-import type { WalkRules } from './coverage/account.ts'
+import type { Account, WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
 import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
+import { cameAtOnce, decideRemovals, type HeldRemovals, isTrusted, type RemovalRules } from './removals.ts'
 import type {
   Checkpoint,
   Coverage,
@@ -32,15 +33,22 @@ export interface WalkOptions {
   source: PageSource
   mirror: Mirror
   maxPasses: number
+  removals: RemovalRules
   observer: WalkObserver
   signal: AbortSignal
 }
 
+export interface WalkEnd {
+  coverage: Coverage | null
+  /** Rows that left the list, or seem to, and wait for somebody's word. */
+  held: HeldRemovals | null
+}
+
 /**
- * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for, and completes the walk.
- * Returns how sure it is. Throws on the first page that cannot be had; the checkpoint of the page before it stands.
+ * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for, removes what has left it, and
+ * completes the walk. Returns how sure it is. Throws on the first page that cannot be had; the checkpoint of the page before it stands.
  */
-export async function walkList(options: WalkOptions): Promise<Coverage | null> {
+export async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const { job, walk, mirror, maxPasses, observer } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = beginning(rules, walk)
@@ -50,8 +58,8 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
     distinct = end.distinct
     const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
-      await mirror.completeWalk(walk, verdict.coverage)
-      return verdict.coverage
+      const { coverage } = verdict
+      return { coverage, held: await endWalk(options, end.checkpoint.account, coverage) }
     }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
@@ -88,6 +96,25 @@ async function walkPass(options: WalkOptions, rules: WalkRules, from: Checkpoint
     observer.onPage(page, saved, distinct)
   }
   return { checkpoint, distinct }
+}
+
+/**
+ * The walk stays open until all that it means for the rows is done: whoever goes on with it has nothing to ask, and
+ * judges it once more.
+ */
+async function endWalk(
+  { job, walk, run, mirror, removals }: WalkOptions,
+  account: Account,
+  coverage: Coverage | null,
+): Promise<HeldRemovals | null> {
+  const trusted = isTrusted(walk, account, coverage, await mirror.newRejects(walk))
+  if (trusted) {
+    const missing = await mirror.findMissing(job, walk, cameAtOnce(account))
+    const { hold, remove } = decideRemovals(missing, removals)
+    if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
+    if (remove) await mirror.removeMissing(job, run)
+  }
+  return mirror.completeWalk(job, walk, coverage, trusted)
 }
 
 /** `advance`, whose complaint gets the name of the list. */
