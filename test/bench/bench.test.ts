@@ -27,10 +27,11 @@ function cellsOf(table: string): string[][] {
 }
 
 describe('the benchmark', () => {
-  it('prints every row with its figures, and leaves nothing behind', async () => {
+  it('prints every row with its figures, and leaves nothing behind', { timeout: 180_000 }, async () => {
     const { stdout, stderr, code, left } = await bench('--smoke')
 
     expect({ code, left, stderr }).toMatchObject({ code: 0, left: [] })
+    expect(stderr).toContain('  200 orders, gzip, against got loop: ')
     const cells = cellsOf(stdout)
     const counts = Map.groupBy(cells, ([scenario]) => scenario)
     expect(Object.fromEntries([...counts].map(([scenario, rows]) => [scenario, rows.length]))).toMatchObject({

@@ -1,7 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Row } from './row.ts'
+import { type Row, ratioOf } from './row.ts'
 import type { Sizes } from './sizes.ts'
+import { digits } from './table.ts'
 
 /** What a scenario is given. */
 export interface Bench {
@@ -45,7 +46,11 @@ export async function runScenarios(scenarios: readonly Scenario[], bench: Bench)
   for (const { name, run } of scenarios) {
     bench.tell(name)
     const began = performance.now()
-    rows.push(...(await run(bench)))
+    const these = await run(bench)
+    rows.push(...these)
+    // Whoever ends it before the table has these at least.
+    for (const row of these)
+      bench.tell(`  ${row.what}, against ${row.against}: ${digits(ratioOf(row).median)}`)
     bench.tell(`  took ${Math.round((performance.now() - began) / 1000)} s`)
   }
   return rows

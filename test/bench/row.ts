@@ -24,7 +24,12 @@ export interface Machine {
   versions: Record<string, string>
 }
 
+/** Of the rounds. */
+export function ratioOf({ ours, others }: Row): Spread {
+  return spreadOf(ratiosOf(ours, others))
+}
+
 /** A row as scripts read it. */
 export function summaryOf(row: Row): Row & { ratio: Spread } {
-  return { ...row, ratio: spreadOf(ratiosOf(row.ours, row.others)) }
+  return { ...row, ratio: ratioOf(row) }
 }

@@ -1,4 +1,4 @@
-import { type Machine, type Row, summaryOf, type Unit } from './row.ts'
+import { type Machine, type Row, ratioOf, type Unit } from './row.ts'
 import { median } from './statistics.ts'
 
 const HEAD = ['scenario', 'measured', 'ours', 'against', 'theirs', 'ours / theirs', 'from - to', 'note']
@@ -6,7 +6,7 @@ const HEAD = ['scenario', 'measured', 'ours', 'against', 'theirs', 'ours / their
 /** Medians of each, and of the ratios of the rounds, with the least and the most of those. */
 export function markdownTable(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
-    const { ratio } = summaryOf(row)
+    const ratio = ratioOf(row)
     return [
       row.scenario,
       row.what,

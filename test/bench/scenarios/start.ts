@@ -1,20 +1,13 @@
 import type { Scenario } from '../bench.ts'
-import { createMirror } from '../mirrors.ts'
 import { BIN, measure } from '../processes.ts'
 import { interleaved } from '../rounds.ts'
-import { whileServing } from '../serving.ts'
-
-const ORDERS = 100
+import { smallMirror } from './small-mirror.ts'
 
 /** What every command costs before it does anything. */
 export const start: Scenario = {
   name: 'start',
   run: async (bench) => {
-    const mirror = await whileServing({ orders: ORDERS }, async ({ url }) => {
-      const small = createMirror({ folder: bench.newFolder(), url })
-      await small.sync(ORDERS)
-      return small
-    })
+    const mirror = await smallMirror(bench, 1)
     const times = await interleaved(
       bench.sizes.startRounds,
       {
