@@ -1,20 +1,25 @@
 import type { Patch } from '../helpers/patch.ts'
 
-/** A mistake that the simulation must find, and a seed whose history does. */
+/** Where a mistake shows. */
+export type Finding =
+  /** In the history of this seed. */
+  | { seed: number }
+  /** In so many walks over lists that move in this way: more than so many percent of the trusted ones miss something, or ask for so many pages more. */
+  | { kind: string; walks: number; missing: number; extra: number }
+
+/** A mistake that the simulation must find. */
 export interface PlantedBug {
   name: string
   patches: Patch[]
-  seed: number
+  found: Finding
 }
 
-function bug(
-  name: string,
-  seed: number,
-  ...patches: [file: string, find: string, replace: string][]
-): PlantedBug {
+type Change = [file: string, find: string, replace: string]
+
+function bug(name: string, found: number | Finding, ...patches: Change[]): PlantedBug {
   return {
     name,
-    seed,
+    found: typeof found === 'number' ? { seed: found } : found,
     patches: patches.map(([file, find, replace]) => ({ file: `src/${file}`, find, replace })),
   }
 }
@@ -147,5 +152,84 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'mirror/run-store.ts',
     'addPage.run(items, added, changed, ...numbers(traffic), id)',
     'addPage.run(items, added, changed, ...numbers(traffic).map(() => 0), id)',
+  ]),
+  bug('what fell out of the total is not looked for', 0, [
+    'sync/coverage/forward.ts',
+    'near === 0 && rise < 0 ? stepBack(rules, read, page) : read',
+    'near === 0 && rise < 0 && page.number === 0 ? stepBack(rules, read, page) : read',
+  ]),
+  bug(
+    'a reading counts as repaired because its sums agree',
+    { kind: 'updates to end', walks: 4, missing: 1, extra: 120 },
+    [
+      'sync/coverage/verdict.ts',
+      'const isWhole = pass > 1 && !account.totalChanged && distinct === total',
+      'const isWhole = passDistinct + passRepeated >= total',
+    ],
+  ),
+  bug('the front is not read at the end', { kind: 'updates to front', walks: 4, missing: 0, extra: 5 }, [
+    'sync/coverage/front.ts',
+    'if (!mayAskAgain(account)) return closeFront(from)',
+    'if (mayAskAgain(account) || page > 0) return closeFront(from)',
+  ]),
+  bug('nobody looks back', { kind: 'purge oldest + append', walks: 12, missing: 20, extra: 5 }, [
+    'sync/coverage/due.ts',
+    'if (!isDue) return next',
+    'if (!isDue || edge.page > 0) return next',
+  ]),
+  bug('the first movement alone is looked back from', { kind: 'resonance', walks: 2, missing: 0, extra: 5 }, [
+    'sync/coverage/look-back.ts',
+    'export function firstAnchor({ lastPage }: Account): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))',
+    'export function firstAnchor({ lastPage, edge }: Account): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), edge?.page ?? 1)',
+  ]),
+  bug('a walk goes on without asking again where it stood', 0, [
+    'sync/coverage/overlap.ts',
+    "if (nextPage === null || account.edge === null || asks === 'overlap') return from",
+    "if (nextPage === null || account.edge === null || asks === 'overlap' || asks === 'forward') return from",
+  ]),
+  bug('one walk is enough to remove', 0, [
+    'mirror/missing.ts',
+    "state: atOnce ? 'due' : 'missed'",
+    "state: atOnce || mark !== '' ? 'due' : 'missed'",
+  ]),
+  bug('what is held back goes with the next walk', 0, [
+    'sync/removals.ts',
+    "const hold = held > 0 ? 'earlier' : holdReason(missing, rules)",
+    'const hold = held > 0 ? null : holdReason(missing, rules)',
+  ]),
+  bug('removals that are held back go by themselves, while new ones wait', 0, [
+    'sync/removals.ts',
+    'remove: hold === null || rules.accept',
+    "remove: hold === null || hold === 'earlier' || rules.accept",
+  ]),
+  bug('a partial walk removes', 0, [
+    'sync/removals.ts',
+    "if (kind === 'partial' || newRejects > 0 || coverage === 'drifted') return false",
+    "if (newRejects > 0 || coverage === 'drifted') return kind === 'none'",
+  ]),
+  bug('a row that was seen again counts as missed before', 0, [
+    'mirror/saving.ts',
+    'if (!missing.has(job)) return',
+    'if (!missing.has(job) || marks.length > 0) return',
+  ]),
+  bug('the history loses what was removed', 0, [
+    'mirror/judging.ts',
+    'tables.remove(job.organization.id, key(mark), reason, at, keep)',
+    'tables.remove(job.organization.id, key(mark), reason, at, keep && mark === at)',
+  ]),
+  bug(
+    'what other filters hide counts as removed',
+    0,
+    [
+      'mirror/missing.ts',
+      "const reason = isOtherScope || isMixed ? 'out_of_scope' : 'removed'",
+      "const reason = isOtherScope && isMixed && mark === '' ? 'out_of_scope' : 'removed'",
+    ],
+    ['mirror/missing.ts', "isOtherScope ? 'out_of_scope' : line.reason", 'line.reason'],
+  ),
+  bug('the brake is blind to an empty list', 0, [
+    'sync/removals.ts',
+    "if (listed === 0) return 'empty'",
+    "if (listed < 0) return 'empty'",
   ]),
 ]

@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { patchedBy } from '../helpers/patch.ts'
 import { KINDS } from './coverage/kinds.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
 import { HEADING, rowText } from './coverage/table.ts'
-import { PLANTED_BUGS, type PlantedBug } from './planted.ts'
+import { findBug } from './find-bug.ts'
+import { PLANTED_BUGS } from './planted.ts'
 import { runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S]: lives through these histories, and tells the story of the first that failed.
@@ -26,18 +26,14 @@ async function runHistories(from: number, seeds: number): Promise<number> {
 async function findPlanted(from: number, seeds: number): Promise<number> {
   let missed = 0
   for (const planted of PLANTED_BUGS) {
-    const first = await findBug(planted, from, seeds)
-    if (!first) missed++
-    const found = first ? `seed ${first.seed}: ${first.complaint}` : `not found in ${seeds} histories`
+    const bug = await findBug(planted, { from, seeds })
+    if (!bug) missed++
+    const seed = bug?.seed === null ? '' : `seed ${bug?.seed}: `
+    const found = bug ? `${seed}${bug.complaint}` : `not found in ${seeds} histories`
     process.stdout.write(`${planted.name}\n    ${found}\n`)
   }
   process.stdout.write(`${PLANTED_BUGS.length - missed} found, ${missed} missed\n`)
   return missed === 0 ? 0 : 1
-}
-
-async function findBug({ patches }: PlantedBug, from: number, seeds: number) {
-  const { first } = await runSeeds({ from, seeds, env: patchedBy(...patches), stopAtFirst: true })
-  return first
 }
 
 /** Prints a table in Markdown, a line for each kind as soon as it is measured. */

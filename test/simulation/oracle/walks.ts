@@ -173,13 +173,13 @@ function newKnowledge(row: WalkRow): WalkKnowledge {
   }
 }
 
-/** One page that was written is asked for again, and one that was not. */
+/** The last page that was written is asked for again, to see that the list stands where it stood. */
 function begins(request: Request, walk: WalkKnowledge): boolean {
   const { page } = request
-  const { row, firstPage, farthest, isRead } = walk
+  const { row, firstPage, farthest, isRead, pages } = walk
   if (isRead) return isCheck(request, walk)
   const next = row.next_page ?? 0
-  return page >= firstPage && (page === next || page === next - 1) && page >= farthest - 1
+  return page >= firstPage && page === (pages.length > 0 ? next - 1 : next) && page >= farthest - 1
 }
 
 /** A list of several pages that was read to its end is asked for one of them again, once. */
