@@ -24,7 +24,7 @@ const HOUR = 3_600_000
 export function makeDeeds(random: Random, setting: Setting, jobs: readonly string[]): Deed[] {
   const deeds: Deed[] = []
   let at = 0
-  const starts = random.pick([2, 2, 3, 3, 4])
+  const starts = random.pick([1, 2, 2, 2, 3])
   for (let start = 0; start < starts; start++) {
     // Of lists that move, walks that come to their end tell most.
     const fate = jobs.length > 0 && random.chance(0.6) ? null : makeFate(random)
@@ -58,7 +58,7 @@ function makeCommand(random: Random, { tenants }: Setting): Command {
   const wait = random.chance(0.25)
   const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
   if (kind === 'start') {
-    return { kind, rounds: random.whole(1, 3), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
+    return { kind, rounds: random.whole(1, 2), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
   }
   if (kind === 'resume') return { kind, org }
   if (kind === 'sync') return { kind, org, wait, acceptsRemovals: random.chance(0.25) }
