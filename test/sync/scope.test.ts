@@ -70,6 +70,15 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
+      'what the first walk of all brought, which was not trusted',
+      [
+        [drifting(ALL), F],
+        [without(ALL, 9), F],
+        [without(ALL, 9), F],
+      ],
+      [[9, 'removed']],
+    ],
+    [
       'the same filters in another order are no change',
       [
         [PAID, PAID_ALONE],
