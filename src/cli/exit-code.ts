@@ -20,5 +20,10 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   const codes = results.flatMap(({ error }) => (error ? [exitCodeOf(error)] : []))
+  return firstOf(codes)
+}
+
+/** The code of a command whose parts alone would make it exit with these. */
+export function firstOf(codes: readonly number[]): number {
   return [4, 3, 5, 1].find((code) => codes.includes(code)) ?? 0
 }

@@ -7,6 +7,7 @@ import type { QueryOptions } from './commands/query.ts'
 import type { SandboxCommandOptions } from './commands/sandbox.ts'
 import type { StatusOptions } from './commands/status.ts'
 import type { SyncOptions } from './commands/sync.ts'
+import type { VerifyCommandOptions } from './commands/verify.ts'
 import type { Globals } from './context.ts'
 import { exitCodeOf } from './exit-code.ts'
 import type { Runtime } from './runtime.ts'
@@ -26,6 +27,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   })
   defineWorkers(define, runtime)
   defineReaders(define, runtime)
+  defineKeepers(define, runtime)
   defineHelpers(define, runtime)
   try {
     if (runtime.env.NODE_DEBUG) {
@@ -120,6 +122,15 @@ function defineWorkers(define: Define, runtime: Runtime): void {
     .addOption(waitOption())
   backfill.run(async (globals, options: BackfillOptions) =>
     (await import('./commands/backfill.ts')).backfill(runtime, globals, options),
+  )
+}
+
+/** The commands that hold the mirror against the API, or against itself. */
+function defineKeepers(define: Define, runtime: Runtime): void {
+  const verify = define('verify', 'walk the lists and compare them with the mirror, writing no rows')
+  verify.command.addOption(orgOption()).addOption(collectionOption()).addOption(waitOption())
+  verify.run(async (globals, options: VerifyCommandOptions) =>
+    (await import('./commands/verify.ts')).verify(runtime, globals, options),
   )
 }
 

@@ -6,14 +6,15 @@ import { counted } from '../text.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
+import { ledgerLine } from './ledger-line.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
-import { objectOf, sightItems } from './sighting.ts'
+import { keyPathsOf, objectOf, sightItems } from './sighting.ts'
 import { inSteps } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
-import { createWalkStore, type LedgerLine } from './walk-store.ts'
+import { createWalkStore } from './walk-store.ts'
 
 export interface MirrorOptions {
   connection: Connection
@@ -174,26 +175,8 @@ function nothingSaved(): SavedPage {
   return { added: 0, changed: 0, rejected: 0, notices: [] }
 }
 
-function ledgerLine(page: Page, { pass, why, entries, newToWalk, places, placed }: Sighting): LedgerLine {
-  return {
-    pass,
-    page: page.number,
-    total: page.total,
-    why,
-    marks: entries.map(({ mark }) => mark),
-    placed,
-    // Where something was looked for, what was known stays where it stands.
-    isPlaced: places.map((place) => why === 'forward' || place === null),
-    newToWalk,
-  }
-}
-
 function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
   return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
-}
-
-function keyPathsOf(job: Job): string[][] {
-  return job.collection.key.map((path) => path.split('.'))
 }
 
 /**

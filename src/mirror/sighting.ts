@@ -8,6 +8,10 @@ import { isKeyPlain, readKey } from './columns/key.ts'
 
 type KeyPaths = readonly (readonly string[])[]
 
+export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
+  return collection.key.map((path) => path.split('.'))
+}
+
 /**
  * Tells each item of a page by its mark: its key, or for an item that cannot be placed a fingerprint of its text. The
  * same item twice has one entry. Two different items with one key are no list that can be mirrored by that key.
@@ -30,10 +34,13 @@ function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
   if (!isJsonObject(item.plain)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
   const reading = readKey(keyPaths, isKeyPlain(keyPaths, item.plain) ? item.plain : objectOf(item))
   if (!reading.ok) return { item, mark: fingerprint(item.text), reject: reading.reason }
-  const [first, ...others] = reading.parts
-  const mark =
-    first && others.length === 0 ? first.text : JSON.stringify(reading.parts.map((part) => part.text))
-  return { item, mark, key: reading.parts }
+  return { item, mark: markOf(reading.parts.map((part) => part.text)), key: reading.parts }
+}
+
+/** What an item with this key is told by: the key itself, or of several fields a JSON list. */
+export function markOf(key: readonly string[]): string {
+  const [first, ...others] = key
+  return first !== undefined && others.length === 0 ? first : JSON.stringify(key)
 }
 
 /** The exact values of an item that is an object. */

@@ -1,6 +1,6 @@
-import type { Place, Question } from '../sync/coverage/account.ts'
 import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
 import type { Connection } from './database.ts'
+import { type LedgerLine, noteSeen } from './ledger-line.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
 
 interface WalkRow {
@@ -22,6 +22,8 @@ export interface WalkStore {
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
   seenLedger: SeenItems['ledger']
+  /** Whether the job's last complete full walk saw the list move. */
+  expectsMoves(job: Job): boolean
   /** The number that the walk's next answer gets in the page ledger. */
   nextOrdinal(walkId: number): number
   /** A line of the ledger, and the checkpoint with it. */
@@ -29,18 +31,6 @@ export interface WalkStore {
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, coverage: Coverage | null, at: string): void
   abandon(walkId: number, at: string): void
-}
-
-export interface LedgerLine {
-  pass: number
-  page: number
-  total: number | null
-  why: Question['why']
-  marks: readonly string[]
-  /** Where each of them stands from now on, and which of them stood elsewhere or nowhere before. */
-  placed: readonly Place[]
-  isPlaced: readonly boolean[]
-  newToWalk: number
 }
 
 export function createWalkStore(connection: Connection): WalkStore {
@@ -162,18 +152,17 @@ export function createWalkStore(connection: Connection): WalkStore {
     recall: seen.recall,
     whereSeen: seen.where,
     seenLedger: seen.ledger,
+    expectsMoves,
     nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
-    addAnswer(walkId, { pass, page, total, why, marks, placed, isPlaced, newToWalk }, next, at) {
+    addAnswer(walkId, line, next, at) {
+      const { pass, page, total, why, marks, placed, isPlaced, newToWalk } = line
       const places = placed.map(({ segment, position }, entry) =>
         isPlaced[entry] ? [segment, position] : null,
       )
       const ordinal = nextOrdinal.get(walkId)
       const found = why === 'forward' ? null : JSON.stringify(places)
       insertAnswer.run(walkId, ordinal, pass, page, total, JSON.stringify(marks), at, why, found)
-      marks.forEach((mark, entry) => {
-        const place = placed[entry]
-        if (place && isPlaced[entry]) seen.add(walkId, mark, { pass, ...place })
-      })
+      noteSeen(seen, walkId, line)
       countAnswer.run(newToWalk, total, walkId)
       saveCheckpoint(walkId, next, at)
     },

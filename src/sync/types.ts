@@ -222,3 +222,9 @@ export interface Mirror {
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
   prune(job: Job): Promise<void>
 }
+
+/** What one reading of a list asks of a mirror. */
+export type WalkKeeper = Pick<
+  Mirror,
+  'sight' | 'savePage' | 'saveCheckpoint' | 'completeWalk' | 'abandonWalk'
+>

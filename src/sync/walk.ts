@@ -8,7 +8,6 @@ import type {
   Checkpoint,
   Coverage,
   Job,
-  Mirror,
   Page,
   PageObserver,
   PageSource,
@@ -16,6 +15,7 @@ import type {
   SavedPage,
   Sighting,
   Walk,
+  WalkKeeper,
 } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
@@ -30,7 +30,7 @@ export interface WalkOptions {
   replace: readonly number[]
   run: Run
   source: PageSource
-  mirror: Mirror
+  mirror: WalkKeeper
   maxPasses: number
   observer: WalkObserver
   signal: AbortSignal
