@@ -1,8 +1,9 @@
 import { Command, CommanderError, Option } from 'commander'
 import { KnownError, UsageError } from '../errors.ts'
-import { collectFilter, repeated, wholeNumber } from './arguments.ts'
+import { collect, collectFilter, repeated, wholeNumber } from './arguments.ts'
 import type { BackfillOptions } from './commands/backfill.ts'
 import type { ExportOptions } from './commands/export.ts'
+import type { ForgetOptions } from './commands/forget.ts'
 import type { QueryOptions } from './commands/query.ts'
 import type { SandboxCommandOptions } from './commands/sandbox.ts'
 import type { StatusOptions } from './commands/status.ts'
@@ -131,6 +132,17 @@ function defineKeepers(define: Define, runtime: Runtime): void {
   verify.command.addOption(orgOption()).addOption(collectionOption()).addOption(waitOption())
   verify.run(async (globals, options: VerifyCommandOptions) =>
     (await import('./commands/verify.ts')).verify(runtime, globals, options),
+  )
+
+  const forget = define('forget', 'delete everything the mirror holds about an organization, or a list of it')
+  forget.command
+    .addOption(
+      new Option('--org <org>', "an organization's name or UUID").argParser(collect).default([], 'none'),
+    )
+    .addOption(collectionOption())
+    .option('--yes', 'delete it; without, it is only said what would go')
+  forget.run(async (globals, options: ForgetOptions) =>
+    (await import('./commands/forget.ts')).forget(runtime, globals, options),
   )
 }
 

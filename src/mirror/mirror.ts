@@ -4,6 +4,7 @@ import { sameJson } from '../json/same.ts'
 import type { Job, Mirror, Notice, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
 import { counted } from '../text.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
+import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
 import { ledgerLine } from './ledger-line.ts'
@@ -61,6 +62,10 @@ export function createMirror({
   const addRows = connection.prepare(
     'UPDATE sync_jobs SET rows = rows + ? WHERE organization_id = ? AND collection = ?',
   )
+  // One that is configured for a process that began earlier, and was forgotten since.
+  const addOrganization = connection.prepare(
+    'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
+  )
   const saveReject = connection.prepare(`
     INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
     VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -96,7 +101,11 @@ export function createMirror({
   }
 
   return {
-    claimJob: ({ organization, collection }) => transact(() => owners.take(organization.id, collection.name)),
+    claimJob: ({ organization, collection }) =>
+      transact(() => {
+        addOrganization.run(organization.id, organization.name)
+        return owners.take(organization.id, collection.name)
+      }),
     releaseJob: ({ organization, collection }) =>
       transact(() => owners.release(organization.id, collection.name)),
 
@@ -114,6 +123,10 @@ export function createMirror({
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
+    assertKey: async (job) =>
+      guarded(file, () => {
+        assertKey(connection, job.collection.name, keyPathsOf(job))
+      }),
     sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))

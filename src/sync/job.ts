@@ -123,6 +123,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
   result.walk = walk
   observer.onStart(walk)
   try {
+    await mirror.assertKey(job)
     result.coverage = await walkList({
       ...options,
       source,
