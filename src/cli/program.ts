@@ -134,6 +134,12 @@ function defineKeepers(define: Define, runtime: Runtime): void {
     (await import('./commands/verify.ts')).verify(runtime, globals, options),
   )
 
+  const rebuild = define('rebuild', 'make the typed tables and the views anew from the raw rows')
+  rebuild.command.argument('[collection...]', 'collections (default: all)')
+  rebuild.run(async (globals, collections: string[]) =>
+    (await import('./commands/rebuild.ts')).rebuild(runtime, globals, collections),
+  )
+
   const forget = define('forget', 'delete everything the mirror holds about an organization, or a list of it')
   forget.command
     .addOption(

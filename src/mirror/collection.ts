@@ -10,7 +10,7 @@ import type { Connection } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
-import { createTables, type KeyType, type TableShape } from './tables.ts'
+import { createMissingTables, type KeyType, type TableShape } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -47,6 +47,14 @@ export interface CollectionTables {
     at: string,
     keep: boolean,
   ): Notice[]
+  /** Writes the typed row that belongs to a raw one, whatever stands there now. */
+  restore(
+    organizationId: string,
+    key: readonly KeyPart[],
+    row: Omit<RawRow, '_json'>,
+    item: JsonObject,
+    at: string,
+  ): Notice[]
 }
 
 export function openCollection(
@@ -58,7 +66,7 @@ export function openCollection(
   registerKey(connection, name, keyPaths)
   let keyTypes = loadKeyTypes(connection, name, keyColumns)
   let catalog = loadCatalog(connection, name, keyPaths)
-  if (!tableExists(connection, name)) createTables(connection, shape())
+  if (!tableExists(connection, name)) createMissingTables(connection, shape())
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
@@ -171,6 +179,11 @@ export function openCollection(
         statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, at, 'changed')
       statements.updateRaw.run(json, at, organizationId, ...bind(key))
       statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, at, values))
+      return notices
+    },
+    restore(organizationId, key, row, item, at) {
+      const { values, notices } = place(item, at)
+      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, values))
       return notices
     },
   }

@@ -60,6 +60,14 @@ export function backfillCommand(
   return words.map(shellWord).join(' ')
 }
 
+/** The command that deletes a list for good. */
+export function forgetCommand({
+  organization,
+  collection,
+}: Pick<StatusRow, 'organization' | 'collection'>): string {
+  return `admin-mirror forget --org ${shellWord(organization)} --collection ${shellWord(collection)} --yes`
+}
+
 /** Quoted where a shell would take it apart. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)
