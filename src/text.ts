@@ -25,6 +25,18 @@ function escapeUnit(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`
 }
 
+/** A word of a command line, quoted where a shell would take it apart. */
+export function shellWord(word: string): string {
+  const shown = printable(word, word.length)
+  return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
+}
+
+/** A record as one JSON text, in whatever order its names were written. */
+export function sortedJson(record: Readonly<Record<string, unknown>>): string {
+  const sorted = Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(Object.fromEntries(sorted))
+}
+
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US')

@@ -19,7 +19,9 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 /** The exit code of a command whose jobs ended like this; a signal goes before all of them. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
-  const codes = results.flatMap(({ error }) => (error ? [exitCodeOf(error)] : []))
+  const codes = results.flatMap(({ error, held }) =>
+    [error, held].map((told) => (told ? exitCodeOf(told) : 0)),
+  )
   return firstOf(codes)
 }
 

@@ -165,9 +165,10 @@ function tellVerified(log: Logger, { differences, error }: VerifyResult): void {
   log.info({ rows_seen: items, ...counts, moved, coverage }, 'verified')
 }
 
-function tellFinish(log: Logger, { run, walk, trigger, coverage, error }: JobResult): void {
-  const failure = error ? { error_code: error.code, error_message: error.message } : {}
-  const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : 'info'
+function tellFinish(log: Logger, { run, walk, trigger, coverage, error, held }: JobResult): void {
+  const told = error ?? held
+  const failure = told ? { error_code: told.code, error_message: told.message } : {}
+  const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : held ? 'warn' : 'info'
   if (!run) {
     log[level](
       { trigger, ...failure },

@@ -49,9 +49,10 @@ function details(line: LogFields): string[] {
 function numbers(line: LogFields): string[] {
   const number = (name: string) => Number(line[name] ?? 0)
   const waitMs = number('rate_limit_wait_ms')
+  const removed = number('rows_removed') > 0 ? `, ${grouped(number('rows_removed'))} removed` : ''
   return [
     counted(number('pages'), 'page'),
-    `${counted(number('rows_seen'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed)`,
+    `${counted(number('rows_seen'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed})`,
     ...(typeof line.coverage === 'string' ? [line.coverage] : []),
     ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
   ]

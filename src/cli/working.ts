@@ -29,6 +29,8 @@ export interface HowToRun {
   trigger: Trigger
   /** `--wait`: wait for a job that another process has, instead of reporting it as busy. */
   waitForOwner: boolean
+  /** `--accept-removals`: remove what is held back, and what would be. */
+  acceptRemovals?: boolean
   signal: AbortSignal
 }
 
@@ -99,7 +101,7 @@ export function runner(
   reporter: Pick<Reporter, 'observe'>,
   { now, sleep }: Runtime,
 ): Working['run'] {
-  return (jobs, { plan, trigger, waitForOwner, signal }) =>
+  return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
     runJobs(
       jobs.map(({ organization, job }) => ({
         job,
@@ -108,6 +110,7 @@ export function runner(
         source: () => session.source(organization, job),
         mirror: session.mirror,
         maxPasses: config.maxPasses,
+        removals: { ...config.removals, accept },
         waitForOwner,
         now,
         sleep,

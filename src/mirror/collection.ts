@@ -10,7 +10,7 @@ import type { Connection } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
-import { createMissingTables, type KeyType, type TableShape } from './tables.ts'
+import { createMissingTables, indexHistoryEnds, type KeyType, type TableShape } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -55,7 +55,26 @@ export interface CollectionTables {
     item: JsonObject,
     at: string,
   ): Notice[]
+  /** False when there is no such row. `keep` as for update. */
+  remove(
+    organizationId: string,
+    key: readonly { text: string }[],
+    reason: RemovalReason,
+    at: string,
+    keep: boolean,
+  ): boolean
+  /** The keys of up to so many of an organization's rows, behind a place that an earlier answer gave, or from the first. */
+  keysAfter(organizationId: string, place: KeyPlace | null, rows: number): KeyPlace[]
+  /** The order in which keysAfter has them. A place means something in its own alone. */
+  keyOrder(): string
+  /** Takes up to so many versions that ended before a time off the history; returns how many. */
+  pruneHistory(organizationId: string, before: string, rows: number): number
 }
+
+export type RemovalReason = 'removed' | 'out_of_scope'
+
+/** The texts of a key's parts. */
+export type KeyPlace = readonly string[]
 
 export function openCollection(
   connection: Connection,
@@ -66,7 +85,8 @@ export function openCollection(
   registerKey(connection, name, keyPaths)
   let keyTypes = loadKeyTypes(connection, name, keyColumns)
   let catalog = loadCatalog(connection, name, keyPaths)
-  if (!tableExists(connection, name)) createMissingTables(connection, shape())
+  if (tableExists(connection, name)) indexHistoryEnds(connection, name)
+  else createMissingTables(connection, shape())
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
@@ -80,7 +100,7 @@ export function openCollection(
     return prepareRows(connection, shape())
   }
 
-  function bind(key: readonly KeyPart[]): (string | bigint)[] {
+  function bind(key: readonly { text: string }[]): (string | bigint)[] {
     return key.map((part, index) => (keyTypes[index] === 'TEXT' ? part.text : BigInt(part.text)))
   }
 
@@ -169,16 +189,19 @@ export function openCollection(
     find: (organizationId, key) => statements.find.get(organizationId, ...bind(key)) as RawRow | undefined,
     insert(organizationId, key, json, item, at) {
       const { values, notices } = place(item, at)
-      statements.insertRaw.run(organizationId, ...bind(key), json, at, at)
-      statements.upsertTyped.run(typedRow(organizationId, key, at, at, values))
+      // One that comes back, by a clock that went back, begins when its last version ended.
+      const since = latest(at, statements.lastEnd.get(organizationId, ...bind(key)) as string | null)
+      statements.insertRaw.run(organizationId, ...bind(key), json, since, since)
+      statements.upsertTyped.run(typedRow(organizationId, key, since, since, values))
       return notices
     },
     update(organizationId, key, row, json, item, at, keep) {
       const { values, notices } = place(item, at)
+      const end = latest(at, row._changed_at)
       if (keep)
-        statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, at, 'changed')
-      statements.updateRaw.run(json, at, organizationId, ...bind(key))
-      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, at, values))
+        statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, end, 'changed')
+      statements.updateRaw.run(json, end, organizationId, ...bind(key))
+      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, end, values))
       return notices
     },
     restore(organizationId, key, row, item, at) {
@@ -186,7 +209,32 @@ export function openCollection(
       statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, values))
       return notices
     },
+    remove(organizationId, key, reason, at, keep) {
+      const primary = [organizationId, ...bind(key)]
+      const row = statements.find.get(...primary) as RawRow | undefined
+      if (!row) return false
+      const end = latest(at, row._changed_at)
+      if (keep) statements.insertHistory.run(...primary, row._json, row._changed_at, end, reason)
+      statements.deleteTyped.run(...primary)
+      statements.deleteRaw.run(...primary)
+      return true
+    },
+    keysAfter(organizationId, from, rows) {
+      const { firstKeys, keysAfter } = statements
+      const found = from
+        ? keysAfter.all(organizationId, ...bind(from.map((text) => ({ text }))), rows)
+        : firstKeys.all(organizationId, rows)
+      return found as string[][]
+    },
+    keyOrder: () => keyTypes.join(),
+    pruneHistory: (organizationId, before, rows) =>
+      statements.pruneHistory.run(organizationId, before, rows).changes,
   }
+}
+
+/** No version ends before it began, whatever becomes of the clock. */
+function latest(at: string, other: string | null): string {
+  return other !== null && other > at ? other : at
 }
 
 function isSame(types: readonly (KeyType | null)[], others: readonly (KeyType | null)[]): boolean {

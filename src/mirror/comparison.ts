@@ -45,14 +45,14 @@ function createComparison(
   const seen = createSeenItems(connection)
   const walks = createWalkStore(connection)
   const mirrored = createMirrored(connection, job)
-  const reading = { id: 0, count: 0, answers: 0, items: 0, repeated: 0, newRejects: 0 }
+  const reading = { id: 0, count: 0, answers: 0, items: 0, newRejects: 0 }
   // Against the mirror as it stands at one moment. It is only read, so nobody waits.
   const inOne = <T>(task: () => T): T => guarded(file, () => connection.transaction(task)())
 
   function begin(checkpoint: Checkpoint): Walk {
     if (reading.count > 0) seen.forget(reading.id)
     const count = reading.count + 1
-    Object.assign(reading, { id: nextReading(), count, answers: 0, items: 0, repeated: 0, newRejects: 0 })
+    Object.assign(reading, { id: nextReading(), count, answers: 0, items: 0, newRejects: 0 })
     seen.begin(reading.id)
     const expectsMoves = walks.expectsMoves(job)
     return {
@@ -106,7 +106,7 @@ function createComparison(
         const before = entries.map(({ mark }) => seen.where(walk.id, mark))
         return sightingOf(entries, before, from, reading.answers + 1, seen.ledger(walk.id))
       }),
-    savePage: async (_job, walk, _run, page, sighting, next) =>
+    savePage: async (_job, walk, _run, page, sighting) =>
       inOne(() => {
         const { entries } = sighting
         for (const entry of entries) {
@@ -117,15 +117,13 @@ function createComparison(
         noteSeen(seen, walk.id, ledgerLine(page, sighting))
         reading.answers++
         reading.items += sighting.newToWalk
-        reading.repeated = next.account.passRepeated
         return { added: 0, changed: 0, rejected: 0, notices: [] }
       }),
     saveCheckpoint: async () => {},
-    completeWalk: async () => {},
     abandonWalk: async () => {},
     reading: () => {
-      const { items, repeated, newRejects } = reading
-      return { items, repeated, newRejects }
+      const { items, newRejects } = reading
+      return { items, newRejects }
     },
     nextSuspect: async (after) => guarded(file, () => suspects.nextPage(after)),
     lookAgain: async (page) =>

@@ -1,18 +1,19 @@
 import { InterruptedError } from '../errors.ts'
-import { parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
-import type { Job, Mirror, Notice, Page, SavedPage, SightedItem, Sighting } from '../sync/types.ts'
-import { counted } from '../text.ts'
+import type { Job, Mirror, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
-import { ledgerLine } from './ledger-line.ts'
+import { createJobStore } from './job-store.ts'
+import { createJudging } from './judging.ts'
+import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
-import { keyPathsOf, objectOf, sightItems } from './sighting.ts'
+import { createPageSaving, nothingSaved } from './saving.ts'
+import { createSeenSince } from './seen-since.ts'
+import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
@@ -41,6 +42,9 @@ export function createMirror({
 }: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
+  const jobs = createJobStore(connection)
+  const missing = createMissingStore(connection)
+  const seenSince = createSeenSince(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
   const write = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
@@ -59,46 +63,36 @@ export function createMirror({
     )
   }
 
-  const addRows = connection.prepare(
-    'UPDATE sync_jobs SET rows = rows + ? WHERE organization_id = ? AND collection = ?',
-  )
   // One that is configured for a process that began earlier, and was forgotten since.
   const addOrganization = connection.prepare(
     'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
   )
-  const saveReject = connection.prepare(`
-    INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE SET seen_at = excluded.seen_at
-  `)
 
-  function saveItem(
-    job: Job,
-    tables: CollectionTables,
-    entry: SightedItem,
-    page: Page,
-    at: string,
-    saved: SavedPage,
-  ): void {
-    const { organization, collection } = job
-    const { text } = entry.item
-    if ('reject' in entry) {
-      saveReject.run(organization.id, collection.name, page.number, entry.reject, text, at, entry.mark)
-      saved.rejected++
-      return
-    }
-    const row = tables.find(organization.id, entry.key)
-    if (row?._json === text) return
-    const value = objectOf(entry.item)
-    if (!row) {
-      saved.notices.push(...tables.insert(organization.id, entry.key, text, value, at))
-      saved.added++
-    } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
-      const keep = collection.history !== false
-      saved.notices.push(...tables.update(organization.id, entry.key, row, text, value, at, keep))
-      saved.changed++
-    }
+  /** In steps that each begin with the versions that ended first. */
+  async function pruneHistory(job: Job, before: string): Promise<void> {
+    await inSteps(patience, (rows) =>
+      transact(() => {
+        const gone = openTables(job).pruneHistory(job.organization.id, before, rows)
+        collections.keep()
+        return gone < rows
+      }),
+    )
   }
+
+  const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
+  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
+  const judging = createJudging({
+    transact,
+    read: (task) => guarded(file, task),
+    toTheEnd,
+    time,
+    walks,
+    runs,
+    jobs,
+    missing,
+    seenSince,
+    openTables,
+  })
 
   return {
     claimJob: ({ organization, collection }) =>
@@ -140,16 +134,9 @@ export function createMirror({
       await toTheEnd((rows) =>
         transact(() => {
           const at = time()
-          saved = nothingSaved()
-          const tables = collections.open(job.collection.name, keyPathsOf(job))
+          const tables = openTables(job)
           const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
-          if (hasRoom) {
-            for (const entry of sighting.entries) saveItem(job, tables, entry, page, at, saved)
-            saved.notices.push(...rejectNotice(sighting, page))
-            walks.addAnswer(walk.id, ledgerLine(page, sighting), next, at)
-            runs.addPage(run, page.items.length, saved)
-            if (saved.added > 0) addRows.run(saved.added, job.organization.id, job.collection.name)
-          }
+          if (hasRoom) saved = savePage({ job, walk, run, page, sighting, next }, tables, at)
           collections.keep()
           return hasRoom
         }),
@@ -158,34 +145,31 @@ export function createMirror({
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    completeWalk: (walk, coverage) => transact(() => walks.complete(walk.id, coverage, time())),
+    newRejects: async (walk) => guarded(file, () => walks.tally(walk.id).newRejects),
+    ...judging,
+    completeWalk: (job, walk, coverage, trusted) =>
+      transact(() => {
+        walks.complete(walk.id, coverage, time())
+        if (trusted) jobs.confirm(job, walk.id)
+        return jobs.held(job)
+      }),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
     finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
     async prune(job) {
       const before = new Date(now() - keepRuns).toISOString()
       // What is left when the process is told to stop goes after the next run.
       await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
+      const { history } = job.collection
+      if (typeof history === 'number') await pruneHistory(job, new Date(now() - history).toISOString())
       await inSteps(patience, (rows) =>
         transact(() => {
-          const isTidy = collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)
+          const isTidy = openTables(job).tidy(time(), rows)
           collections.keep()
           return isTidy
         }),
       )
     },
   }
-}
-
-/** What the log says of items that cannot be placed: how many, and why the first one. */
-function rejectNotice({ entries }: Sighting, page: Page): Notice[] {
-  const reasons = entries.flatMap((entry) => ('reject' in entry ? [entry.reject] : []))
-  if (reasons.length === 0) return []
-  const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
-  return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
-}
-
-function nothingSaved(): SavedPage {
-  return { added: 0, changed: 0, rejected: 0, notices: [] }
 }
 
 function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {

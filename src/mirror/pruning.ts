@@ -41,6 +41,16 @@ export function createPruning(connection: Connection): Pruning {
         LIMIT :rows
       )
     `,
+    `
+      DELETE FROM sync_seen_since
+      WHERE (walk_id, mark) IN (
+        SELECT walk_id, mark
+        FROM sync_walks
+        CROSS JOIN sync_seen_since ON walk_id = id
+        WHERE ${OF_JOB} AND status <> 'open'
+        LIMIT :rows
+      )
+    `,
     `DELETE FROM sync_walks WHERE id IN (${OLD_WALKS} ORDER BY id LIMIT :rows)`,
     `
       DELETE FROM sync_runs

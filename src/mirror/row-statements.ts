@@ -9,6 +9,15 @@ export interface RowStatements {
   updateRaw: Statement
   insertHistory: Statement
   upsertTyped: Statement
+  deleteRaw: Statement
+  deleteTyped: Statement
+  /** When the last version of an item ended that the history holds. */
+  lastEnd: Statement
+  /** Keys as texts, in the order of the table: those of an organization from its first on, and those behind a key. */
+  firstKeys: Statement
+  keysAfter: Statement
+  /** Takes versions off the history that ended before a time, the oldest first. */
+  pruneHistory: Statement
   valueColumns: string[]
 }
 
@@ -34,7 +43,29 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
        ON CONFLICT (${primary.join(', ')})
        DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}`,
     ),
+    deleteRaw: connection.prepare(`DELETE FROM ${raw} WHERE ${byKey}`),
+    deleteTyped: connection.prepare(`DELETE FROM ${quoted(shape.name)} WHERE ${byKey}`),
+    lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKey}`).pluck(),
+    ...prepareScan(connection, raw, keys),
+    pruneHistory: connection.prepare(`
+      DELETE FROM ${history}
+      WHERE _rowid_ IN (
+        SELECT _rowid_ FROM ${history} WHERE "_organization_id" = ? AND "_valid_to" < ? ORDER BY "_valid_to" LIMIT ?
+      )
+    `),
     valueColumns,
+  }
+}
+
+function prepareScan(connection: Connection, raw: string, keys: readonly string[]) {
+  const texts = keys.map((key) => `CAST(${key} AS TEXT)`).join(', ')
+  const columns = keys.join(', ')
+  const behind = `(${columns}) > (${keys.map(() => '?').join(', ')})`
+  const scan = (where: string) =>
+    connection.prepare(`SELECT ${texts} FROM ${raw} WHERE ${where} ORDER BY ${columns} LIMIT ?`).raw()
+  return {
+    firstKeys: scan('"_organization_id" = ?'),
+    keysAfter: scan(`"_organization_id" = ? AND ${behind}`),
   }
 }
 

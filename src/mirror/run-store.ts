@@ -6,6 +6,7 @@ export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
   cancel(runId: number): void
   addPage(run: Run, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
+  addRemoved(run: Run, rows: number): void
   finish(run: Run, outcome: RunOutcome, at: string): RunRecord
 }
 
@@ -33,6 +34,7 @@ export function createRunStore(connection: Connection): RunStore {
       rate_limit_wait_ms = ?
     WHERE id = ?
   `)
+  const addRemoved = connection.prepare('UPDATE sync_runs SET rows_removed = rows_removed + ? WHERE id = ?')
   const finishRun = connection.prepare(`
     UPDATE sync_runs
     SET
@@ -66,6 +68,9 @@ export function createRunStore(connection: Connection): RunStore {
     },
     addPage: ({ id, traffic }, items, { added, changed }) => {
       addPage.run(items, added, changed, ...numbers(traffic), id)
+    },
+    addRemoved: ({ id }, rows) => {
+      addRemoved.run(rows, id)
     },
     finish: ({ id, traffic }, outcome, at) =>
       finishRun.get(

@@ -18,11 +18,14 @@ export interface SeenItems {
   recall(walkId: number, afterOrdinal: number, pages: number): number | null
   where(walkId: number, mark: string): SeenPlace | undefined
   add(walkId: number, mark: string, place: SeenPlace): void
+  /** How many of them could not be placed. */
+  rejects(walkId: number): number
   ledger(walkId: number): Ledger
   forget(walkId: number): void
 }
 
-interface Statements extends Record<'where' | 'add' | 'after' | 'before' | 'first' | 'count', Statement> {}
+interface Statements
+  extends Record<'where' | 'add' | 'after' | 'before' | 'first' | 'count' | 'rejects', Statement> {}
 
 export function createSeenItems(connection: Connection): SeenItems {
   const known = new Map<number, Statements>()
@@ -81,6 +84,7 @@ export function createSeenItems(connection: Connection): SeenItems {
     add: (walkId, mark, { pass, segment, position }) => {
       statementsOf(walkId).add.run(mark, pass, segment, position)
     },
+    rejects: (walkId) => statementsOf(walkId).rejects.get() as number,
     ledger(walkId) {
       const { after, before, first, count } = statementsOf(walkId)
       return {
@@ -107,6 +111,8 @@ function prepare(connection: Connection, table: string): Statements {
       .prepare(`SELECT max(position) FROM ${table} WHERE segment = ? AND position < ?`)
       .pluck(),
     first: connection.prepare(`SELECT min(position) FROM ${table} WHERE segment = ?`).pluck(),
+    // The marks of rejects begin with NUL, and no key does.
+    rejects: connection.prepare(`SELECT count(*) FROM ${table} WHERE mark < char(1)`).pluck(),
     // Behind the first place, up to the second and with it.
     count: connection
       .prepare(`

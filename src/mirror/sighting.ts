@@ -37,10 +37,16 @@ function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
   return { item, mark: markOf(reading.parts.map((part) => part.text)), key: reading.parts }
 }
 
-/** What an item with this key is told by: the key itself, or of several fields a JSON list. */
-export function markOf(key: readonly string[]): string {
-  const [first, ...others] = key
-  return first !== undefined && others.length === 0 ? first : JSON.stringify(key)
+/** The mark of the item with this key, given by the texts of its parts. */
+export function markOf(texts: readonly string[]): string {
+  const [first, ...others] = texts
+  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
+}
+
+/** The key of so many parts that a mark was made of. */
+export function keyOfMark(mark: string, parts: number): { text: string }[] {
+  const texts = parts === 1 ? [mark] : (JSON.parse(mark) as string[])
+  return texts.map((text) => ({ text }))
 }
 
 /** The exact values of an item that is an object. */

@@ -18,6 +18,8 @@ export interface StatusRow {
   error_code: string | null
   error_message: string | null
   removals_held: number
+  /** Why they are held back; null where none are. */
+  held_why: 'brake' | 'empty' | null
   held_since: string | null
   held_reason: string | null
   /** The open walk: the sync's, or where there is none the youngest backfill's. */
@@ -107,6 +109,7 @@ const STATUS_SQL = `
     run.error_code,
     run.error_message,
     job.removals_held,
+    iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
     organizations.held_since,
     organizations.held_reason,
     walk.origin AS walk_origin,

@@ -52,6 +52,13 @@ export function tableName(collection: string, kind: TableKind): string {
 export function createMissingTables(connection: Connection, shape: TableShape): void {
   for (const kind of KINDS) connection.exec(createSql(shape, kind))
   connection.exec(historyIndexSql(shape))
+  indexHistoryEnds(connection, shape.name)
+}
+
+/** Has old versions be found by their end; a history from before there was such an index gets it now. */
+export function indexHistoryEnds(connection: Connection, collection: string): void {
+  const [index, history] = [`${collection}_history_by_end`, tableName(collection, 'history')].map(quoted)
+  connection.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${history} ("_organization_id", "_valid_to")`)
 }
 
 function createSql(shape: TableShape, kind: TableKind): string {

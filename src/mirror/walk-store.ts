@@ -24,6 +24,9 @@ export interface WalkStore {
   seenLedger: SeenItems['ledger']
   /** Whether the job's last complete full walk saw the list move. */
   expectsMoves(job: Job): boolean
+  /** Distinct items of an open walk that could be placed, and whether one that could not had never come before. */
+  tally(walkId: number): WalkTally
+  addNewRejects(walkId: number, count: number): void
   /** The number that the walk's next answer gets in the page ledger. */
   nextOrdinal(walkId: number): number
   /** A line of the ledger, and the checkpoint with it. */
@@ -31,6 +34,11 @@ export interface WalkStore {
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, coverage: Coverage | null, at: string): void
   abandon(walkId: number, at: string): void
+}
+
+export interface WalkTally {
+  placed: number
+  newRejects: number
 }
 
 export function createWalkStore(connection: Connection): WalkStore {
@@ -73,6 +81,10 @@ export function createWalkStore(connection: Connection): WalkStore {
   const updateCheckpoint = connection.prepare(
     'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
   )
+  const findTally = connection.prepare(
+    'SELECT rows_seen AS seen, new_rejects AS newRejects FROM sync_walks WHERE id = ?',
+  )
+  const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
     SET status = 'complete', coverage = ?, next_page = NULL, updated_at = ?, finished_at = ?
@@ -153,6 +165,13 @@ export function createWalkStore(connection: Connection): WalkStore {
     whereSeen: seen.where,
     seenLedger: seen.ledger,
     expectsMoves,
+    tally(walkId) {
+      const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
+      return { placed: items - seen.rejects(walkId), newRejects }
+    },
+    addNewRejects: (walkId, count) => {
+      addNewRejects.run(count, walkId)
+    },
     nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
     addAnswer(walkId, line, next, at) {
       const { pass, page, total, why, marks, placed, isPlaced, newToWalk } = line

@@ -1,5 +1,5 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
-import { printable } from '../text.ts'
+import { shellWord } from '../text.ts'
 
 /** What somebody should type, or do, about a job; null when all is well, or a process is at work on it. */
 export function nextStep(row: StatusRow, now: number): string | null {
@@ -14,6 +14,8 @@ export function nextStep(row: StatusRow, now: number): string | null {
   if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
   if (row.running === false && row.walk_origin === 'sync') return sync
   if (isStopped(row)) return afterBackfill(row)
+  if (row.removals_held > 0)
+    return `look whether they are gone, then: ${sync} --collection ${shellWord(row.collection)} --accept-removals`
   return row.as_of === null ? sync : null
 }
 
@@ -66,10 +68,4 @@ export function forgetCommand({
   collection,
 }: Pick<StatusRow, 'organization' | 'collection'>): string {
   return `admin-mirror forget --org ${shellWord(organization)} --collection ${shellWord(collection)} --yes`
-}
-
-/** Quoted where a shell would take it apart. */
-export function shellWord(word: string): string {
-  const shown = printable(word, word.length)
-  return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }

@@ -1,5 +1,5 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
-import { grouped, inWords, printable } from '../text.ts'
+import { counted, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { progressNotes } from './progress-notes.ts'
 
@@ -39,6 +39,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     error_code: null,
     error_message: null,
     removals_held: 0,
+    held_why: null,
     held_since: null,
     held_reason: null,
     walk_origin: null,
@@ -120,14 +121,19 @@ function jobLines(job: JobStatus, now: number): string[] {
     note(
       `waits until ${job.waiting_until} (${inWords(Date.parse(job.waiting_until) - now)}): ${job.waiting_for}`,
     )
-  if (job.error_code && job.last_run_at) {
+  // What is held back is told below.
+  if (job.error_code && job.error_code !== 'REMOVALS_HELD' && job.last_run_at) {
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,
     )
   }
-  if (job.removals_held > 0)
-    note(`${grouped(job.removals_held)} rows wait to be removed: admin-mirror sync --accept-removals`)
+  if (job.removals_held > 0) note(heldNote(job))
   return lines
+}
+
+function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
+  const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
+  return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
 
 function freshness({ as_of: asOf, age_ms: age, coverage, last_run_at: lastRun }: JobStatus): string {

@@ -36,8 +36,8 @@ export interface Comparison extends WalkKeeper {
   isNeverSynced(): Promise<boolean>
   /** Begins a reading of the whole list. In the first one its items are held against the mirror's; later ones clear what they see of suspicion. */
   beginReading(first: Checkpoint): Promise<Walk>
-  /** Of the last reading: distinct items, those that came on two pages of its last pass, and items without a usable key that the mirror does not know. */
-  reading(): { items: number; repeated: number; newRejects: number }
+  /** Of the last reading: distinct items, and those without a usable key that the mirror does not know. */
+  reading(): { items: number; newRejects: number }
   /** Judges the suspects that stand on a page that was asked for again. */
   lookAgain(page: Page): Promise<void>
   /** The first page behind this one on which a suspect stood that is not judged yet. */

@@ -1,4 +1,5 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
+import { heldError, type RemovalRules } from './removals.ts'
 import { findWalk } from './resume.ts'
 import type {
   Coverage,
@@ -30,6 +31,7 @@ export interface JobOptions {
   source: () => Promise<PageSource>
   mirror: Mirror
   maxPasses: number
+  removals: RemovalRules
   /** Whether to wait for a job that another process has. */
   waitForOwner: boolean
   now: () => number
@@ -49,6 +51,8 @@ export interface JobResult {
   run: (RunRecord & RunTraffic) | null
   coverage: Coverage | null
   error: KnownError | null
+  /** Of a run that succeeded: what waits for somebody's word. */
+  held: KnownError | null
 }
 
 /** How often a job that another process has is asked for. */
@@ -57,7 +61,7 @@ const LOOK_EVERY_MS = 250
 /** Runs one job once: goes on with its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
   const { job, trigger, mirror, observer, signal } = options
-  const result: JobResult = { job, trigger, walk: null, run: null, coverage: null, error: null }
+  const result: JobResult = { job, trigger, walk: null, run: null, coverage: null, error: null, held: null }
   try {
     await claim(options)
     try {
@@ -124,7 +128,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
   observer.onStart(walk)
   try {
     await mirror.assertKey(job)
-    result.coverage = await walkList({
+    const { coverage, held } = await walkList({
       ...options,
       source,
       walk,
@@ -132,13 +136,15 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
       run,
       observer: counting(observer, traffic),
     })
+    result.coverage = coverage
+    result.held = held && heldError(job, held)
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)
   }
   if (traffic.requests === 0 && isRefusal(result.error)) {
     await mirror.cancelRun(run.id)
     result.walk = null
-  } else result.run = { ...(await mirror.finishRun(run, outcomeOf(result.error))), ...traffic }
+  } else result.run = { ...(await mirror.finishRun(run, outcomeOf(result))), ...traffic }
   if (!result.error) await mirror.prune(job)
 }
 
@@ -175,8 +181,9 @@ export function stopped(signal: AbortSignal): KnownError {
     : new InterruptedError('stopped; what is written stays, and the next run goes on from there')
 }
 
-function outcomeOf(error: KnownError | null): RunOutcome {
-  if (!error) return { status: 'succeeded', errorCode: null, errorMessage: null }
+function outcomeOf({ error, held }: JobResult): RunOutcome {
+  if (!error)
+    return { status: 'succeeded', errorCode: held?.code ?? null, errorMessage: held?.message ?? null }
   const status = error instanceof InterruptedError ? 'interrupted' : 'failed'
   return { status, errorCode: error.code, errorMessage: error.message }
 }

@@ -1,10 +1,10 @@
+import { sortedJson } from '../text.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
 import type { Filters, Job, Mirror, OpenWalk, Walk, WalkPlan } from './types.ts'
 
 /** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
-  const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return JSON.stringify(Object.fromEntries(sorted))
+  return sortedJson(filters)
 }
 
 export interface WalkChoice {

@@ -1,6 +1,7 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/exact.ts'
 import type { Account, Place, Question } from './coverage/account.ts'
+import type { HeldRemovals, HoldReason, Missing } from './removals.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
 export interface Job {
@@ -15,6 +16,8 @@ export interface Collection {
   /** Dotted paths of the fields that tell items apart. */
   key: string[]
   filters: Filters
+  /** The configured filters, where a backfill has put its own on top. */
+  scope?: Filters
   history: boolean | number
   ignore: string[]
   total: 'check' | 'ignore'
@@ -218,7 +221,24 @@ export interface Mirror {
   ): Promise<SavedPage>
   /** The next pass begins: nothing but the checkpoint. */
   saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
-  completeWalk(walk: Walk, coverage: Coverage | null): Promise<void>
+  /** Items of the walk that could not be placed and had never come before. */
+  newRejects(walk: Walk): Promise<number>
+  /**
+   * Notes the live rows that a trusted walk did not see, in steps; a walk that was killed in between is judged anew.
+   * `atOnce`: the list came in one answer, so that to have missed a row once is enough for it to be due.
+   */
+  findMissing(job: Job, walk: Walk, atOnce: boolean): Promise<Missing>
+  /** Has all rows that are due be held back, in steps. Null: for the reason that others are held for. */
+  holdMissing(job: Job, why: HoldReason | null): Promise<void>
+  /** Removes all rows that are due or held back, in steps. */
+  removeMissing(job: Job, run: Run): Promise<void>
+  /** Returns what is held back of the job's rows. `trusted`: whether it is by this walk that rows are known to be listed. */
+  completeWalk(
+    job: Job,
+    walk: Walk,
+    coverage: Coverage | null,
+    trusted: boolean,
+  ): Promise<HeldRemovals | null>
   abandonWalk(walkId: number): Promise<void>
   finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
@@ -226,7 +246,4 @@ export interface Mirror {
 }
 
 /** What one reading of a list asks of a mirror. */
-export type WalkKeeper = Pick<
-  Mirror,
-  'sight' | 'savePage' | 'saveCheckpoint' | 'completeWalk' | 'abandonWalk'
->
+export type WalkKeeper = Pick<Mirror, 'sight' | 'savePage' | 'saveCheckpoint' | 'abandonWalk'>

@@ -2,9 +2,9 @@ import { JobError, type KnownError, toKnownError } from '../errors.ts'
 import type { Comparison, Differences } from './comparison.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
 import { claim, type JobObserver, type JobOptions, stopped } from './job.ts'
-import { isTrusted } from './trust.ts'
+import { isTrusted } from './removals.ts'
 import type { Coverage, Job, Mirror, PageSource, RunTraffic } from './types.ts'
-import { type WalkObserver, walkList } from './walk.ts'
+import { readList, type WalkObserver } from './walk.ts'
 
 /** What becomes of a verification, told as it happens. */
 export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObserver {
@@ -108,7 +108,7 @@ async function readWhole(
   const walk = await comparison.beginReading(startCheckpoint(1))
   observer.onStart(walk)
   const run = { id: 0, traffic: NO_TRAFFIC }
-  const coverage = await walkList({
+  const { coverage, account } = await readList({
     job,
     walk,
     replace: [],
@@ -119,7 +119,7 @@ async function readWhole(
     observer,
     signal,
   })
-  return { coverage, isTrusted: isTrusted(coverage, comparison.reading()) }
+  return { coverage, isTrusted: isTrusted(walk, account, coverage, comparison.reading().newRejects) }
 }
 
 /** An item that slid is looked for on so many further pages. */

@@ -1,13 +1,15 @@
 import { JobError } from '../errors.ts'
-import type { WalkRules } from './coverage/account.ts'
+import type { Account, WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
 import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
+import { cameAtOnce, decideRemovals, type HeldRemovals, isTrusted, type RemovalRules } from './removals.ts'
 import type {
   Checkpoint,
   Coverage,
   Job,
+  Mirror,
   Page,
   PageObserver,
   PageSource,
@@ -23,7 +25,7 @@ export interface WalkObserver extends PageObserver {
   onPassAgain(why: string, pass: number): void
 }
 
-export interface WalkOptions {
+export interface ReadOptions {
   job: Job
   walk: Walk
   /** Walks that this one takes the place of with its first page. */
@@ -36,11 +38,34 @@ export interface WalkOptions {
   signal: AbortSignal
 }
 
+export interface WalkOptions extends ReadOptions {
+  mirror: Mirror
+  removals: RemovalRules
+}
+
+/** A list that was read to its end. */
+export interface Reading {
+  coverage: Coverage | null
+  account: Account
+}
+
+export interface WalkEnd {
+  coverage: Coverage | null
+  /** Rows that left the list, or seem to, and wait for somebody's word. */
+  held: HeldRemovals | null
+}
+
+/** Reads a list, removes what has left it, and completes the walk. Returns how sure it is. Throws as `readList` does. */
+export async function walkList(options: WalkOptions): Promise<WalkEnd> {
+  const { coverage, account } = await readList(options)
+  return { coverage, held: await endWalk(options, account, coverage) }
+}
+
 /**
- * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for, and completes the walk.
- * Returns how sure it is. Throws on the first page that cannot be had; the checkpoint of the page before it stands.
+ * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for. Throws on the first page that
+ * cannot be had; the checkpoint of the page before it stands.
  */
-export async function walkList(options: WalkOptions): Promise<Coverage | null> {
+export async function readList(options: ReadOptions): Promise<Reading> {
   const { job, walk, mirror, maxPasses, observer } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = beginning(rules, walk)
@@ -49,10 +74,7 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
     const end = await walkPass(options, rules, checkpoint, distinct)
     distinct = end.distinct
     const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
-    if (verdict.kind === 'complete') {
-      await mirror.completeWalk(walk, verdict.coverage)
-      return verdict.coverage
-    }
+    if (verdict.kind === 'complete') return { coverage: verdict.coverage, account: end.checkpoint.account }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
       throw new JobError(
@@ -72,7 +94,7 @@ export async function walkList(options: WalkOptions): Promise<Coverage | null> {
  * whether there is a next page, and each is committed with its checkpoint before the next one is asked for: a process
  * that is killed at any point has written either all of a page or nothing of it.
  */
-async function walkPass(options: WalkOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
+async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
   const { job, walk, run, source, mirror, observer, signal } = options
   let checkpoint = from
   let distinct = distinctBefore
@@ -88,6 +110,25 @@ async function walkPass(options: WalkOptions, rules: WalkRules, from: Checkpoint
     observer.onPage(page, saved, distinct)
   }
   return { checkpoint, distinct }
+}
+
+/**
+ * The walk stays open until all that it means for the rows is done: whoever goes on with it has nothing to ask, and
+ * judges it once more.
+ */
+async function endWalk(
+  { job, walk, run, mirror, removals }: WalkOptions,
+  account: Account,
+  coverage: Coverage | null,
+): Promise<HeldRemovals | null> {
+  const trusted = isTrusted(walk, account, coverage, await mirror.newRejects(walk))
+  if (trusted) {
+    const missing = await mirror.findMissing(job, walk, cameAtOnce(account))
+    const { hold, remove } = decideRemovals(missing, removals)
+    if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
+    if (remove) await mirror.removeMissing(job, run)
+  }
+  return mirror.completeWalk(job, walk, coverage, trusted)
 }
 
 /** `advance`, whose complaint gets the name of the list. */

@@ -10,6 +10,7 @@ import { type Asked, pageOf, type Reply } from './list-server.ts'
 const WALK = 'src/sync/walk.ts'
 const JOB = 'src/sync/job.ts'
 const MIRROR = 'src/mirror/mirror.ts'
+const SAVING = 'src/mirror/saving.ts'
 const COLLECTION = 'src/mirror/collection.ts'
 const TABLES = 'src/mirror/tables.ts'
 const RESHAPE = 'src/mirror/reshape.ts'
@@ -59,16 +60,19 @@ const OF_A_BEGINNING: Step[] = [
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
   ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
-  ['before the rows', dyingBefore(MIRROR, 'for (const entry of sighting.entries) saveItem(', ON_THIRD)],
-  ['after the first row', dyingAfter(MIRROR, 'saved.added++', ON_THIRD)],
-  ['before the checkpoint', dyingBefore(MIRROR, 'walks.addAnswer(', ON_THIRD)],
+  ['before the rows', dyingBefore(SAVING, 'for (const entry of sighting.entries) {', ON_THIRD)],
+  ['after the first row', dyingAfter(SAVING, 'saved.added++', `toSave.${ON_THIRD}`)],
+  ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],
   [
     'within the line of the ledger',
     dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
   ],
   ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', ON_THIRD)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
-  ['before the walk is complete', dyingBefore(WALK, 'await mirror.completeWalk(walk, verdict.coverage)')],
+  [
+    'before the walk is complete',
+    dyingBefore(WALK, 'return mirror.completeWalk(job, walk, coverage, trusted)'),
+  ],
   ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, time())')],
 ]
 
@@ -139,10 +143,7 @@ const OF_AN_END: Step[] = [
 const OF_A_FINISHED_RUN: Step[] = [
   ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
   ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
-  [
-    'taking old rows away',
-    dyingWith(MIRROR, 'collections.open(job.collection.name, keyPathsOf(job)).tidy(time(), rows)'),
-  ],
+  ['taking old rows away', dyingWith(MIRROR, 'openTables(job).tidy(time(), rows)')],
   ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
   ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
 ]

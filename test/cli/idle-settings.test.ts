@@ -3,27 +3,19 @@ import { idleSettings } from '../../src/cli/idle-settings.ts'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
 
-function configured(setKeys: string[], histories: (boolean | number)[] = [true]) {
-  const collections = histories.map((history) => ({
-    name: 'orders',
-    path: '/orders',
-    key: ['id'],
-    filters: {},
-    history,
-    ignore: [],
-    total: 'check' as const,
-  }))
-  const acme = { id: '', name: 'acme', schedule: '', collections, readToken: () => '' }
-  return { setKeys, organizations: [acme] }
+function configured(setKeys: string[]) {
+  return { setKeys }
 }
 
 describe('a setting without effect', () => {
   it.each<[string, ReturnType<typeof configured>, string[]]>([
-    ['is none of those that have one', configured(['database', 'keepRuns', 'rateLimit.sharePercent']), []],
+    [
+      'is none of those that have one',
+      configured(['database', 'removals.brakeRows', 'rateLimit.sharePercent']),
+      [],
+    ],
     ['is named', configured(['publish', 'publishEvery']), ['publish,', 'publishEvery,']],
-    ['is named by its section', configured(['http.port', 'removals.brakeRows']), ['http,', 'removals,']],
-    ['is the bound of a history, once a collection', configured([], [90, 30]), ['history of orders']],
-    ['is no history that is kept, or is not', configured([], [true, false]), []],
+    ['is named by its section', configured(['http.port', 'http.host']), ['http,']],
   ])('%s', (_title, config, expected) => {
     const told = idleSettings(config)
 
@@ -41,7 +33,6 @@ describe('a setting without effect', () => {
     expect(code).toBe(0)
     expect(logs.filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toEqual([
       expect.stringContaining('http'),
-      expect.stringContaining('history of orders'),
     ])
   })
 })

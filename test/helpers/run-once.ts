@@ -30,6 +30,7 @@ export function jobOptions(
     source: async () => source,
     mirror,
     maxPasses: 3,
+    removals: { brakePercent: 20, brakeRows: 10, accept: false },
     waitForOwner: false,
     now: clock.now,
     sleep: clock.sleep,

@@ -145,7 +145,7 @@ describe('a key column of whole numbers that meets a text', () => {
     ])
   })
 
-  it('keeps its primary keys, and the index of the history', async () => {
+  it('keeps its primary keys, and the indexes of the history', async () => {
     const { test } = await retyped()
 
     const indexes = test.rows(`
@@ -154,6 +154,7 @@ describe('a key column of whole numbers that meets a text', () => {
 
     expect(indexes.map(({ name }) => name)).toEqual([
       'my_index',
+      'orders_history_by_end',
       'orders_history_by_key',
       'sqlite_autoindex_orders_1',
       'sqlite_autoindex_orders_raw_1',

@@ -124,7 +124,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const abandoned = [...own.filter((walk) => walk !== resumed), ...replaced]',
   ]),
   bug('an item in other words counts as changed', 0, [
-    'mirror/mirror.ts',
+    'mirror/saving.ts',
     '!sameJson(parseExact(row._json), value, new Set(collection.ignore))',
     'row._json !== text',
   ]),

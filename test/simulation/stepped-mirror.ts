@@ -43,7 +43,12 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     savePage: (job, walk, run, page, sighting, next) =>
       call(() => mirror.savePage(job, walk, run, page, sighting, next)),
     saveCheckpoint: (walk, next) => call(() => mirror.saveCheckpoint(walk, next)),
-    completeWalk: (walk, coverage) => call(() => mirror.completeWalk(walk, coverage)),
+    newRejects: (walk) => call(() => mirror.newRejects(walk)),
+    findMissing: (job, walk, atOnce) => call(() => mirror.findMissing(job, walk, atOnce)),
+    holdMissing: (job, why) => call(() => mirror.holdMissing(job, why)),
+    removeMissing: (job, run) => call(() => mirror.removeMissing(job, run)),
+    completeWalk: (job, walk, coverage, trusted) =>
+      call(() => mirror.completeWalk(job, walk, coverage, trusted)),
     abandonWalk: (walk) => call(() => mirror.abandonWalk(walk)),
     finishRun: (run, outcome) =>
       call(async () => {

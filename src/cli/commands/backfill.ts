@@ -50,7 +50,10 @@ function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
   return selectJobs(config, options).map(({ organization, job }) => {
     const { collection } = job
     const filters = mergeFilters(collection.filters, typed, `${organization.name} ${collection.name}`)
-    return { organization, job: { ...job, collection: { ...collection, filters } } }
+    return {
+      organization,
+      job: { ...job, collection: { ...collection, filters, scope: collection.filters } },
+    }
   })
 }
 

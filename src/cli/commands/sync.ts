@@ -16,13 +16,12 @@ export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): 
     globals,
     { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
     (config) => selectJobs(config, options),
-    async ({ config, logger, run }, jobs) => {
-      if (options.acceptRemovals)
-        logger.warn('--accept-removals has no effect: this version removes nothing yet')
+    async ({ config, run }, jobs) => {
       const results = await run(jobs, {
         plan: syncPlan(config),
         trigger: 'manual',
         waitForOwner: options.wait === true,
+        acceptRemovals: options.acceptRemovals === true,
         signal: runtime.signal,
       })
       return exitCodeOfJobs(results, runtime.signal)

@@ -80,6 +80,8 @@ export interface Account {
   totalChanged: boolean
   /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
   moved: boolean
+  /** Whether an item came on two pages of one pass. */
+  crossed: boolean
   /** Whether old pages are looked back at: from the first movement, or from the start where one is to be expected. */
   watching: boolean
   /** The last page that the first answer of this pass named, and the last answer. */

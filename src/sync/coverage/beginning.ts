@@ -43,6 +43,7 @@ export function startCheckpoint(firstPage: number): Checkpoint {
       firstTotal: null,
       totalChanged: false,
       moved: false,
+      crossed: false,
       watching: false,
     },
   }
@@ -55,13 +56,13 @@ export function watchingFromStart(from: Checkpoint): Checkpoint {
 
 /** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
 export function nextPass({ pass, account }: Checkpoint): Checkpoint {
-  const { counted, firstTotal, totalChanged, moved } = account
+  const { counted, firstTotal, totalChanged, moved, crossed } = account
   const watching = account.watching || moved || totalChanged
   return {
     pass: pass + 1,
     nextPage: 1,
     ask: forwardTo(1),
-    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, watching },
+    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, crossed, watching },
   }
 }
 

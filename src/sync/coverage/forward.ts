@@ -43,6 +43,7 @@ function countRepeats(account: Account, near: number, far: number, twice: number
   const { wanderers, unpaid, passRepeated } = account
   const next = {
     ...account,
+    crossed: account.crossed || near + far > 0,
     wanderers: wanderers + far,
     unpaid: unpaid + twice,
     passRepeated: passRepeated + near + far + twice,

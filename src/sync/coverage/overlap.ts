@@ -114,7 +114,8 @@ function meet(
   const read = readingAfter({ ...account, unpaid, owed: 0, overlap: null }, page, sighting)
   const isMoved = shift !== 0 || sighting.newToPass > 0
   const repeated = account.passRepeated + Math.max(0, shift)
-  const next = isMoved ? moving({ ...read, passRepeated: repeated }) : read
+  const crossed = account.crossed || shift > 0
+  const next = isMoved ? moving({ ...read, passRepeated: repeated, crossed }) : read
   return { ...from, nextPage: page.next, ask: null, account: next }
 }
 

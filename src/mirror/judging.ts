@@ -1,0 +1,138 @@
+import type { Job, Mirror, Run, Walk } from '../sync/types.ts'
+import type { CollectionTables, KeyPlace } from './collection.ts'
+import type { JobStore } from './job-store.ts'
+import { type Judge, type MissingStore, missedOnceMore } from './missing.ts'
+import type { RunStore } from './run-store.ts'
+import type { SeenSince } from './seen-since.ts'
+import { keyOfMark, markOf } from './sighting.ts'
+import type { Transact } from './transaction.ts'
+import type { WalkStore } from './walk-store.ts'
+
+// What a trusted walk did not see, and what becomes of it. All of it goes in steps, each a transaction that leaves the
+// mirror right: whoever is killed in between, the next one judges the walk from the beginning, to the same end.
+
+export interface JudgingOptions {
+  transact: Transact
+  /** Reads what is committed; throws MirrorError. */
+  read<T>(task: () => T): T
+  /** Steps that are made to their end, or InterruptedError is thrown. */
+  toTheEnd(step: (rows: number) => boolean | Promise<boolean>): Promise<void>
+  time(): string
+  walks: WalkStore
+  runs: RunStore
+  jobs: JobStore
+  missing: MissingStore
+  seenSince: SeenSince
+  openTables(job: Job): CollectionTables
+}
+
+type Judging = Pick<Mirror, 'findMissing' | 'holdMissing' | 'removeMissing'>
+
+/** How far a look through the live rows has come: behind which key, in which order, and how many rows were due. */
+interface Look {
+  behind: KeyPlace | null
+  order: string
+  due: number
+  isAtEnd: boolean
+}
+
+const FROM_THE_FIRST: Look = { behind: null, order: '', due: 0, isAtEnd: false }
+
+export function createJudging(options: JudgingOptions): Judging {
+  const { transact, read, toTheEnd, time, walks, runs, jobs, missing, seenSince, openTables } = options
+  const isSeen = (walk: Walk, mark: string) =>
+    walks.whereSeen(walk.id, mark) !== undefined || seenSince.has(walk.id, mark)
+
+  /** Every row that is live was seen: where as many were seen as there are, none is to be looked for. */
+  function isNothingMissing(job: Job, walk: Walk): boolean {
+    const { rows } = jobs.state(job)
+    return rows === walks.tally(walk.id).placed && !missing.has(job) && !seenSince.hasAny(walk.id)
+  }
+
+  /** What a walk left that was abandoned before it was judged to its end counts for nothing. */
+  function takeOver(job: Job, walk: Walk, lines: number): boolean {
+    const { judgedWalk } = jobs.state(job)
+    if (judgedWalk === walk.id) return true
+    if (judgedWalk !== null && missing.forget(job, judgedWalk, lines) === lines) return false
+    jobs.judge(job, walk.id)
+    return true
+  }
+
+  /** Takes off what the walk saw before another one missed it. Returns the last mark; null at the end. */
+  function dropSeen(job: Job, walk: Walk, behind: string, lines: number): string | null {
+    const marks = missing.marksAfter(job, behind, lines)
+    const states = marks.filter((mark) => isSeen(walk, mark)).map((mark) => missing.drop(job, mark))
+    jobs.addHeld(job, -states.filter((state) => state === 'held').length)
+    return marks.length < lines ? null : (marks.at(-1) ?? null)
+  }
+
+  /** Looks at up to so many rows; from the first again where the key column has become TEXT, which is another order. */
+  function lookOn(job: Job, walk: Walk, judge: Judge, from: Look, rows: number): Look {
+    const tables = openTables(job)
+    const order = tables.keyOrder()
+    const { behind, due } = order === from.order ? from : FROM_THE_FIRST
+    const keys = tables.keysAfter(job.organization.id, behind, rows)
+    const marks = keys.map(markOf).filter((mark) => !isSeen(walk, mark))
+    const found = marks.filter((mark) => noteMissed(job, mark, judge)).length
+    return { behind: keys.at(-1) ?? behind, order, due: due + found, isAtEnd: keys.length < rows }
+  }
+
+  /** Whether the row is due. */
+  function noteMissed(job: Job, mark: string, judge: Judge): boolean {
+    const before = missing.find(job, mark)
+    const line = missedOnceMore(before, mark, judge)
+    if (line !== before) missing.save(job, line)
+    return line.state === 'due'
+  }
+
+  /** Returns whether there were fewer to remove than so many. */
+  function remove(job: Job, run: Run, lines: number): boolean {
+    const at = time()
+    const tables = openTables(job)
+    const due = missing.due(job, lines)
+    const keep = job.collection.history !== false
+    const key = (mark: string) => keyOfMark(mark, tables.keyPaths.length)
+    const removed = due.filter(({ mark, reason }) =>
+      tables.remove(job.organization.id, key(mark), reason, at, keep),
+    ).length
+    const held = due.filter(({ mark }) => missing.drop(job, mark) === 'held').length
+    jobs.addRows(job, -removed)
+    jobs.addHeld(job, -held)
+    runs.addRemoved(run, removed)
+    return due.length < lines
+  }
+
+  return {
+    async findMissing(job, walk, atOnce) {
+      const listed = read(() => walks.tally(walk.id).placed)
+      let look = FROM_THE_FIRST
+      if (!read(() => isNothingMissing(job, walk))) {
+        await toTheEnd((lines) => transact(() => takeOver(job, walk, lines)))
+        let behind: string | null = ''
+        await toTheEnd(async (lines) => {
+          behind = await transact(() => dropSeen(job, walk, behind ?? '', lines))
+          return behind === null
+        })
+        const { isOtherScope, isMixed } = read(() => jobs.state(job))
+        const judge = { walkId: walk.id, atOnce, isOtherScope, isMixed, at: time() }
+        await toTheEnd(async (rows) => {
+          look = await transact(() => lookOn(job, walk, judge, look, rows))
+          return look.isAtEnd
+        })
+      }
+      const { rows: live, held } = read(() => jobs.state(job))
+      return { due: look.due, held, live, listed }
+    },
+    async holdMissing(job, why) {
+      await toTheEnd((lines) =>
+        transact(() => {
+          if (why) jobs.holdFor(job, why)
+          const held = missing.hold(job, lines)
+          jobs.addHeld(job, held)
+          return held < lines
+        }),
+      )
+    },
+    removeMissing: (job, run) => toTheEnd((lines) => transact(() => remove(job, run, lines))),
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import {
+  cameAtOnce,
+  decideRemovals,
+  type HeldRemovals,
+  heldError,
+  isTrusted,
+  type Missing,
+  type RemovalDecision,
+  type RemovalRules,
+} from '../../src/sync/removals.ts'
+import type { Coverage } from '../../src/sync/types.ts'
+import { jobOf } from '../helpers/jobs.ts'
+
+describe('a complete walk', () => {
+  it.each<[string, 'full' | 'partial', Coverage | null, boolean, number, boolean]>([
+    ['that is steady', 'full', 'steady', false, 0, true],
+    ['that is repaired, though items came on two pages', 'full', 'repaired', true, 0, true],
+    ['that drifted', 'full', 'drifted', true, 0, false],
+    ['with nothing to count by', 'full', null, false, 0, true],
+    ['with nothing to count by, and an item on two pages', 'full', null, true, 0, false],
+    ['that met a reject that never came before', 'full', 'steady', false, 1, false],
+    ['of a part', 'partial', null, false, 0, false],
+  ])('is trusted or not: %s', (_what, kind, coverage, crossed, newRejects, expected) => {
+    expect(isTrusted({ kind }, { crossed }, coverage, newRejects)).toBe(expected)
+  })
+
+  it.each([
+    ['one answer', 1, false, true],
+    ['two answers', 2, false, false],
+    ['one answer that says that there are more', 1, true, false],
+  ])('comes at once or not: %s', (_what, passAnswers, passShort, expected) => {
+    expect(cameAtOnce({ passAnswers, passShort })).toBe(expected)
+  })
+})
+
+const RULES: RemovalRules = { brakePercent: 20, brakeRows: 10, accept: false }
+const NOTHING: RemovalDecision = { hold: null, remove: false }
+const REMOVE: RemovalDecision = { hold: null, remove: true }
+
+describe('what is due', () => {
+  it.each<[string, Partial<Missing>, Partial<RemovalRules>, RemovalDecision]>([
+    ['nothing', { due: 0 }, {}, NOTHING],
+    ['nothing, from an empty list into an empty mirror', { due: 0, live: 0, listed: 0 }, {}, NOTHING],
+    ['nothing, when removals are accepted', { due: 0 }, { accept: true }, NOTHING],
+    ['one row', { due: 1 }, {}, REMOVE],
+    ['as many rows as the brake lets go', { due: 10, live: 11 }, {}, REMOVE],
+    ['as great a part as the brake lets go', { due: 200, live: 1000 }, {}, REMOVE],
+    ['more than both', { due: 201, live: 1000 }, {}, { hold: 'brake', remove: false }],
+    ['just more than both', { due: 11, live: 54 }, {}, { hold: 'brake', remove: false }],
+    ['a part that is no whole percent', { due: 11, live: 55 }, {}, REMOVE],
+    ['more than both, accepted', { due: 201, live: 1000 }, { accept: true }, { hold: 'brake', remove: true }],
+    [
+      'any row, with a brake of nothing',
+      { due: 1 },
+      { brakeRows: 0, brakePercent: 0 },
+      { hold: 'brake', remove: false },
+    ],
+    ['all rows, with a brake of all', { due: 1000, live: 1000 }, { brakePercent: 100 }, REMOVE],
+    ['one row, of an empty list', { due: 1, live: 1, listed: 0 }, {}, { hold: 'empty', remove: false }],
+    [
+      'one row, of an empty list, accepted',
+      { due: 1, live: 1, listed: 0 },
+      { accept: true },
+      { hold: 'empty', remove: true },
+    ],
+    ['one row, while another is held', { due: 1, held: 1 }, {}, { hold: 'earlier', remove: false }],
+    ['nothing, while a row is held', { due: 0, held: 1 }, {}, { hold: 'earlier', remove: false }],
+    [
+      'nothing, while a row is held, accepted',
+      { due: 0, held: 1 },
+      { accept: true },
+      { hold: 'earlier', remove: true },
+    ],
+  ])('is decided on: %s', (_what, missing, rules, expected) => {
+    const all = { due: 0, held: 0, live: 1000, listed: 999, ...missing }
+
+    expect(decideRemovals(all, { ...RULES, ...rules })).toEqual(expected)
+  })
+})
+
+describe('what is told of removals that are held back', () => {
+  it.each<[HeldRemovals, string]>([
+    [
+      { rows: 300, live: 1000, why: 'brake' },
+      '300 of 1,000 rows left the list and are held back, since removals.brakePercent',
+    ],
+    [
+      { rows: 40, live: 40, why: 'empty' },
+      '40 of 40 rows left the list and are held back, since the list came without items',
+    ],
+  ])('names the list, how many of how many, why, and what to type', (held, words) => {
+    const job = jobOf({}, { id: '1', name: "o'neill & co" })
+
+    const { code, message } = heldError(job, held)
+
+    expect(code).toBe('REMOVALS_HELD')
+    expect(message).toContain(`o'neill & co orders: ${words}`)
+    expect(message).toContain(
+      `admin-mirror sync --org 'o'\\''neill & co' --collection orders --accept-removals`,
+    )
+  })
+})

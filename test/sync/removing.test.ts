@@ -1,0 +1,375 @@
+import { describe, expect, it } from 'vitest'
+import type { Page } from '../../src/sync/types.ts'
+import { timeAt } from '../helpers/clock.ts'
+import { ACME, jobOf } from '../helpers/jobs.ts'
+import { itemOf } from '../helpers/pages.ts'
+import {
+  ACCEPT,
+  BACKFILL,
+  createScene,
+  expectRows,
+  HOUR,
+  held,
+  history,
+  without,
+} from '../helpers/removal-scene.ts'
+import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
+import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
+
+describe('an item that left the list', () => {
+  it('goes when two trusted walks have missed it, and stands in the history', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+    await walk()
+
+    const first = await walk(without(upTo(30), 7))
+    const between = mirroredIds(test)
+    const second = await walk()
+
+    expect(between).toEqual(upTo(30))
+    expect([first, second].map(({ run }) => run?.rowsRemoved)).toEqual([0, 1])
+    expectRows(scene, without(upTo(30), 7))
+    expect(test.rows('SELECT * FROM orders_history')).toEqual([
+      {
+        _organization_id: ACME.id,
+        id: 7,
+        _json: '{"id":7}',
+        _valid_from: timeAt(HOUR),
+        _valid_to: timeAt(3 * HOUR),
+        _reason: 'removed',
+      },
+    ])
+    expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
+  })
+
+  it('goes with the first walk when the list came in one answer', async () => {
+    const scene = createScene({ ids: upTo(3) })
+    await scene.walk()
+
+    const { run } = await scene.walk([1, 3])
+
+    expect(run).toMatchObject({ rowsRemoved: 1 })
+    expectRows(scene, [1, 3])
+  })
+
+  it('that is back in the next walk never went, and makes no history', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+
+    for (const gone of [[], [7], [], [7], []]) await walk(without(upTo(30), ...gone))
+
+    expectRows(scene, upTo(30))
+    expect(history(test)).toEqual([])
+    expect(test.value('SELECT _changed_at FROM orders WHERE id = 7')).toBe(timeAt(HOUR))
+  })
+
+  it('and comes back after it went is live again, first seen at that time', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+    for (const gone of [[], [7], [7], []]) await walk(without(upTo(30), ...gone))
+
+    expectRows(scene, upTo(30))
+    expect(history(test)).toEqual([[7, 'removed']])
+    expect(test.rows('SELECT _first_seen_at, _changed_at FROM orders WHERE id = 7')).toEqual([
+      { _first_seen_at: timeAt(4 * HOUR), _changed_at: timeAt(4 * HOUR) },
+    ])
+  })
+
+  it('leaves no history where none is kept', async () => {
+    const { test, walk } = createScene()
+    const options = { job: jobOf({ history: false }) }
+    for (const gone of [[], [7], [7]]) await walk(without(upTo(30), ...gone), options)
+
+    expect(mirroredIds(test)).toEqual(without(upTo(30), 7))
+    expect(history(test)).toEqual([])
+  })
+
+  it('of two parts, one of them with odd characters, is told by both', async () => {
+    let names = ['a', '"', '\u0001\u007f', 'é\u2028😀', '\\', '/']
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(6),
+      instead: (page) => ({
+        ...page,
+        items: named(names.slice(page.number * 3 - 3, page.number * 3)),
+        total: names.length,
+      }),
+    })
+    const options = { job: jobOf({ key: ['id', 'name'] }), ...ACCEPT }
+    await runOnce(test, list, options)
+
+    names = names.toSpliced(2, 1)
+    for (let count = 1; count <= 2; count++) await runOnce(test, list, options)
+
+    expect(test.rows('SELECT name FROM orders').map(({ name }) => name)).toEqual(
+      expect.arrayContaining(names),
+    )
+    expect(test.value('SELECT count(*) FROM orders')).toBe(names.length)
+    expect(test.rows('SELECT name, _reason FROM orders_history')).toEqual([
+      { name: '\u0001\u007f', _reason: 'removed' },
+    ])
+  })
+})
+
+function named(names: readonly string[]) {
+  return names.map((name) => itemOf(JSON.stringify({ id: 1, name })))
+}
+
+const NO_TOTAL: NonNullable<Script['instead']> = (page) => ({ ...page, total: null, lastPage: null })
+
+describe('a walk that is not trusted', () => {
+  it('removes nothing, and counts for nothing: one that drifted', async () => {
+    const scene = createScene()
+    const { list, walk } = scene
+    await walk()
+    list.ids = without(upTo(30), 7)
+
+    // Its pages hold items twice, and the total does not change.
+    list.ids.splice(20, 2, 2, 3)
+    const first = await walk()
+    const second = await walk()
+
+    expect([first, second].map(({ coverage }) => coverage)).toEqual(['drifted', 'drifted'])
+    expectRows(scene, upTo(30))
+    expect(scene.test.rows('SELECT * FROM sync_missing')).toEqual([])
+  })
+
+  it.each<[string, NonNullable<Script['instead']>]>([
+    ['has nothing to count by', NO_TOTAL],
+    ['has nothing to count by, and an item twice on one page', twiceOnOnePage],
+  ])('is none that %s', async (_what, instead) => {
+    const scene = createScene({ instead })
+    await scene.walk()
+
+    for (let count = 1; count <= 2; count++) await scene.walk(without(upTo(30), 7))
+
+    expectRows(scene, without(upTo(30), 7))
+  })
+
+  it('is one without a total in which an item came on two pages', async () => {
+    const scene = createScene({ instead: NO_TOTAL })
+    await scene.walk()
+
+    for (let count = 1; count <= 3; count++) await scene.walk([...without(upTo(30), 7), 1])
+
+    expectRows(scene, upTo(30))
+  })
+
+  it('is one that met a reject that never came before, in whatever process', async () => {
+    const scene = createScene()
+    const { test, list, walk } = scene
+    await walk()
+    const reject = { text: '{"no":"key"}', plain: { no: 'key' }, value: { no: 'key' } }
+    const broken = rejecting(list, reject)
+
+    const first = await walk(without(upTo(30), 7), { source: broken.stoppingAt(3) })
+    const second = await walk(null, { source: broken.whole })
+    const afterNew = test.rows('SELECT * FROM sync_missing')
+    for (let count = 1; count <= 2; count++) await walk(null, { source: broken.whole })
+
+    expect([first, second].map(({ error, coverage }) => [error?.code, coverage])).toEqual([
+      ['INTERNAL', null],
+      [undefined, 'repaired'],
+    ])
+    expect(afterNew).toEqual([])
+    expectRows(scene, without(upTo(30), 7))
+  })
+
+  it('is a partial one; what it sees is not missing any more', async () => {
+    const scene = createScene()
+    const { walk } = scene
+    const gone = without(upTo(30), 7)
+    const partial = { plan: { ...BACKFILL, kind: 'partial', firstPage: 2 } as const }
+    await walk()
+    await walk(gone)
+
+    await walk(gone, partial)
+    const afterPartial = mirroredIds(scene.test)
+    await walk(upTo(30), partial)
+    await walk(gone)
+    const afterSight = mirroredIds(scene.test)
+    await walk(gone)
+
+    expect([afterPartial, afterSight]).toEqual([upTo(30), upTo(30)])
+    expectRows(scene, gone)
+  })
+
+  it('is no full backfill', async () => {
+    const scene = createScene()
+    const gone = without(upTo(30), 7)
+    await scene.walk()
+    await scene.walk(gone)
+
+    await scene.walk(gone, { plan: BACKFILL, trigger: 'backfill' })
+
+    expectRows(scene, gone)
+  })
+
+  it('is one that failed, though it had read as far as the item', async () => {
+    const scene = createScene()
+    const { list, walk } = scene
+    const gone = without(upTo(30), 7)
+    await walk()
+    await walk(gone)
+
+    await walk(null, { source: async () => stopping(list, 6) })
+
+    expectRows(scene, upTo(30))
+  })
+})
+
+function twiceOnOnePage(page: Page): Page {
+  const items = page.number === 2 ? [...page.items, ...page.items.slice(0, 1)] : page.items
+  return { ...page, items, total: null, lastPage: null }
+}
+
+/** The list, until this page, which cannot be had. */
+function stopping({ source }: ScriptedList, page: number) {
+  const fetchPage: typeof source.fetchPage = (number, observer, signal) =>
+    number === page ? Promise.reject(new Error('down')) : source.fetchPage(number, observer, signal)
+  return { ...source, fetchPage }
+}
+
+/** The list with an item on its second page that cannot be placed. */
+function rejecting(list: ScriptedList, reject: Page['items'][number]) {
+  const fetchPage: ScriptedList['source']['fetchPage'] = async (number, observer, signal) => {
+    const page = await list.source.fetchPage(number, observer, signal)
+    const items = number === 2 ? [...page.items, reject] : page.items
+    return { ...page, items, total: (page.total ?? 0) + 1 }
+  }
+  const source = { ...list.source, fetchPage }
+  return {
+    whole: async () => source,
+    stoppingAt: (page: number) => async () => stopping({ ...list, source }, page),
+  }
+}
+
+describe('more removals than the brake lets go', () => {
+  const LEFT = upTo(18)
+
+  it('are held back, and told by every complete run', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+    await walk()
+
+    const results = [await walk(LEFT), await walk(LEFT), await walk(LEFT)]
+
+    expect(results.map((result) => [result.error, result.held?.code])).toEqual([
+      [null, undefined],
+      [null, 'REMOVALS_HELD'],
+      [null, 'REMOVALS_HELD'],
+    ])
+    expect(runs(test).at(-1)).toMatchObject({
+      status: 'succeeded',
+      rows_removed: 0,
+      error_code: 'REMOVALS_HELD',
+      error_message: expect.stringContaining('acme orders: 12 of 30 rows'),
+    })
+    expect(held(test)).toBe(12)
+    expectRows(scene, upTo(30))
+  })
+
+  it('go with the first trusted walk that accepts them, and no sooner', async () => {
+    const scene = createScene()
+    const { test, list, walk } = scene
+    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
+
+    await walk(null, { ...ACCEPT, source: async () => stopping(list, 3) })
+    const afterFailure = held(test)
+    const { run, held: told } = await walk(null, ACCEPT)
+
+    expect(afterFailure).toBe(12)
+    expect(told).toBeNull()
+    expect(run).toMatchObject({ rowsRemoved: 12 })
+    expect(held(test)).toBe(0)
+    expectRows(scene, LEFT)
+    expect(history(test)).toHaveLength(12)
+  })
+
+  it('are held no longer when they are seen again, and never go by themselves, however few are left', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
+
+    const some = await walk(upTo(29))
+    const left = held(test)
+    const more = await walk(upTo(29))
+    const all = await walk(upTo(30))
+
+    expect([some, more, all].map((result) => result.held?.code)).toEqual([
+      'REMOVALS_HELD',
+      'REMOVALS_HELD',
+      undefined,
+    ])
+    expect(left).toBe(1)
+    expect(held(test)).toBe(0)
+    expectRows(scene, upTo(30))
+  })
+
+  it('hold back all further removals of the job', async () => {
+    const scene = createScene()
+    const { test, walk } = scene
+    for (const ids of [upTo(30), LEFT, LEFT, upTo(29)]) await walk(ids)
+
+    for (let count = 1; count <= 2; count++) await walk(without(upTo(29), 5))
+
+    expect(held(test)).toBe(2)
+    expectRows(scene, upTo(30))
+  })
+
+  it('are told by a partial backfill and by a walk that drifted, too', async () => {
+    const { walk } = createScene()
+    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
+
+    const partial = await walk(LEFT, { plan: { ...BACKFILL, kind: 'partial', firstPage: 4 } })
+    const drifted = await walk(LEFT.toSpliced(8, 1, 2))
+
+    expect([partial, drifted].map(({ coverage, held: told }) => [coverage, told?.code])).toEqual([
+      [null, 'REMOVALS_HELD'],
+      ['drifted', 'REMOVALS_HELD'],
+    ])
+  })
+
+  it('are not held where the command accepts them from the first', async () => {
+    const scene = createScene()
+    for (const ids of [upTo(30), LEFT]) await scene.walk(ids)
+
+    const { held: told } = await scene.walk(LEFT, ACCEPT)
+
+    expect(told).toBeNull()
+    expectRows(scene, LEFT)
+  })
+})
+
+describe('an empty list', () => {
+  it.each([1, 30])('holds all rows back, however few: %i', async (count) => {
+    const scene = createScene({ ids: upTo(count) })
+    const { test, walk } = scene
+    await walk()
+
+    const result = await walk([])
+
+    expect(result.held?.message).toContain(`${count} of ${count === 1 ? '1 row' : '30 rows'}`)
+    expect(result.held?.message).toContain('the list came without items')
+    expect(held(test)).toBe(count)
+    expectRows(scene, upTo(count))
+  })
+
+  it('is believed when it is accepted', async () => {
+    const scene = createScene()
+    for (const ids of [upTo(30), []]) await scene.walk(ids)
+
+    await scene.walk([], ACCEPT)
+
+    expectRows(scene, [])
+    expect(held(scene.test)).toBe(0)
+  })
+
+  it('is nothing to be told where there were no rows', async () => {
+    const { walk } = createScene({ ids: [] })
+    await walk()
+
+    expect(await walk()).toMatchObject({ error: null, held: null })
+  })
+})
