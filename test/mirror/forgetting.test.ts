@@ -5,11 +5,12 @@ import { emptyLog } from '../../src/mirror/database.ts'
 import { createForgetting } from '../../src/mirror/forgetting.ts'
 import { holdingsOf } from '../../src/mirror/holdings.ts'
 import { createOwners } from '../../src/mirror/owners.ts'
+import { disown } from '../../src/mirror/removing.ts'
 import { createTransact } from '../../src/mirror/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { dump, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 const ACME_ORDERS = { organizationId: ACME.id, collection: 'orders' }
 
@@ -110,6 +111,19 @@ describe('forgetting', () => {
     expect(emptyLog(test.file)).toBe(true)
   })
 
+  it('begins with all that says how fresh a list is, and what an open walk has seen', async () => {
+    const test = await createScene(10)
+    await beginTestWalk(test, jobOf())
+
+    const runs = test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
+
+    expect(runs).toBe(3)
+    expect(await test.mirror.openWalks(jobOf())).toEqual([])
+    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
+      { rows: 10, as_of: null, last_complete_at: null, coverage: null, last_run_at: null, error_code: null },
+    ])
+  })
+
   it('that is stopped half-way leaves a list that looks like one that was never read', async () => {
     const test = await createScene()
 
@@ -190,6 +204,15 @@ describe('forgetting', () => {
     })
     expect(result.error).toBeNull()
     expect(test.rows('SELECT number FROM orders')).toHaveLength(4)
+  })
+
+  it('leaves the tables of a collection as long as an item is kept that could not be placed', async () => {
+    const test = openTestMirror()
+    await runOnce(test, scriptedList({ ids: [1], item: () => '{"no":"key"}' }), { job: jobOf({}, GLOBEX) })
+    await runOnce(test, scriptedList({ ids: upTo(3) }))
+
+    expect(await forgetterOf(test).job(ACME_ORDERS, true)).toMatchObject({ isCollectionGone: false })
+    expect(test.value('SELECT key FROM sync_collections')).toBe('["id"]')
   })
 
   it('takes away what a key column that became TEXT left beside the tables', async () => {

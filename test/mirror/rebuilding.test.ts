@@ -103,6 +103,20 @@ describe('rebuild', () => {
     expect(columns()).toEqual(before)
   })
 
+  it('finds the rows of keys that a double would round', async () => {
+    const test = openTestMirror()
+    const ids = ['9007199254740992', '9007199254740993']
+    await runOnce(test, scriptedList({ ids: [0, 1], item: (id) => `{"id":${ids[id]},"n":${id}}` }))
+    test.connection.exec('UPDATE orders SET n = 9')
+
+    const { strays } = await rebuilderOf(test).collection('orders')
+
+    expect(strays).toBe(0)
+    expect(test.rows('SELECT CAST(id AS TEXT) AS id, n FROM orders ORDER BY n')).toEqual(
+      ids.map((id, n) => ({ id, n })),
+    )
+  })
+
   it('makes a column for a field that has none yet', async () => {
     const test = await createScene(3)
     test.connection.exec(

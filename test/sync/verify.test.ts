@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { jobOf } from '../helpers/jobs.ts'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { dump, openTestMirror } from '../helpers/test-mirror.ts'
@@ -9,6 +9,8 @@ import { told, verifyOnce } from '../helpers/verify-once.ts'
 type Values = Record<number, string>
 
 const itemOf = (values: Values) => (id: number) => values[id] ?? `{"id":${id},"state":"open"}`
+
+const ITEM = itemOf({})
 
 /** A mirror into which this list was synced. */
 async function synced(ids: number[], values: Values = {}, collection = {}) {
@@ -65,6 +67,27 @@ describe('verify', () => {
     )
 
     expect(told(result)).toEqual(['extra ["3","open"]', 'missing ["3","é\\" x"]'])
+  })
+
+  it('takes no text for a number that it is not', async () => {
+    const test = await synced(upTo(7))
+    const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"id":"007","state":"open"}' }) })
+
+    expect(told(await verifyOnce(test, list))).toEqual(['extra 7', 'missing 007'])
+  })
+
+  it('finds the rows also when a key column becomes TEXT meanwhile', async () => {
+    const test = await synced(upTo(7))
+    const other = openTestMirror({ file: test.file })
+    const globex = { job: jobOf({}, GLOBEX) }
+    const list = scriptedList({
+      ids: upTo(7),
+      item: itemOf({}),
+      before: (count) =>
+        count === 2 ? runOnce(other, scriptedList({ ids: [1], item: () => '{"id":"A1"}' }), globex) : null,
+    })
+
+    expect(told(await verifyOnce(test, list))).toEqual([])
   })
 
   it('lists the first of many differences, and counts all', async () => {
@@ -142,6 +165,35 @@ describe('verify of a list that moves meanwhile', () => {
     const result = await verifyOnce(test, scriptedList(script))
 
     expect(told(result)).toEqual(expected)
+    expect(result.differences?.moved).toBe(moved)
+  })
+})
+
+describe('verify of an item that is met twice', () => {
+  const PAID = '{"id":3,"state":"paid"}'
+  const GONE = '{"id":3,"state":"gone"}'
+
+  it.each([
+    ['the same as in the mirror, and then another', [ITEM(3), PAID], 1, []],
+    ['another, and then the same', [PAID, ITEM(3)], 1, []],
+    ['another, and then yet another', [PAID, GONE], 1, []],
+    ['another both times', [PAID, PAID], 0, ['different 3 state']],
+  ])('%s', async (_, [first = '', then = ''], moved, expected) => {
+    const test = await synced(upTo(9))
+    let answers = 0
+    const list = scriptedList({
+      ids: upTo(9),
+      // Number 20 comes in front, so that number 3 is on the next page, too.
+      before: (count, { ids }) => {
+        answers = count
+        if (count === 2) ids.unshift(20)
+      },
+      item: (id) => (id === 3 ? (answers === 1 ? first : then) : ITEM(id)),
+    })
+
+    const result = await verifyOnce(test, list)
+
+    expect(told(result)).toEqual([...expected, 'missing 20'])
     expect(result.differences?.moved).toBe(moved)
   })
 })
@@ -236,8 +288,6 @@ describe('verify where it cannot tell', () => {
     expect(list.asked).toEqual([1])
   })
 })
-
-const ITEM = itemOf({})
 
 function at(answer: number, change: (ids: number[]) => unknown): Script {
   return {
