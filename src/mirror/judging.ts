@@ -5,6 +5,7 @@ import { type Judge, type MissingStore, missedOnceMore } from './missing.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
 import { keyOfMark, markOf } from './sighting.ts'
+import { SCATTERED } from './steps.ts'
 import type { Transact } from './transaction.ts'
 import type { WalkStore } from './walk-store.ts'
 
@@ -16,7 +17,7 @@ export interface JudgingOptions {
   /** Reads what is committed; throws MirrorError. */
   read<T>(task: () => T): T
   /** Steps that are made to their end, or InterruptedError is thrown. */
-  toTheEnd(step: (rows: number) => boolean | Promise<boolean>): Promise<void>
+  toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void>
   time(): string
   walks: WalkStore
   runs: RunStore
@@ -118,21 +119,23 @@ export function createJudging(options: JudgingOptions): Judging {
         await toTheEnd(async (rows) => {
           look = await transact(() => lookOn(job, walk, judge, look, rows))
           return look.isAtEnd
-        })
+        }, SCATTERED * 2)
       }
       const { rows: live, held } = read(() => jobs.state(job))
       return { due: look.due, held, live, listed }
     },
     async holdMissing(job, why) {
-      await toTheEnd((lines) =>
-        transact(() => {
-          if (why) jobs.holdFor(job, why)
-          const held = missing.hold(job, lines)
-          jobs.addHeld(job, held)
-          return held < lines
-        }),
+      await toTheEnd(
+        (lines) =>
+          transact(() => {
+            if (why) jobs.holdFor(job, why)
+            const held = missing.hold(job, lines)
+            jobs.addHeld(job, held)
+            return held < lines
+          }),
+        SCATTERED,
       )
     },
-    removeMissing: (job, run) => toTheEnd((lines) => transact(() => remove(job, run, lines))),
+    removeMissing: (job, run) => toTheEnd((lines) => transact(() => remove(job, run, lines)), SCATTERED),
   }
 }

@@ -14,7 +14,7 @@ import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
 import { keyPathsOf, sightItems } from './sighting.ts'
-import { inSteps } from './steps.ts'
+import { inSteps, SCATTERED } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
 
@@ -56,8 +56,8 @@ export function createMirror({
   const patience = { now, sleep, signal }
   const time = () => new Date(now()).toISOString()
 
-  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>): Promise<void> {
-    if (await inSteps(patience, step)) return
+  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void> {
+    if (await inSteps(patience, step, most)) return
     throw new InterruptedError(
       'stopped in the middle of long work on the mirror, which is taken up again later',
     )
@@ -70,13 +70,12 @@ export function createMirror({
 
   /** In steps that each begin with the versions that ended first. */
   async function pruneHistory(job: Job, before: string): Promise<void> {
-    await inSteps(patience, (rows) =>
-      transact(() => {
-        const gone = openTables(job).pruneHistory(job.organization.id, before, rows)
-        collections.keep()
-        return gone < rows
-      }),
-    )
+    const step = (rows: number) => {
+      const gone = openTables(job).pruneHistory(job.organization.id, before, rows)
+      collections.keep()
+      return gone < rows
+    }
+    await inSteps(patience, (rows) => transact(() => step(rows)), SCATTERED)
   }
 
   const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })

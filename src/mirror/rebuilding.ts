@@ -82,8 +82,8 @@ interface Progress {
 type KeyPaths = readonly (readonly string[])[]
 
 interface RawLine {
-  _rowid_: number
-  _organization_id: string
+  rowId: number
+  organizationId: string
   _json: string
   _first_seen_at: string
   _changed_at: string
@@ -97,7 +97,7 @@ function createRestoring(connection: Connection, name: string, keyPaths: KeyPath
 
   function read(last: number, rows: number): (RawLine & Record<string, unknown>)[] {
     const sql = `
-      SELECT _rowid_ AS "_rowid_", "_organization_id", "_json", "_first_seen_at", "_changed_at", ${keys.join(', ')}
+      SELECT _rowid_ AS "rowId", "_organization_id" AS "organizationId", "_json", "_first_seen_at", "_changed_at", ${keys.join(', ')}
       FROM ${quoted(tableName(name, 'raw'))}
       WHERE _rowid_ > ?
       ORDER BY _rowid_
@@ -115,11 +115,11 @@ function createRestoring(connection: Connection, name: string, keyPaths: KeyPath
         const item = parseExact(line._json)
         if (!isJsonObject(item)) throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
         const key = columns.map((_, index) => ({ text: String(line[`_key_${index}`]), integer: false }))
-        for (const { message } of tables.restore(line._organization_id, key, line, item, at))
+        for (const { message } of tables.restore(line.organizationId, key, line, item, at))
           notices.add(message)
       }
       return {
-        last: lines.at(-1)?._rowid_ ?? last,
+        last: lines.at(-1)?.rowId ?? last,
         count: count + lines.length,
         isDone: lines.length < rows,
       }

@@ -8,6 +8,9 @@ export interface StepOptions {
 const FIRST = 64
 const MOST = 8192
 
+/** Rows of a step that deletes here and there: each may touch pages of its own, all of which a commit has to write. */
+export const SCATTERED = 1024
+
 /** A step that took less is followed by a larger one, one that took more by a smaller one. Milliseconds. */
 const SHORT_MS = 15
 const LONG_MS = 40
@@ -24,13 +27,14 @@ const REST_MS = 100
 export async function inSteps(
   { now, sleep, signal }: StepOptions,
   step: (rows: number) => boolean | Promise<boolean>,
+  most = MOST,
 ): Promise<boolean> {
   for (let rows = FIRST; ; ) {
     const began = now()
     if (await step(rows)) return true
     if (signal.aborted) return false
     const took = now() - began
-    rows = nextRows(rows, took)
+    rows = Math.min(nextRows(rows, took), most)
     await sleep(Math.max(1, Math.min(Math.round(took / 2), REST_MS)))
   }
 }

@@ -46,6 +46,11 @@ describe('the next step', () => {
   it.each<[string, Partial<StatusRow>, string | null]>([
     ['of a list that was read whole', {}, null],
     ['of one that was never read whole', { as_of: null }, SYNC],
+    [
+      'of one of which rows are held back',
+      { removals_held: 3, held_why: 'brake' },
+      `look whether they are gone, then: ${SYNC} --collection orders --accept-removals`,
+    ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
     ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
@@ -108,6 +113,18 @@ describe('the text', () => {
     expect(text).toContain(`last page written ${updated}`)
     expect(text).toContain('1 of 1 lists are being read, or were interrupted')
     expect(text).not.toMatch(/running since|stopped at/)
+  })
+
+  it.each([
+    ['brake', 'more than the brake lets go at once'],
+    ['empty', 'the list came without items'],
+  ] as const)('says once how many rows are held back, and why: %s', (why, reason) => {
+    const told = { error_code: 'REMOVALS_HELD', error_message: 'the same at length' }
+
+    const text = textOf(rowOf({ ...told, rows: 1000, removals_held: 300, held_why: why }))
+
+    expect(text).toContain(`    300 of these 1,000 rows left the list and are held back: ${reason}\n`)
+    expect(text).not.toContain('the same at length')
   })
 
   it('shows the progress of a backfill that runs, and no command to type', () => {
