@@ -38,6 +38,9 @@ export interface ForgettingOptions extends StepOptions {
   transact: Transact
 }
 
+/** Rows, or pages, of one step: they are overwritten, too, which a commit has to write. */
+const MOST_ROWS = 2048
+
 export function createForgetting({
   connection,
   owners,
@@ -49,7 +52,7 @@ export function createForgetting({
   const time = () => new Date(patience.now()).toISOString()
 
   async function toTheEnd(step: (rows: number) => boolean): Promise<void> {
-    if (await inSteps(patience, (rows) => transact(() => step(rows)))) return
+    if (await inSteps(patience, (rows) => transact(() => step(rows)), MOST_ROWS)) return
     throw new InterruptedError('stopped before everything was forgotten; the same command goes on with it')
   }
 
