@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { JobOptions, JobResult } from '../../src/sync/job.ts'
+import type { Clock } from './clock.ts'
 import { ACME } from './jobs.ts'
 import { mirroredIds, runOnce } from './run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from './scripted-list.ts'
@@ -17,8 +18,11 @@ export interface Scene {
 }
 
 /** A mirror and a list of thirty items, three a page, or what is said instead. */
-export function createScene(script: Partial<Script> = {}, file?: string): Scene {
-  const test = openTestMirror(file === undefined ? {} : { file })
+export function createScene(
+  script: Partial<Script> = {},
+  options: { file?: string; clock?: Clock } = {},
+): Scene {
+  const test = openTestMirror(options)
   const list = scriptedList({ ids: upTo(30), ...script })
   return {
     test,

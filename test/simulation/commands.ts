@@ -12,15 +12,23 @@ import { createLockWait, createTransact } from '../../src/mirror/transaction.ts'
 import type { JobObserver } from '../../src/sync/job.ts'
 import type { Job } from '../../src/sync/types.ts'
 import type { Tell } from './happening.ts'
+import type { ListFilters } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import { steppedMirror } from './stepped-mirror.ts'
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =
-  | { kind: 'sync'; org: readonly string[]; wait: boolean }
+  | { kind: 'sync'; org: readonly string[]; wait: boolean; acceptsRemovals: boolean }
   /** Each job so often, with a pause after each time. */
   | { kind: 'start'; rounds: number; pauseMs: number }
-  | { kind: 'backfill'; org: readonly string[]; fromPage: number; restart: boolean; wait: boolean }
+  | {
+      kind: 'backfill'
+      org: readonly string[]
+      fromPage: number
+      filters: ListFilters
+      restart: boolean
+      wait: boolean
+    }
   | { kind: 'resume'; org: readonly string[] }
 
 export interface Machine {
@@ -74,13 +82,28 @@ async function work(
   }
   const { wait: waitForOwner } = command
   if (command.kind === 'sync') {
-    await run(jobs, { plan: syncPlan(config), trigger: 'manual', waitForOwner, signal })
+    const { acceptsRemovals: acceptRemovals } = command
+    await run(jobs, { plan: syncPlan(config), trigger: 'manual', waitForOwner, acceptRemovals, signal })
     return
   }
   const { fromPage: firstPage, restart } = command
-  const kind = firstPage > 1 ? 'partial' : 'full'
+  const filtered = jobs.flatMap((job) => withFilters(job, command.filters))
+  const kind = firstPage > 1 || Object.keys(command.filters).length > 0 ? 'partial' : 'full'
   const plan: HowToRun['plan'] = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart }
-  await run(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
+  await run(filtered, { plan, trigger: 'backfill', waitForOwner, signal })
+}
+
+/** The job with the filters of a backfill on top of the configured ones; none where the two contradict each other. */
+function withFilters({ organization, job }: SelectedJob, filters: ListFilters): SelectedJob[] {
+  const { collection } = job
+  const { filters: scope } = collection
+  if (filters.parity !== undefined && scope.parity !== undefined && scope.parity !== filters.parity) return []
+  return [
+    {
+      organization,
+      job: { ...job, collection: { ...collection, filters: { ...scope, ...filters }, scope } },
+    },
+  ]
 }
 
 /** One job under `start`, whose scheduler the real clock would drive: its time comes again after each pause. */

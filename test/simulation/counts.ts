@@ -7,6 +7,8 @@ export type Counts = Record<string, number>
 export interface Counter {
   tell(happening: Happening): void
   counts(): Counts
+  /** Counts something that is no happening. */
+  note(what: string): void
 }
 
 export function addCounts(sum: Counts, more: Counts): Counts {
@@ -56,5 +58,5 @@ export function createCounter(): Counter {
     tellMore(happening)
   }
 
-  return { tell, counts: () => counts }
+  return { tell, counts: () => counts, note: (what) => count(what) }
 }

@@ -1,4 +1,6 @@
 import type { Command } from './commands.ts'
+import type { ListFilters } from './list.ts'
+import { createMotion } from './motion.ts'
 import { type Fate, STEPS } from './process.ts'
 import type { Random } from './random.ts'
 import type { ServerAct } from './server.ts'
@@ -13,39 +15,56 @@ export interface Deed {
     | { kind: 'weather'; faults: number }
     | { kind: 'lock'; ms: number }
     | { kind: 'replace token'; organization: string; token: string }
+    | { kind: 'filter'; filters: ListFilters }
 }
 
 const HOUR = 3_600_000
 
-export function makeDeeds(random: Random, setting: Setting): Deed[] {
+/** `jobs`: those whose lists move. */
+export function makeDeeds(random: Random, setting: Setting, jobs: readonly string[]): Deed[] {
   const deeds: Deed[] = []
   let at = 0
   const starts = random.pick([2, 2, 3, 3, 4])
   for (let start = 0; start < starts; start++) {
-    deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate: makeFate(random) } })
+    // Of lists that move, walks that come to their end tell most.
+    const fate = jobs.length > 0 && random.chance(0.6) ? null : makeFate(random)
+    deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate } })
     deeds.push(...somethingElse(random, setting, at))
-    at += random.pick([
+    const pauseMs = random.pick([
       0,
       random.whole(1, 3000),
       random.whole(1000, 120_000),
       random.whole(60_000, 2 * HOUR),
       random.whole(20 * HOUR, 30 * HOUR),
     ])
+    if (jobs.length > 0 && random.chance(0.5)) deeds.push(...movesMeanwhile(random, jobs, at, pauseMs))
+    at += pauseMs
   }
   return deeds.toSorted((a, b) => a.at - b.at)
 }
 
+/** What happens to a list while perhaps nobody reads it. */
+function movesMeanwhile(random: Random, jobs: readonly string[], from: number, ms: number): Deed[] {
+  const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
+  const move = createMotion(random)
+  return Array.from({ length: random.whole(1, 12) }, () => ({
+    at: from + random.whole(0, ms),
+    do: { kind: 'server', act: { kind: 'list', job, change: move() } },
+  }))
+}
+
 function makeCommand(random: Random, { tenants }: Setting): Command {
   const org = random.chance(0.6) ? [] : [pickTenant(random, tenants).name]
-  const wait = random.chance(0.4)
+  const wait = random.chance(0.25)
   const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
   if (kind === 'start') {
     return { kind, rounds: random.whole(1, 3), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
   }
   if (kind === 'resume') return { kind, org }
-  if (kind === 'sync') return { kind, org, wait }
+  if (kind === 'sync') return { kind, org, wait, acceptsRemovals: random.chance(0.25) }
   const fromPage = random.pick([1, 1, 2, 4])
-  return { kind, org, wait, fromPage, restart: random.chance(0.3) }
+  const filters = random.pick<ListFilters>([{}, {}, { parity: 'odd' }])
+  return { kind, org, wait, fromPage, filters, restart: random.chance(0.3) }
 }
 
 function makeFate(random: Random): Fate {
@@ -81,6 +100,11 @@ function somethingElse(random: Random, { tenants }: Setting, at: number): Deed[]
       do: { kind: 'server', act: { kind: random.pick(['revoke', 'validate']), token } },
     })
   }
+  if (random.chance(0.08))
+    deeds.push({
+      at,
+      do: { kind: 'filter', filters: random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }]) },
+    })
   if (random.chance(0.08)) {
     const { id } = pickTenant(random, tenants)
     deeds.push({

@@ -1,5 +1,6 @@
 import type { JobResult } from '../../src/sync/job.ts'
 import type { Job, RunOutcome, RunRecord } from '../../src/sync/types.ts'
+import type { Change, ListFilters, Movement } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Outcome, Request } from './traffic.ts'
 
@@ -18,7 +19,14 @@ export type Happening =
   /** It begins to let go of the job. */
   | { kind: 'releasing'; process: SimulatedProcess; job: Job }
   | { kind: 'run began'; process: SimulatedProcess; job: Job; run: number; walk: number; resumed: boolean }
-  | { kind: 'run finished'; process: SimulatedProcess; run: number; outcome: RunOutcome; record: RunRecord }
+  | {
+      kind: 'run finished'
+      process: SimulatedProcess
+      job: Job
+      run: number
+      outcome: RunOutcome
+      record: RunRecord
+    }
   | { kind: 'run cancelled'; process: SimulatedProcess; run: number }
   | { kind: 'waits'; process: SimulatedProcess; job: Job; reason: string; until: number }
   | { kind: 'job ended'; process: SimulatedProcess; result: JobResult }
@@ -31,6 +39,9 @@ export type Happening =
   | { kind: 'signalled'; process: SimulatedProcess }
   /** `error`: what the command failed with as a whole, or null. */
   | { kind: 'ended'; process: SimulatedProcess; error: unknown }
+  | { kind: 'list changed'; job: string; change: Change; movement: Movement }
+  /** Who starts from now on is configured with these filters. */
+  | { kind: 'filters changed'; filters: ListFilters }
   | { kind: 'server'; what: string }
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { kind: Kind }>

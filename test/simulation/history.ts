@@ -1,5 +1,6 @@
 import { type Deed, makeDeeds, pickTenant } from './deeds.ts'
 import { createList, type SimulatedList } from './list.ts'
+import { createMotion } from './motion.ts'
 import { createRandom, type Random } from './random.ts'
 import type { ServerEvent } from './server.ts'
 import { makeSetting, type Setting, type Tenant } from './setting.ts'
@@ -23,32 +24,44 @@ const WORLDS = [Date.parse('2010-01-04T09:00:00Z'), Date.parse('2090-01-04T09:00
 
 export function makeHistory(seed: number): History {
   const random = createRandom(seed)
-  const setting = makeSetting(random.fork())
-  const lists = makeLists(random.fork(), setting)
+  const isMoving = random.chance(0.6)
+  const setting = makeSetting(random.fork(), isMoving)
+  const lists = makeLists(random.fork(), setting, isMoving)
+  const jobs = [...lists.keys()]
   return {
     seed,
     startAt: (WORLDS[seed % 2] ?? 0) + random.whole(0, 999),
     setting,
     lists,
-    deeds: makeDeeds(random.fork(), setting),
-    serverEvents: makeServerEvents(random.fork(), setting, [...lists.keys()]),
+    deeds: makeDeeds(random.fork(), setting, isMoving ? jobs : []),
+    serverEvents: makeServerEvents(random.fork(), setting, jobs, isMoving),
     random,
   }
 }
 
-function makeLists(random: Random, { tenants, collections }: Setting): Map<string, SimulatedList> {
+function makeLists(
+  random: Random,
+  { tenants, collections }: Setting,
+  isMoving: boolean,
+): Map<string, SimulatedList> {
   const jobs = tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
   return new Map(
     jobs.map((job) => {
-      const perPage = random.whole(2, 4)
-      const pages = random.pick([0, 1, 1, 2, 2, 3, 3, 4, random.whole(5, 12)])
+      const perPage = random.whole(2, 5)
+      const long = random.whole(4, 12)
+      const pages = random.pick(isMoving ? [0, 1, 2, 3, long, long, long] : [0, 1, 1, 2, 2, 3, 3, 4, long])
       const last = random.whole(1, perPage)
       return [job, createList(perPage, pages === 0 ? 0 : (pages - 1) * perPage + last)]
     }),
   )
 }
 
-function makeServerEvents(random: Random, { tenants }: Setting, jobs: string[]): ServerEvent[] {
+function makeServerEvents(
+  random: Random,
+  { tenants }: Setting,
+  jobs: readonly string[],
+  isMoving: boolean,
+): ServerEvent[] {
   const changes = Array.from({ length: random.whole(0, 12) }, (): ServerEvent => {
     const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
     const kind = random.pick(['update', 'update', 'respell'])
@@ -57,7 +70,22 @@ function makeServerEvents(random: Random, { tenants }: Setting, jobs: string[]):
       act: { kind: 'list', job, change: { kind, place: random.whole(0, 40) } },
     }
   })
-  return random.chance(0.5) ? [...changes, ...revocation(random, pickTenant(random, tenants))] : changes
+  const moves = isMoving ? jobs.flatMap((job) => makeMoves(random, job)) : []
+  const all = [...changes, ...moves]
+  return random.chance(0.5) ? [...all, ...revocation(random, pickTenant(random, tenants))] : all
+}
+
+/** Lists move for some time, as often as is drawn for it, and come to rest; one list in three stands still. */
+function makeMoves(random: Random, job: string): ServerEvent[] {
+  if (random.chance(1 / 3)) return []
+  const move = createMotion(random)
+  const perRequest = random.pick([0.1, 0.3, 1])
+  const from = random.whole(1, 12)
+  const until = from + random.pick([5, 20, 40, 80])
+  const moves: ServerEvent[] = []
+  for (let before = from; before < until; before++)
+    if (random.chance(perRequest)) moves.push({ before, act: { kind: 'list', job, change: move() } })
+  return moves
 }
 
 /** A token is refused from some request on, and perhaps valid again some requests later. */

@@ -8,7 +8,14 @@ export interface ListItem {
 export interface SimulatedList {
   perPage: number
   items: ListItem[]
+  /** What was deleted, the last one last. */
+  gone: ListItem[]
+  /** The id that the next item gets. */
+  nextId: number
 }
+
+/** Where an item is put: in front, at the end, or somewhere; `place` counts from 0 and wraps around. */
+export type Spot = 'front' | 'end' | { place: number }
 
 /** What can happen to a list between any two requests. Whoever adds a kind here adds what the oracle makes of it. */
 export type Change =
@@ -16,6 +23,21 @@ export type Change =
   | { kind: 'update'; place: number }
   /** The same version in other words: other order of its fields, 20.0 for 20. */
   | { kind: 'respell'; place: number }
+  | { kind: 'insert'; to: Spot }
+  | { kind: 'delete'; place: number }
+  /** As an update does in a list that is sorted by the time of the last one. */
+  | { kind: 'move'; place: number; to: Spot }
+  /** What was deleted last is listed again. */
+  | { kind: 'list again'; to: Spot }
+  /** So many in a row go at one stroke, from this place on. */
+  | { kind: 'delete many'; place: number; count: number }
+
+/** What a change has done to the order in which items are listed. */
+export interface Movement {
+  added: number[]
+  removed: number[]
+  moved: number[]
+}
 
 export function createList(perPage: number, count: number): SimulatedList {
   const items = Array.from({ length: count }, (_, index) => ({
@@ -23,18 +45,64 @@ export function createList(perPage: number, count: number): SimulatedList {
     version: 0,
     spelling: 0 as const,
   }))
-  return { perPage, items }
+  return { perPage, items, gone: [], nextId: count + 1 }
 }
 
 /** `place` counts from 0 and wraps around, so that a change fits a list of any length. */
-export function applyChange(list: SimulatedList, change: Change): void {
-  const index = change.place % Math.max(list.items.length, 1)
+export function applyChange(list: SimulatedList, change: Change): Movement {
+  switch (change.kind) {
+    case 'update':
+      return rewrite(list, change.place, (item) => ({ ...item, version: item.version + 1 }))
+    case 'respell':
+      return rewrite(list, change.place, (item) => ({ ...item, spelling: item.spelling === 0 ? 1 : 0 }))
+    case 'insert':
+      return add(list, { id: list.nextId++, version: 0, spelling: 0 }, change.to)
+    case 'delete':
+      return remove(list, change.place, 1)
+    case 'delete many':
+      return remove(list, change.place, change.count)
+    case 'list again': {
+      const item = list.gone.pop()
+      return item ? add(list, item, change.to) : nothing()
+    }
+    case 'move': {
+      const [item] = list.items.splice(indexOf(list, change.place), 1)
+      if (!item) return nothing()
+      put(list, item, change.to)
+      return { ...nothing(), moved: [item.id] }
+    }
+  }
+}
+
+function nothing(): Movement {
+  return { added: [], removed: [], moved: [] }
+}
+
+function indexOf({ items }: SimulatedList, place: number): number {
+  return place % Math.max(items.length, 1)
+}
+
+function rewrite(list: SimulatedList, place: number, anew: (item: ListItem) => ListItem): Movement {
+  const index = indexOf(list, place)
   const item = list.items[index]
-  if (!item) return
-  list.items[index] =
-    change.kind === 'update'
-      ? { ...item, version: item.version + 1 }
-      : { ...item, spelling: item.spelling === 0 ? 1 : 0 }
+  if (item) list.items[index] = anew(item)
+  return nothing()
+}
+
+function put({ items }: SimulatedList, item: ListItem, to: Spot): void {
+  const index = to === 'front' ? 0 : to === 'end' ? items.length : to.place % (items.length + 1)
+  items.splice(index, 0, item)
+}
+
+function add(list: SimulatedList, item: ListItem, to: Spot): Movement {
+  put(list, item, to)
+  return { ...nothing(), added: [item.id] }
+}
+
+function remove(list: SimulatedList, place: number, count: number): Movement {
+  const removed = list.items.splice(indexOf(list, place), count)
+  list.gone.push(...removed)
+  return { ...nothing(), removed: removed.map(({ id }) => id) }
 }
 
 export function itemText({ id, version, spelling }: ListItem): string {
@@ -45,6 +113,15 @@ export function itemText({ id, version, spelling }: ListItem): string {
     : `{"version":${version}, "amount":${version}${half || '.'}0,"id":${id}${note}}`
 }
 
+/** What a request asks for beside the page. The one filter that the server knows takes the odd or the even ids. */
+export interface ListFilters {
+  parity?: string
+}
+
+export function isListed({ id }: Pick<ListItem, 'id'>, { parity }: ListFilters): boolean {
+  return parity === undefined || parity === (id % 2 === 0 ? 'even' : 'odd')
+}
+
 export interface ListPage {
   number: number
   items: readonly ListItem[]
@@ -53,15 +130,19 @@ export interface ListPage {
   lastPage: number
 }
 
-export function pageAt({ perPage, items }: SimulatedList, number: number): ListPage {
-  const lastPage = Math.max(Math.ceil(items.length / perPage), 1)
-  const shown = items.slice((number - 1) * perPage, number * perPage)
-  return { number, items: shown, next: number < lastPage ? number + 1 : null, total: items.length, lastPage }
+export function pageAt({ perPage, items }: SimulatedList, number: number, filters: ListFilters): ListPage {
+  const listed = items.filter((item) => isListed(item, filters))
+  const lastPage = Math.max(Math.ceil(listed.length / perPage), 1)
+  const shown = listed.slice((number - 1) * perPage, number * perPage)
+  const next = number < lastPage ? number + 1 : null
+  return { number, items: shown, next, total: listed.length, lastPage }
 }
 
 /** The envelope that Laravel's paginator makes. */
-export function pageBody({ number, items, next, total, lastPage }: ListPage, address: string): string {
-  const link = (page: number | null) => (page === null ? 'null' : `"${address}?page=${page}"`)
+export function pageBody(page: ListPage, address: string, filters: ListFilters): string {
+  const { number, items, next, total, lastPage } = page
+  const query = filters.parity === undefined ? '' : `parity=${filters.parity}&`
+  const link = (to: number | null) => (to === null ? 'null' : `"${address}?${query}page=${to}"`)
   const prev = number > 1 ? number - 1 : null
   const data = items.map(itemText).join(',')
   return (

@@ -32,7 +32,19 @@ export function createNetwork(options: NetworkOptions): Network {
     const token = (headers.authorization ?? '').replace(/^Bearer /, '')
     const page = Number(url.searchParams.get('page') ?? '1')
     const job = jobName(organization, collection)
-    return { number: ++sent, process, sentAt: clock.now(), token, organization, collection, job, page }
+    const parity = url.searchParams.get('parity')
+    const filters = parity === null ? {} : { parity }
+    return {
+      number: ++sent,
+      process,
+      sentAt: clock.now(),
+      token,
+      organization,
+      collection,
+      job,
+      page,
+      filters,
+    }
   }
 
   /** Tells what the request has come to, unless its sender is gone or has given up. */

@@ -33,6 +33,8 @@ export interface SimulatedProcess {
   readonly name: string
   /** A command that somebody typed, in contrast to `start`. */
   readonly byHand: boolean
+  /** Started with --accept-removals. */
+  readonly acceptsRemovals: boolean
   readonly stop: AbortController
   isAlive(): boolean
   /** Its connections, which the operating system closes with it. */
@@ -65,11 +67,18 @@ export function asOnlooker<T>(task: () => T): T {
 export interface ProcessOptions {
   name: string
   byHand: boolean
+  acceptsRemovals: boolean
   fate: Fate
   onKill: (process: SimulatedProcess, where: string) => void
 }
 
-export function createProcess({ name, byHand, fate, onKill }: ProcessOptions): SimulatedProcess {
+export function createProcess({
+  name,
+  byHand,
+  acceptsRemovals,
+  fate,
+  onKill,
+}: ProcessOptions): SimulatedProcess {
   const connections = new Set<Connection>()
   const stop = new AbortController()
   let alive = true
@@ -102,6 +111,7 @@ export function createProcess({ name, byHand, fate, onKill }: ProcessOptions): S
   const process: SimulatedProcess = {
     name,
     byHand,
+    acceptsRemovals,
     stop,
     isAlive: () => alive,
     own(connection) {

@@ -1,13 +1,18 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { patchedBy } from '../helpers/patch.ts'
+import { KINDS } from './coverage/kinds.ts'
+import { measureKinds } from './coverage/measure-kinds.ts'
+import { HEADING, rowText } from './coverage/table.ts'
 import { PLANTED_BUGS, type PlantedBug } from './planted.ts'
 import { runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S]: lives through these histories, and tells the story of the first that failed.
 // npm run simulate -- --planted: looks for a seed that finds each planted bug.
+// npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
 
-const USAGE = 'npm run simulate -- [--seeds N] [--from S] [--planted]'
+const USAGE =
+  'npm run simulate -- [--seeds N] [--from S] [--planted | --coverage [--walks N] [--kind NAME]...]'
 
 async function runHistories(from: number, seeds: number): Promise<number> {
   const { passed, failed, first, counts } = await runSeeds({ from, seeds })
@@ -35,6 +40,22 @@ async function findBug({ patches }: PlantedBug, from: number, seeds: number) {
   return first
 }
 
+/** Prints a table in Markdown, a line for each kind as soon as it is measured. */
+async function tellCoverage(walks: number, kinds: readonly string[]): Promise<number> {
+  process.stdout.write(`${HEADING}\n`)
+  for await (const row of measureKinds({ walks, kinds })) process.stdout.write(`${rowText(row)}\n`)
+  return 0
+}
+
+function readKinds(names: readonly string[]): readonly string[] {
+  const unknown = names.find((name) => !KINDS[name])
+  if (unknown !== undefined) {
+    process.stderr.write(`there is no kind ${unknown}; there are:\n  ${Object.keys(KINDS).join('\n  ')}\n`)
+    process.exit(2)
+  }
+  return names.length > 0 ? names : Object.keys(KINDS)
+}
+
 function readWhole(text: string, name: string): number {
   if (!/^\d{1,9}$/.test(text)) {
     process.stderr.write(`--${name} needs a whole number\n${USAGE}\n`)
@@ -48,8 +69,13 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '0' },
     planted: { type: 'boolean', default: false },
+    coverage: { type: 'boolean', default: false },
+    walks: { type: 'string', default: '1000' },
+    kind: { type: 'string', multiple: true, default: [] },
   },
 })
 const from = readWhole(values.from, 'from')
 const seeds = readWhole(values.seeds, 'seeds')
-process.exitCode = values.planted ? await findPlanted(from, seeds) : await runHistories(from, seeds)
+if (values.coverage)
+  process.exitCode = await tellCoverage(readWhole(values.walks, 'walks'), readKinds(values.kind))
+else process.exitCode = values.planted ? await findPlanted(from, seeds) : await runHistories(from, seeds)

@@ -1,4 +1,12 @@
-import { applyChange, type Change, type ListPage, pageAt, pageBody, type SimulatedList } from './list.ts'
+import {
+  applyChange,
+  type Change,
+  type ListPage,
+  type Movement,
+  pageAt,
+  pageBody,
+  type SimulatedList,
+} from './list.ts'
 import type { Random } from './random.ts'
 import { createThrottle, type Headers, type ThrottleRules } from './throttle.ts'
 import type { Outcome, Request } from './traffic.ts'
@@ -43,6 +51,8 @@ export interface ServerOptions {
   strangers: number
   events: readonly ServerEvent[]
   random: Random
+  /** The list of this job has changed, just now. */
+  onChange(job: string, change: Change, movement: Movement): void
 }
 
 /** The simulated Administration API. */
@@ -68,7 +78,7 @@ export function createServer(options: ServerOptions): Server {
     if (one.kind === 'validate') revoked.delete(one.token)
     if (one.kind !== 'list') return
     const list = lists.get(one.job)
-    if (list) applyChange(list, one.change)
+    if (list) options.onChange(one.job, one.change, applyChange(list, one.change))
   }
 
   function count(token: string, now: number) {
@@ -76,7 +86,11 @@ export function createServer(options: ServerOptions): Server {
   }
 
   /** Authentication comes first, then the throttle, then everything else; failures inside are counted. */
-  function respond({ token, job, page, collection }: Request, fault: Fault | null, now: number): Outcome {
+  function respond(
+    { token, job, page, collection, filters }: Request,
+    fault: Fault | null,
+    now: number,
+  ): Outcome {
     if (revoked.has(token)) return refusal(401, {}, 'Unauthenticated.')
     const { admitted, headers } = count(token, now)
     if (!admitted) return refusal(429, headers, 'Too Many Attempts.')
@@ -84,8 +98,8 @@ export function createServer(options: ServerOptions): Server {
     if (fault === '404' || !list) return refusal(404, headers, 'Organization not found.')
     if (fault === '403') return refusal(403, headers, 'No member.')
     if (fault === '500') return refusal(500, headers, 'Server Error')
-    const found = pageAt(list, page)
-    return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`), headers)
+    const found = pageAt(list, page, filters)
+    return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters), headers)
   }
 
   return {

@@ -30,12 +30,15 @@ export interface Setting {
   strangers: number
   latencyMs: number
   timeoutMs: number
+  /** Whether superseded versions are kept. */
+  keepsHistory: boolean
   config: Omit<Config, 'database'>
 }
 
 const NO_LIMIT: ThrottleRules = { limits: [], headers: false }
 
-export function makeSetting(random: Random): Setting {
+/** Where lists move, many pages are read, and nobody waits for hours. */
+export function makeSetting(random: Random, isMoving: boolean): Setting {
   const count = random.pick([1, 1, 1, 2, 2, 3])
   const shared = random.chance(0.6)
   const tenants = IDS.slice(0, count).map((id, index) => ({
@@ -44,30 +47,33 @@ export function makeSetting(random: Random): Setting {
     token: `token-${shared && index < 2 ? 'shared' : index}-9d0b3c4a`,
     tokenFile: random.chance(0.3),
   }))
+  const keepsHistory = random.chance(0.8)
   const collections = random.chance(0.6) ? ['orders'] : ['orders', 'establishments']
   return {
     tenants,
     collections,
-    throttle: makeThrottle(random),
+    throttle: makeThrottle(random, isMoving),
     oneUser: random.chance(0.2),
     strangers: random.pick([0, 0, 0.1, 0.3]),
     latencyMs: random.pick([20, 300, 3000]),
     timeoutMs: 30_000,
-    config: makeConfig(random, tenants, collections),
+    keepsHistory,
+    config: makeConfig(random, tenants, collections, keepsHistory),
   }
 }
 
-function makeThrottle(random: Random): ThrottleRules {
+function makeThrottle(random: Random, isMoving: boolean): ThrottleRules {
   if (random.chance(0.25)) return NO_LIMIT
   const minute = { most: random.pick([4, 6, 10, 15, 30, 60]), windowSeconds: 60 }
   const hour = { most: random.whole(6, 40), windowSeconds: 3600 }
-  return { limits: random.chance(0.25) ? [minute, hour] : [minute], headers: random.chance(0.8) }
+  return { limits: !isMoving && random.chance(0.4) ? [minute, hour] : [minute], headers: random.chance(0.8) }
 }
 
 function makeConfig(
   random: Random,
   tenants: readonly Tenant[],
   collections: readonly string[],
+  history: boolean,
 ): Setting['config'] {
   const parsed = FileSchema.parse({
     api: { baseUrl: BASE_URL },
@@ -78,7 +84,11 @@ function makeConfig(
     },
     retry: { attempts: random.pick([2, 4, 10]) },
     concurrency: random.pick([1, 2, 4]),
-    collections: collections.includes('establishments') ? {} : { establishments: false },
+    removals: { brakePercent: random.pick([20, 20, 60, 0]), brakeRows: random.pick([10, 3, 0]) },
+    collections: {
+      orders: { history },
+      establishments: collections.includes('establishments') ? { history } : false,
+    },
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   })
   const defined = defineCollections(parsed.collections)

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
-import process from 'node:process'
-import { text } from 'node:stream/consumers'
+import { runChild } from './child.ts'
 import { addCounts } from './counts.ts'
 import type { ShardReport } from './shard.ts'
 
@@ -31,17 +28,7 @@ export async function runSeeds(range: SeedRange): Promise<ShardReport> {
 async function runShard(range: SeedRange, index: number, step: number): Promise<ShardReport> {
   const { from, seeds, env = {}, stopAtFirst = false } = range
   const numbers = [from + index, from + seeds, step, stopAtFirst ? 1 : 0].map(String)
-  const child = spawn(process.execPath, [SHARD, ...numbers], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [output, complaints, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  if (code !== 0) throw new Error(`a process of the simulation broke down (${code}): ${complaints}`)
-  return JSON.parse(output) as ShardReport
+  return runChild(SHARD, numbers, env)
 }
 
 function joined(a: ShardReport, b: ShardReport): ShardReport {

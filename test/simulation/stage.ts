@@ -26,6 +26,8 @@ export interface Stage {
   complain(what: string): void
   /** How the jobs ended since this was asked last; null for success. */
   takeEnds(): (ErrorCode | null)[]
+  /** How some list and its mirror differ; null where all are equal. */
+  difference(): string | null
   /** The oracle's last look. */
   lookAtRest(): void
   close(): void
@@ -53,7 +55,8 @@ export function setStage(history: History, ground: Ground): Stage {
   const world = createWorld({ history, file, clock, tell, complain })
   const mirror = openMirrorReader(file)
   const { tokenOf, wasLockedSince } = world
-  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain }, lists)
+  const { note } = counter
+  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
   watchSqlite({
     isLocked: (connection) => connection.name === file && world.isLocked(),
     onCommit: (process) => tell({ kind: 'committed', process }),
@@ -66,7 +69,8 @@ export function setStage(history: History, ground: Ground): Stage {
     complaints,
     complain,
     takeEnds: () => ends.splice(0),
-    lookAtRest: () => oracle.atRest(folder, world.tokens()),
+    difference: () => oracle.difference(world.filters()),
+    lookAtRest: () => oracle.atRest(folder, world.tokens(), world.filters()),
     close() {
       mirror.close()
       ground.clear(folder)

@@ -1,9 +1,11 @@
-import type { Mirror } from '../../src/sync/types.ts'
+import type { Job, Mirror } from '../../src/sync/types.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
 
 /** The mirror as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
 export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: Tell): Mirror {
+  const jobOf = new Map<number, Job>()
+
   async function call<T>(work: () => Promise<T>): Promise<T> {
     if (!process.isAlive()) return new Promise(() => {})
     process.step('before mirror call')
@@ -30,6 +32,7 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     beginRun: (job, walk, trigger) =>
       call(async () => {
         const run = await mirror.beginRun(job, walk, trigger)
+        jobOf.set(run, job)
         tell({ kind: 'run began', process, job, run, walk: walk.id, resumed: walk.resumed })
         return run
       }),
@@ -53,7 +56,8 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     finishRun: (run, outcome) =>
       call(async () => {
         const record = await mirror.finishRun(run, outcome)
-        tell({ kind: 'run finished', process, run: run.id, outcome, record })
+        const job = jobOf.get(run.id)
+        if (job) tell({ kind: 'run finished', process, job, run: run.id, outcome, record })
         return record
       }),
     prune: (job) => call(() => mirror.prune(job)),

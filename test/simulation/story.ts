@@ -50,6 +50,7 @@ export function createStory({ now, startAt, shorten }: StoryOptions): Story {
 /** Organization and collection, where it is about one. */
 function jobOf(happening: Happening): string | null {
   if ('request' in happening) return happening.request.job
+  if (happening.kind === 'list changed') return happening.job
   const job = 'result' in happening ? happening.result.job : 'job' in happening ? happening.job : null
   return job && jobName(job.organization.id, job.collection.name)
 }
@@ -83,6 +84,8 @@ const WORDS: Words = {
   killed: ({ process, where }) => `${process.name} is killed: ${where}`,
   signalled: ({ process }) => `${process.name} is told to stop`,
   ended: ({ process, error }) => `${process.name} exits ${error instanceof Error ? error.message : ''}`,
+  'list changed': ({ job, change }) => `the list of ${job}: ${JSON.stringify(change)}`,
+  'filters changed': ({ filters }) => `the filters are ${JSON.stringify(filters)} from now on`,
   server: ({ what }) => `the server: ${what}`,
 }
 

@@ -1,4 +1,4 @@
-import type { ListPage } from './list.ts'
+import type { ListFilters, ListPage } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Headers } from './throttle.ts'
 
@@ -14,6 +14,7 @@ export interface Request {
   /** Organization and collection. */
   job: string
   page: number
+  filters: ListFilters
 }
 
 /** What becomes of a request on the server's side, and on the way back. */

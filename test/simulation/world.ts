@@ -4,6 +4,7 @@ import { type Command, runCommand } from './commands.ts'
 import type { Deed } from './deeds.ts'
 import type { Tell } from './happening.ts'
 import type { History } from './history.ts'
+import type { ListFilters } from './list.ts'
 import { createNetwork } from './network.ts'
 import { createProcess, type Fate, type SimulatedProcess } from './process.ts'
 import { createRuntime } from './runtime.ts'
@@ -22,6 +23,8 @@ export interface WorldOptions {
 /** Processes, network and server of one history, in simulated time. */
 export interface World {
   server: Server
+  /** What whoever starts now is configured with. */
+  filters(): ListFilters
   /** How many processes live. */
   living(): number
   start(command: Command, fate: Fate): void
@@ -45,6 +48,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
   const living = new Set<SimulatedProcess>()
   let lockedUntil = 0
   let started = 0
+  let filters: ListFilters = {}
   const { lists, serverEvents: events } = history
   const { throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
   const server = createServer({
@@ -55,6 +59,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
     strangers,
     events,
     random: random.fork(),
+    onChange: (job, change, movement) => tell({ kind: 'list changed', job, change, movement }),
   })
   const network = createNetwork({ clock, server, tell, random: random.fork(), timeoutMs, latencyMs })
 
@@ -67,6 +72,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
   function configOf(process: SimulatedProcess): Config {
     const organizations = setting.config.organizations.map((organization) => ({
       ...organization,
+      collections: organization.collections.map((collection) => ({ ...collection, filters: { ...filters } })),
       readToken: () => tokenOf(process, organization.id),
     }))
     return { ...setting.config, database: file, organizations }
@@ -75,7 +81,8 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
   function start(command: Command, fate: Fate): void {
     const name = `${command.kind}-${++started}`
     const byHand = command.kind !== 'start'
-    const process = createProcess({ name, byHand, fate, onKill })
+    const acceptsRemovals = command.kind === 'sync' && command.acceptsRemovals
+    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill })
     atStart.set(process, new Map(current))
     living.add(process)
     tell({ kind: 'started', process, command: JSON.stringify({ command, fate }) })
@@ -122,7 +129,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
         break
       case 'server':
         server.act(deed.act)
-        tell({ kind: 'server', what: JSON.stringify(deed.act) })
+        if (deed.act.kind !== 'list') tell({ kind: 'server', what: JSON.stringify(deed.act) })
         break
       case 'weather':
         server.setWeather(deed.faults)
@@ -134,6 +141,10 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
         break
       case 'replace token':
         replaceToken(deed.organization, deed.token)
+        break
+      case 'filter':
+        filters = deed.filters
+        tell({ kind: 'filters changed', filters })
     }
   }
 
@@ -146,6 +157,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
 
   return {
     server,
+    filters: () => filters,
     living: () => living.size,
     start,
     act,

@@ -2,6 +2,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { JobOptions } from '../../src/sync/job.ts'
+import { createClock } from '../helpers/clock.ts'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { itemOf } from '../helpers/pages.ts'
 import {
   ACCEPT,
   BACKFILL,
@@ -13,7 +16,8 @@ import {
   type Scene,
   without,
 } from '../helpers/removal-scene.ts'
-import { upTo } from '../helpers/scripted-list.ts'
+import { runOnce } from '../helpers/run-once.ts'
+import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
 // A walk is judged in many transactions. Here a process dies before one of them, at each in turn, and the next one has to
@@ -28,7 +32,7 @@ type Walk = [ids: readonly number[], options?: Partial<JobOptions>]
 /** The file of a mirror that has lived through these walks. */
 async function fileAfter(walks: readonly Walk[]): Promise<string> {
   const file = path.join(tempFolder(), 'mirror.db')
-  const scene = createScene({ perPage: 100 }, file)
+  const scene = createScene({ perPage: 100 }, { file })
   for (const [ids, options] of walks) await scene.walk(ids, options)
   scene.test.close()
   return file
@@ -89,18 +93,18 @@ describe('a walk whose process dies while it is judged', () => {
     ],
   ])('before any transaction comes to the same end: %s', async (_what, before, [ids, options], expected) => {
     const file = await fileAfter(before)
-    const unharmed = createScene({ perPage: 100 }, copyOf(file))
+    const unharmed = createScene({ perPage: 100 }, { file: copyOf(file) })
     await unharmed.walk(ids, options)
     const wanted = outcome(unharmed)
     let deaths = 0
 
     for (let transactions = 1; ; transactions++) {
       const copy = copyOf(file)
-      const dying = createScene({ perPage: 100 }, copy)
+      const dying = createScene({ perPage: 100 }, { file: copy })
       killAfter(dying, transactions)
       await dying.walk(ids, options)
       dying.test.close()
-      const next = createScene({ perPage: 100 }, copy)
+      const next = createScene({ perPage: 100 }, { file: copy })
       if (next.test.value(`SELECT count(*) FROM sync_walks WHERE status = 'open'`) === 0) break
       deaths++
       await next.walk(ids, options)
@@ -117,11 +121,11 @@ describe('a walk whose process dies while it is judged', () => {
     const file = await fileAfter([[ALL], [MOST_GONE]])
     for (let transactions = 6; transactions < 16; transactions++) {
       const copy = copyOf(file)
-      const dying = createScene({ perPage: 100 }, copy)
+      const dying = createScene({ perPage: 100 }, { file: copy })
       killAfter(dying, transactions)
       await dying.walk(MOST_GONE, ACCEPT)
       dying.test.close()
-      const next = createScene({ perPage: 100 }, copy)
+      const next = createScene({ perPage: 100 }, { file: copy })
 
       const { run } = await next.walk(MOST_GONE)
 
@@ -129,6 +133,35 @@ describe('a walk whose process dies while it is judged', () => {
       const live = Number(next.test.value('SELECT count(*) FROM orders'))
       expect(held(next.test)).toBe(live - MOST_GONE.length)
     }
+  })
+})
+
+describe('a walk that is judged while another job has the key column become TEXT', () => {
+  it('looks at the rows from the first again, since they stand in another order then', async () => {
+    const base = createClock()
+    let atNextRest = async () => {}
+    const sleep = async (ms: number) => {
+      base.advance(ms)
+      const task = atNextRest
+      atNextRest = async () => {}
+      await task()
+    }
+    const { test, walk } = createScene({ perPage: 100 }, { clock: { ...base, sleep } })
+    const texts = scriptedList({ ids: [1], instead: (page) => ({ ...page, items: [itemOf('{"id":"x"}')] }) })
+    await walk(ALL)
+    const { findMissing } = test.mirror
+    test.mirror.findMissing = (...values) => {
+      // Behind the first step, which looks at the first 64.
+      atNextRest = async () => {
+        await runOnce(test, texts, { job: jobOf({}, GLOBEX) })
+      }
+      return findMissing(...values)
+    }
+
+    await walk(without(ALL, 150))
+
+    expect(test.value(`SELECT count(*) FROM orders WHERE typeof(id) = 'text'`)).toBe(401)
+    expect(test.rows('SELECT mark, state FROM sync_missing')).toEqual([{ mark: '150', state: 'missed' }])
   })
 })
 
@@ -149,6 +182,7 @@ describe('a walk that is judged late', () => {
     expect(list.asked).toEqual([1, 1, 1, 2, 1])
     expectRows(scene, [1, 2, 3, 4])
     expect(history(test)).toEqual([])
+    expect(test.value('SELECT count(*) FROM sync_seen_since')).toBe(0)
   })
 
   it('keeps what it saw itself, though others have missed it since', async () => {

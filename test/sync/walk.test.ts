@@ -112,7 +112,7 @@ describe('a list that moves once while it is read', () => {
     ['an item added in front', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.unshift(90)],
     ['an item added behind', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.push(90)],
     // The pages before are asked until one holds an item that was known.
-    ['an item deleted that was read already', [1, 2, 1, 3, 4, 2, 1, 2], ({ ids }) => ids.shift()],
+    ['an item deleted that was read already', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.shift()],
     ['an item deleted that was not read yet', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.pop()],
     ['an item moved from the end to the front', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.unshift(ids.pop() ?? 0)],
   ])('is repaired in one pass: %s', async (_what, asked, move) => {

@@ -109,7 +109,10 @@ export interface Account {
   firstSegment: number | null
   /** The page up to which has been looked back. */
   anchor: number | null
-  /** Items that came twice though no rise of the total explains it; and those of the last answer alone, which the next one may explain. */
+  /**
+   * Items that came twice though no rise of the total explains it; and those of the last answer alone, which the next one
+   * may explain. Below 0: what of a rise is left to explain the next answer's.
+   */
   unpaid: number
   owed: number
   /** Items met far behind their first place: each was moved from unread to read, or back, and may hide another. */

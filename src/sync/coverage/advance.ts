@@ -26,7 +26,7 @@ function answer(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighti
     case 'back':
       return lookBehind(rules, from, page, sighting)
     case 'again':
-      return readAgain(from, page, sighting)
+      return readAgain(rules, from, page, sighting)
     case 'overlap':
       return findPlace(rules, from, page, sighting)
     case 'look':

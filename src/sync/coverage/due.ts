@@ -5,8 +5,8 @@ import { mayAskAgain } from './entering.ts'
 import { askFront, askStill } from './front.ts'
 import { firstAnchor, lookBack, lookOn, SPAN } from './look-back.ts'
 import { askOverlap, overlapAt } from './overlap.ts'
+import { askAgain } from './reading.ts'
 import { askSample, wantsSamples } from './samples.ts'
-import { askAgain } from './step-back.ts'
 
 /** What to ask for next, when nothing that was asked for is under way any more; nothing when the pass is at its end. */
 export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {

@@ -19,7 +19,7 @@ export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting:
   assertEnds({ ...account, stale }, page)
   const { near, far } = repeatsOn(account, sighting)
   const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
-  const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise)
+  const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise, stale > 0)
   const next = countRepeats(paid, near, far, page.items.length - sighting.entries.length)
   const read = { ...from, nextPage: page.next, ask: null, account: next }
   return near === 0 && rise < 0 ? stepBack(rules, read, page) : read
@@ -55,9 +55,17 @@ function isBehind(place: Place, edge: Place): boolean {
   return place.segment > edge.segment || (place.segment === edge.segment && place.position > edge.position)
 }
 
-/** The server counts before it reads, so that a rise may show one answer later than what it pushed. */
-function payFor(account: Account, near: number, rise: number): Account {
-  const late = Math.min(account.owed, Math.max(0, rise - near))
-  const owed = Math.max(0, near - Math.max(0, rise))
-  return { ...account, unpaid: account.unpaid - late + owed, owed }
+/**
+ * The server counts before it reads, so that a rise may show one answer later than what it pushed. And what is pushed may
+ * be more than a page: what of a rise is left on an answer that brings nothing new, below 0 here, pays on the next one.
+ */
+function payFor(account: Account, near: number, rise: number, isAllKnown: boolean): Account {
+  const { owed } = account
+  const late = Math.min(Math.max(owed, 0), Math.max(0, rise - near))
+  const left = near - Math.max(0, rise) + Math.min(owed, 0) + late
+  return {
+    ...account,
+    unpaid: account.unpaid - late + Math.max(0, left),
+    owed: isAllKnown ? left : Math.max(0, left),
+  }
 }

@@ -30,13 +30,18 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
   return { ...from, ask: { why: 'front', page, until: null, before: account.firstSegment } }
 }
 
-/** An answer of the front. Where two keys follow each other as they did at first, nothing more was put in front. */
+/**
+ * An answer of the front. Where two keys follow each other as they did at first, nothing more was put in front. Of the
+ * last three, since two of them may have stood on two pages at first.
+ */
 export function readFront(from: Checkpoint, page: Page, { places, newToPass }: Sighting): Checkpoint {
   const account = { ...from.account, found: from.account.found + newToPass }
   const next = { ...from, account }
-  const [before, last] = places.slice(-2)
+  const last = places.slice(-3)
   const isOver = page.next === null || page.number >= (account.edge?.page ?? 0)
-  return isOver || areNeighbours(before, last) ? closeFront(next) : askFront(next, page.number + 1)
+  return isOver || last.some((place, index) => areNeighbours(last[index - 1], place))
+    ? closeFront(next)
+    : askFront(next, page.number + 1)
 }
 
 /** Keys that were found later stand between whole numbers: where they were found they have neighbours by themselves. */

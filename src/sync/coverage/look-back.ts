@@ -9,9 +9,12 @@ export const SPAN = 64
 const ROUNDS = 4
 const FAILS = 12
 
-/** The page that is looked back at first: the boundaries before it are crossed too soon for much to happen. */
-export function firstAnchor({ lastPage, edge }: Account): number {
-  return Math.max(Math.min(SPAN, Math.ceil(lastPage / 2)), (edge?.page ?? 1) - 1)
+/**
+ * The page that is looked back at first, wherever the list was first seen to move: something may have moved before that
+ * without a sign. The boundaries before it are crossed too soon for much to happen.
+ */
+export function firstAnchor({ lastPage }: Account): number {
+  return Math.min(SPAN, Math.ceil(lastPage / 2))
 }
 
 /**

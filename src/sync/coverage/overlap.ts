@@ -2,8 +2,7 @@ import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { Account, Overlap, Question, WalkRules } from './account.ts'
 import { isBeyondEnd } from './ends.ts'
 import { mayAskAgain, moving, riseSince } from './entering.ts'
-import { readingAfter } from './reading.ts'
-import { askAgain } from './step-back.ts'
+import { askAgain, readingAfter } from './reading.ts'
 
 /** So often the place where the walk stood may turn out to be further on. */
 const JUMPS = 3

@@ -1,4 +1,4 @@
-import type { Page, Sighting } from '../types.ts'
+import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { Account } from './account.ts'
 import { edgeAfter } from './entering.ts'
 
@@ -17,4 +17,9 @@ export function readingAfter(account: Account, page: Page, sighting: Sighting): 
     firstSegment: account.firstSegment ?? segment ?? null,
     passShort: page.next === null && page.items.length > 0 && (page.lastPage ?? 0) > page.number,
   }
+}
+
+/** To ask the last page that read on once more; what comes again on it is no repeat. */
+export function askAgain(from: Checkpoint, page: number): Checkpoint {
+  return { ...from, ask: { why: 'again', page, until: null, before: null } }
 }

@@ -1,7 +1,9 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { StepBack, WalkRules } from './account.ts'
-import { mayAskAgain, riseSince } from './entering.ts'
-import { readingAfter } from './reading.ts'
+import { isBeyondEnd } from './ends.ts'
+import { mayAskAgain, moving, riseSince } from './entering.ts'
+import { overlapFrom } from './overlap.ts'
+import { askAgain, readingAfter } from './reading.ts'
 
 /**
  * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was
@@ -44,13 +46,9 @@ function join(from: Checkpoint): Checkpoint {
   return back?.rose && mayAskAgain(account) ? askAgain(joined, back.page) : joined
 }
 
-/** To ask the last page that read on once more; what comes again on it is no repeat. */
-export function askAgain(from: Checkpoint, page: number): Checkpoint {
-  return { ...from, ask: { why: 'again', page, until: null, before: null } }
-}
-
-/** Its answer: the reading goes on from here. */
-export function readAgain(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
-  if (page.items.length === 0) return { ...from, nextPage: page.next, ask: null }
-  return { ...from, nextPage: page.next, ask: null, account: readingAfter(from.account, page, sighting) }
+/** The answer to the last page that was asked once more: the reading goes on from here. Where the list has become shorter than that page, from its new end. */
+export function readAgain(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+  const { account } = from
+  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, account: moving(account) }, page)
+  return { ...from, nextPage: page.next, ask: null, account: readingAfter(account, page, sighting) }
 }

@@ -13,6 +13,8 @@ export interface OracleContext {
   wasLockedSince(time: number): boolean
   /** A promise is broken. */
   complain(what: string, job?: string): void
+  /** Something that is no breach, and is counted. */
+  note(what: string): void
 }
 
 export type Row = Record<string, unknown>

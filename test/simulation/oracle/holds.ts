@@ -51,9 +51,12 @@ export function watchHolds(context: OracleContext): Tell {
     const hold = holds.get(token)
     if (hold?.organizations.has(organization) && takenHeld.get(job) === process)
       complain(`${request} though its organization is held`, job)
-    if (!hold || hold.isLifted || !isKnown(hold, process)) return
+    if (!hold || !isKnown(hold, process)) return
+    // Lifted for one of them, it stands for the others until an answer to one of theirs lifts it.
+    if (hold.isLifted && !hold.organizations.has(organization)) return
     const tries = (hold.tries.get(process) ?? 0) + 1
     hold.tries.set(process, tries)
+    if (hold.isLifted) return
     if (process.byHand && hold.by !== process && tries === 1) return
     complain(`${request} with ${token}, which was refused and is held`, job)
   }

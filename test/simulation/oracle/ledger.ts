@@ -88,6 +88,7 @@ export function watchLedger(context: OracleContext, listener: LedgerListener): T
     committed: ({ process }) => lookAtHand(process),
     releasing: ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
     'run began': ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
+    'run finished': ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
     killed: ({ process }) => lookLast(process),
     ended: ({ process }) => lookLast(process),
   })

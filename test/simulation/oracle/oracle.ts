@@ -1,21 +1,26 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Happening } from '../happening.ts'
-import type { SimulatedList } from '../list.ts'
+import { type Happening, listenWith } from '../happening.ts'
+import type { ListFilters, SimulatedList } from '../list.ts'
+import { jobName } from '../traffic.ts'
 import type { OracleContext } from './context.ts'
 import { watchHolds } from './holds.ts'
 import { watchLedger } from './ledger.ts'
+import { watchMovements } from './movements.ts'
 import { watchOwners } from './owners.ts'
 import { watchPace } from './pace.ts'
+import { watchRemovals } from './removals.ts'
 import { watchRuns } from './runs.ts'
-import { watchVersions } from './versions.ts'
+import { type Gone, watchVersions } from './versions.ts'
 import { watchStillWalks } from './walks.ts'
 
 /** Knows the promises, and complains when one is broken. Written apart from the program: it shares no code with it. */
 export interface Oracle {
   tell(happening: Happening): void
   /** When all processes are gone, the server has come to rest, and a last sync has had its turn. */
-  atRest(folder: string, tokens: readonly string[]): void
+  atRest(folder: string, tokens: readonly string[], filters: ListFilters): void
+  /** How some list and its mirror differ; null where all are equal. */
+  difference(filters: ListFilters): string | null
 }
 
 export function createOracle(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>): Oracle {
@@ -23,17 +28,47 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   const jobs = [...lists.keys()]
   const versions = watchVersions(context)
   const runs = watchRuns(context)
-  const walks = watchStillWalks(context)
+  const removals = watchRemovals(context)
+  const movements = watchMovements(context, lists)
+  const walks = watchStillWalks(context, movements)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
+      movements.onSaved(inHand, walk)
       walks.onSaved(inHand, walk)
       runs.onSaved(inHand, versions.onSaved(inHand))
+      removals.onSaved(inHand, walk)
     },
-    onWalk: walks.onWalk,
+    onWalk(job, walk, before) {
+      movements.onWalk(job, walk, before)
+      walks.onWalk(job, walk, before)
+      if (walk.status === 'complete') {
+        const gone = takeGone(job)
+        removals.onWalk(job, walk, before, versions.liveIds(job), gone)
+      }
+    },
   })
+
+  /** Rows are only ever removed while a run of their job is under way. */
+  function takeGone(job: string): Gone[] {
+    const gone = versions.takeGone(job)
+    runs.onGone(job, gone.length)
+    return gone
+  }
+
+  function reap(job: string): void {
+    const gone = takeGone(job)
+    if (gone.length > 0) removals.takeGone(job, gone)
+  }
+
   // The ledger looks first: what the others ask of the mirror's walks is then as it stands.
   const watchers = [
     ledger,
+    listenWith({
+      'run finished': ({ job: { organization, collection } }) =>
+        reap(jobName(organization.id, collection.name)),
+    }),
+    removals.tell,
+    movements.tell,
     walks.tell,
     runs.tell,
     watchHolds(context),
@@ -44,7 +79,16 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   function compareAll(): void {
     const check = mirror.value('PRAGMA integrity_check')
     if (check !== 'ok') complain(`the mirror is damaged: ${String(check)}`)
+    for (const job of jobs) reap(job)
     versions.compareAll(jobs)
+  }
+
+  function difference(filters: ListFilters): string | null {
+    for (const [job, list] of lists) {
+      const different = versions.difference(job, list, filters)
+      if (different) return `${job}: ${different}`
+    }
+    return null
   }
 
   return {
@@ -52,9 +96,11 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
       for (const watcher of watchers) watcher(happening)
       if (happening.kind === 'killed') compareAll()
     },
-    atRest(folder, tokens) {
+    difference,
+    atRest(folder, tokens, filters) {
       compareAll()
-      versions.compareLists(lists)
+      const different = difference(filters)
+      if (different) complain(different)
       for (const file of filesIn(folder)) {
         const content = fs.readFileSync(file)
         for (const token of tokens)

@@ -17,7 +17,15 @@ interface RunKnowledge {
   isOver: boolean
 }
 
-const NUMBERS = ['pages', 'rows_seen', 'rows_added', 'rows_changed', 'requests', 'rate_limit_hits']
+const NUMBERS = [
+  'pages',
+  'rows_seen',
+  'rows_added',
+  'rows_changed',
+  'rows_removed',
+  'requests',
+  'rate_limit_hits',
+]
 
 /** The numbers of `sync_runs` are what the server saw, and the run of a dead process is closed by the job's next one. */
 export function watchRuns({ setting, mirror, complain }: OracleContext) {
@@ -101,8 +109,14 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
       rows_seen: Number(rows_seen) + page.items.length,
       rows_added: Number(rows_added) + rows.added,
       rows_changed: Number(rows_changed) + rows.changed,
+      rows_removed: run.written.rows_removed,
       ...traffic(run),
     }
+  }
+
+  function onGone(job: string, rows: number): void {
+    const run = runs.findLast((one) => one.job === job && !one.isOver)
+    if (run) run.written = { ...run.written, rows_removed: Number(run.written.rows_removed) + rows }
   }
 
   const tell = listenWith({
@@ -119,7 +133,7 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
     'run cancelled': ({ run }) => onCancelled(run),
   })
 
-  return { tell, onSaved }
+  return { tell, onSaved, onGone }
 }
 
 function traffic({ requests, hits }: RunKnowledge): Row {

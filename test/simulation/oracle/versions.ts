@@ -1,4 +1,4 @@
-import { itemText, type ListItem, type SimulatedList } from '../list.ts'
+import { isListed, itemText, type ListFilters, type ListItem, type SimulatedList } from '../list.ts'
 import { createStock, type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand } from './ledger.ts'
 
@@ -6,6 +6,10 @@ interface Version {
   version: number
   text: string
   from: string
+  /** Until when it was live, and why no longer; null while it is. */
+  ended: { at: string; reason: string } | null
+  /** When the item came into the list, this time. */
+  firstSeen: string
 }
 
 export interface SavedRows {
@@ -13,13 +17,30 @@ export interface SavedRows {
   changed: number
 }
 
+/** A row that was live and is not any more. */
+export interface Gone {
+  id: number
+  reason: string | null
+}
+
 /**
  * Promise 6: every version that was ever live is in the live table or in the history, once, and the times of one key's
- * versions join without gap or overlap.
+ * versions join without overlap; where the item was removed, with a gap until it was listed again. So what was live at any
+ * instant is what is known here to have been written before it.
  */
-export function watchVersions({ now, mirror, complain }: OracleContext) {
+export function watchVersions({ now, setting, mirror, complain }: OracleContext) {
   /** By job and key, the oldest first. */
   const saved = createStock((_job: string) => new Map<number, Version[]>())
+  const isoNow = () => new Date(now()).toISOString()
+
+  function liveOf(job: string, id: number): Version | undefined {
+    const last = saved.of(job).get(id)?.at(-1)
+    return last?.ended ? undefined : last
+  }
+
+  function liveIds(job: string): number[] {
+    return [...saved.of(job).keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
+  }
 
   /** Takes note of a page that was committed just now, and looks whether its rows are there. */
   function onSaved({ request, page }: PageInHand): SavedRows {
@@ -47,23 +68,52 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
 
   function note(job: string, item: ListItem): keyof SavedRows | null {
     const versions = saved.of(job).get(item.id) ?? []
-    const last = versions.at(-1)
-    if (last?.version === item.version) return null
-    versions.push({ version: item.version, text: itemText(item), from: new Date(now()).toISOString() })
+    const live = liveOf(job, item.id)
+    if (live?.version === item.version) return null
+    const at = isoNow()
+    if (live) live.ended = { at, reason: 'changed' }
+    const firstSeen = live?.firstSeen ?? at
+    versions.push({ version: item.version, text: itemText(item), from: at, ended: null, firstSeen })
     saved.of(job).set(item.id, versions)
-    return last ? 'changed' : 'added'
+    return live ? 'changed' : 'added'
+  }
+
+  /** Takes note of rows that are gone, since when and why they say themselves. */
+  function takeGone(job: string): Gone[] {
+    const [organization, collection] = splitJob(job)
+    const live = liveIds(job)
+    if (live.length === 0) return []
+    const rows = mirror.rows(`SELECT id FROM ${collection}_raw WHERE _organization_id = ?`, organization)
+    const there = new Set(rows.map(({ id }) => id))
+    return live.filter((id) => !there.has(id)).map((id) => bury(job, organization, collection, id))
+  }
+
+  function bury(job: string, organization: string, collection: string, id: number): Gone {
+    const version = liveOf(job, id)
+    const [last] = mirror.rows(
+      `SELECT _valid_to, _reason FROM ${collection}_history
+       WHERE _organization_id = ? AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1`,
+      organization,
+      id,
+    )
+    const at = last ? String(last._valid_to) : isoNow()
+    const reason = last ? String(last._reason) : null
+    const keeps = setting.keepsHistory
+    if (version && keeps && (!last || at < version.from || at > isoNow()))
+      complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
+    if (version) version.ended = { at, reason: reason ?? 'removed' }
+    return { id, reason: keeps ? reason : null }
   }
 
   function compareLive(job: string, id: number, row: Row | undefined): void {
-    const versions = saved.of(job).get(id) ?? []
-    const [first, live] = [versions[0], versions.at(-1)]
+    const live = liveOf(job, id)
     if (!row) {
       complain(`item ${id} was read and is not in the mirror`, job)
       return
     }
     if (row._json !== live?.text)
       complain(`item ${id} is ${String(row._json)} in the mirror and should be ${live?.text}`, job)
-    if (row._changed_at !== live?.from || row._first_seen_at !== first?.from)
+    if (row._changed_at !== live?.from || row._first_seen_at !== live?.firstSeen)
       complain(`item ${id} has been so since ${String(row._changed_at)}, and should since ${live?.from}`, job)
   }
 
@@ -79,10 +129,10 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
       organization,
       collection,
     )
-    const keys = [...saved.of(job).keys()]
+    const keys = liveIds(job)
     if (count !== undefined && count !== keys.length)
       complain(`${keys.length} items are live, and sync_jobs counts ${Number(count)}`, job)
-    if (keys.length === 0) return
+    if (saved.of(job).size === 0) return
     const rows = mirror.rows(`SELECT * FROM ${collection}_raw WHERE _organization_id = ?`, organization)
     if (rows.length !== keys.length) complain(`${rows.length} rows stand for ${keys.length} items`, job)
     for (const id of keys)
@@ -100,11 +150,10 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
       `SELECT id, version, _first_seen_at, _changed_at FROM ${collection} WHERE _organization_id = ? ORDER BY id`,
       organization,
     )
-    const live = [...saved.of(job)].map(([id, versions]) => {
-      const last = versions.at(-1)
-      return { id, version: last?.version, _first_seen_at: versions[0]?.from, _changed_at: last?.from }
+    const expected = liveIds(job).map((id) => {
+      const live = liveOf(job, id)
+      return { id, version: live?.version, _first_seen_at: live?.firstSeen, _changed_at: live?.from }
     })
-    const expected = live.toSorted((a, b) => a.id - b.id)
     if (JSON.stringify(typed) !== JSON.stringify(expected))
       complain('the typed rows are not the live versions', job)
   }
@@ -115,29 +164,27 @@ export function watchVersions({ now, mirror, complain }: OracleContext) {
        WHERE _organization_id = ? ORDER BY id, _valid_from, _valid_to, rowid`,
       organization,
     )
-    const expected = [...saved.of(job)]
+    const ended = [...saved.of(job)]
       .toSorted(([a], [b]) => a - b)
-      .flatMap(([id, versions]) =>
-        versions.slice(0, -1).map((version, index) => ended(id, version, versions[index + 1])),
-      )
+      .flatMap(([id, versions]) => versions.flatMap((version) => endOf(id, version)))
+    const expected = setting.keepsHistory ? ended : []
     if (JSON.stringify(rows) === JSON.stringify(expected)) return
     complain(`the history is ${JSON.stringify(rows)}, and should be ${JSON.stringify(expected)}`, job)
   }
 
-  /** After a complete walk of a server that has come to rest, mirror and list are equal. */
-  function compareLists(lists: ReadonlyMap<string, SimulatedList>): void {
-    for (const [job, { items }] of lists) {
-      for (const { id, version } of items) {
-        const live = saved.of(job).get(id)?.at(-1)
-        if (live?.version !== version)
-          complain(`item ${id} is not in the mirror as it stands in the list`, job)
-      }
-    }
+  /** How a list and its mirror differ; null where they are equal. */
+  function difference(job: string, { items }: SimulatedList, filters: ListFilters): string | null {
+    const listed = items.filter((item) => isListed(item, filters))
+    const absent = listed.find(({ id, version }) => liveOf(job, id)?.version !== version)
+    if (absent) return `item ${absent.id} is not in the mirror as it stands in the list`
+    const extra = liveIds(job).find((id) => !listed.some((item) => item.id === id))
+    return extra === undefined ? null : `item ${extra} is in the mirror and not in the list`
   }
 
-  return { onSaved, compareAll, compareLists }
+  return { onSaved, takeGone, liveIds, compareAll, difference }
 }
 
-function ended(id: number, { text, from }: Version, next: Version | undefined): Row {
-  return { id, _json: text, _valid_from: from, _valid_to: next?.from, _reason: 'changed' }
+function endOf(id: number, { text, from, ended }: Version): Row[] {
+  if (!ended) return []
+  return [{ id, _json: text, _valid_from: from, _valid_to: ended.at, _reason: ended.reason }]
 }

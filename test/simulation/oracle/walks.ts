@@ -2,6 +2,7 @@ import { listenWith } from '../happening.ts'
 import { jobName, type Request } from '../traffic.ts'
 import { createStock, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
+import type { Movements } from './movements.ts'
 
 /** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */
 const RECALL_MS = 100
@@ -33,9 +34,11 @@ interface RunAtWork {
  * Promise 5 on lists that stand still: no page is skipped, and at most two are asked for again after an interruption.
  * What it demands of the order of pages is true of such lists alone.
  */
-export function watchStillWalks({ now, setting, complain }: OracleContext) {
+export function watchStillWalks({ now, setting, complain }: OracleContext, movements: Movements) {
   const walks = createStock((_job: string) => new Map<number, WalkKnowledge>())
   const runs = new Map<string, RunAtWork>()
+  /** Whether the filters were ever changed: a walk of another list than the configured one is given up. */
+  let isFiltered = false
 
   function onSent(request: Request): void {
     const run = runs.get(request.job)
@@ -44,7 +47,9 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
       complain(`request ${request.number} belongs to no run`, request.job)
       return
     }
-    const fits = run.last ? followsUp(request, run.last, run, walk) : begins(request, walk)
+    const { job } = request
+    const isPlain = movements.isPlain(job, run.walk)
+    const fits = !isPlain || (run.last ? followsUp(request, run.last, run, walk) : begins(request, walk))
     if (!fits) {
       complain(
         `request ${request.number} asks for page ${request.page}; ` +
@@ -77,7 +82,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     walk.lastPage = page.lastPage
     for (const { id } of page.items) walk.keys.add(id)
     const next = walk.isRead ? null : page.next
-    if (row.next_page !== next)
+    if (row.next_page !== next && movements.isPlain(job, row.id))
       complain(`the checkpoint of walk ${row.id} is page ${row.next_page}, not ${next}`, job)
     walk.isChecked ||= walk.isRead
     walk.isRead ||= page.next === null
@@ -91,8 +96,10 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
     const walk = walks.of(job).get(row.id)
     if (walk) walk.row = row
     else walks.of(job).set(row.id, newKnowledge(row))
-    if (row.passes !== 1) complain(`walk ${row.id} reads a list again that stood still`, job)
-    if (before && before.pages === row.pages && row.status === 'open' && before.next_page !== row.next_page)
+    if (row.passes !== 1 && movements.isStill(job, row.id))
+      complain(`walk ${row.id} reads a list again that stood still`, job)
+    const isMoved = before?.pages === row.pages && before.next_page !== row.next_page
+    if (isMoved && row.status === 'open' && movements.isStill(job, row.id))
       complain(`the checkpoint of walk ${row.id} moves without a page`, job)
     if (row.status === 'complete') onComplete(job, row)
     if (row.status === 'abandoned' && before?.status === 'open') onAbandoned(job, before)
@@ -106,9 +113,10 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
   function onComplete(job: string, row: WalkRow): void {
     const walk = walks.of(job).get(row.id)
     const { firstPage = 1, lastPage = 0, pages = [] } = walk ?? {}
+    if (pages.length === 0) complain(`walk ${row.id} is complete without any page`, job)
+    if (!movements.isStill(job, row.id)) return
     for (let page = firstPage; page <= lastPage; page++)
       if (!pages.includes(page)) complain(`walk ${row.id} is complete without page ${page}`, job)
-    if (pages.length === 0) complain(`walk ${row.id} is complete without any page`, job)
     const coverage = row.kind === 'full' ? 'steady' : null
     if (row.coverage !== coverage) complain(`walk ${row.id} of a still list is ${row.coverage}`, job)
   }
@@ -127,6 +135,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
   function onAbandoned(job: string, { id, origin, updated_at }: WalkRow): void {
     if (origin === 'backfill') return
     const stoodStill = now() - Date.parse(updated_at) > setting.config.resumeWithin
+    if (isFiltered) return
     const isReplaced = [...walks.of(job).values()].some(
       ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
     )
@@ -134,6 +143,9 @@ export function watchStillWalks({ now, setting, complain }: OracleContext) {
   }
 
   const tell = listenWith({
+    'filters changed'() {
+      isFiltered = true
+    },
     sent: ({ request }) => onSent(request),
     delivered({ request, outcome }) {
       if (outcome.kind === 'answer') onDelivered(request, outcome.page)

@@ -111,6 +111,21 @@ describe('an answer that reads on', () => {
     expect(next.account).toMatchObject({ unpaid: 0, owed: 0 })
   })
 
+  const ALL_AGAIN = sighting({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
+
+  it.each<[string, Sighting, Page, Partial<Account>]>([
+    ['all of what it pushed, over a full page', ALL_AGAIN, answer({ total: 17 }), { unpaid: 0, owed: 0 }],
+    ['no more than it pushed', ALL_AGAIN, answer({ total: 16 }), { unpaid: 1, owed: 1 }],
+    ['nothing of another page', ONE_AGAIN, answer({ total: 17 }), { unpaid: 2, owed: 2 }],
+  ])('lets a rise pay for %s', (_what, first, page, expected) => {
+    const pushed = advance(RULES, reading(2, BEGUN), page, first)
+    const two = sighting({ newToPass: 1, places: [KNOWN, KNOWN, null] })
+
+    const next = advance(RULES, pushed, { ...page, number: 3, next: 4 }, two)
+
+    expect(next.account).toMatchObject(expected)
+  })
+
   it.each<[string, Partial<WalkRules>, Page, Sighting, string]>([
     ['when the total fell and nothing came again', {}, answer({ total: 11 }), sighting(), 'back 1'],
     ['but not when something came again', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],

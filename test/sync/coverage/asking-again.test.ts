@@ -25,6 +25,18 @@ const READ: Partial<Account> = {
   anchor: 150,
 }
 
+const LOOK: LookBack = {
+  edge: EDGE,
+  anchor: 136,
+  upTo: 200,
+  low: 136,
+  high: 199,
+  left: null,
+  rounds: 1,
+  fails: 0,
+  waiting: false,
+}
+
 function asking(why: Why, page: number, account: Partial<Account> = {}): Checkpoint {
   const ask: Question = { ...forwardTo(page), why }
   return { pass: 1, nextPage: 201, ask, account: { ...startCheckpoint(1).account, ...READ, ...account } }
@@ -36,14 +48,17 @@ interface Answer {
   known?: (number | null)[]
   /** How far the last known one is from the place that was asked about. */
   distance?: number
+  /** In place of the page of three items. */
+  page?: Partial<Page>
 }
 
 function answered(
   from: Checkpoint,
-  { total = 1200, known = [100, 100, 100], distance = 0 }: Answer,
+  { total = 1200, known = [100, 100, 100], distance = 0, page: changed }: Answer,
 ): Checkpoint {
   const { page: number = 1, why = 'forward' } = from.ask ?? {}
-  const page: Page = pageOf(['1', '2', '3'], { number, next: number + 1, total, lastPage: 400 })
+  const like = { number, next: number + 1, total, lastPage: 400, ...changed }
+  const page: Page = pageOf(['1', '2', '3'], like)
   const places = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
@@ -100,18 +115,20 @@ describe('a step back', () => {
   })
 })
 
+describe('a page that is read again', () => {
+  it('is looked for from the new end where the list has become shorter than it', () => {
+    const waiting = { ...LOOK, waiting: true }
+    const from = { ...asking('again', 200, { anchor: 136, lookBack: waiting }), nextPage: null }
+    const beyond: Answer = { total: 597, known: [], page: { items: [], next: null, lastPage: 199 } }
+
+    const next = answered(from, beyond)
+
+    expect(asked(next)).toBe('overlap 199')
+    expect(next.account).toMatchObject({ passMoved: true })
+  })
+})
+
 describe('a look back', () => {
-  const LOOK: LookBack = {
-    edge: EDGE,
-    anchor: 136,
-    upTo: 200,
-    low: 136,
-    high: 199,
-    left: null,
-    rounds: 1,
-    fails: 0,
-    waiting: false,
-  }
   const look = (page: number, changed: Partial<LookBack> = {}) =>
     asking('look', page, { anchor: 136, lookBack: { ...LOOK, ...changed } })
 
@@ -120,6 +137,12 @@ describe('a look back', () => {
     const tooSoon = answered(asking('forward', 201, { anchor: 138 }), { known: [null, null, null] })
 
     expect([asked(due), asked(tooSoon)]).toEqual(['look 137', 'forward 202'])
+  })
+
+  it('goes as far back as ever where the list was seen to move late', () => {
+    const still = asking('forward', 201, { anchor: null, watching: false })
+
+    expect(asked(answered(still, { known: [210, null, null] }))).toBe('look 64')
   })
 
   // Behind the last key of page 136 (place 407 of the list) 192 more stand up to the edge.
@@ -281,6 +304,20 @@ describe('the end of a pass', () => {
       { known: [null, 1, 1] },
       'nothing',
       { found: 1 },
+    ],
+    [
+      'knows two keys that follow each other though the last one stood on another page',
+      ended('front', 1),
+      { known: [1, 1, 2] },
+      'nothing',
+      { found: 0 },
+    ],
+    [
+      'reads the front on while no two keys follow each other',
+      ended('front', 1),
+      { known: [1, 2, 3] },
+      'front 2',
+      {},
     ],
     [
       'takes samples where items came twice that nothing explains',

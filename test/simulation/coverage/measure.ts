@@ -1,6 +1,7 @@
+import { createRandom } from '../random.ts'
 import { jobAt, type Kind } from './kinds.ts'
 import { createPassing, type MovingList } from './moving-list.ts'
-import { createRandom } from './random.ts'
+import { drawTies, type ServedPage, slice, type Ties } from './serving.ts'
 import { type WalkResult, walkList } from './walk-list.ts'
 
 export interface Setting {
@@ -23,62 +24,62 @@ export interface Reading {
   /** Items that were listed from its start to its end, and never seen. */
   missed: number
   asked: Record<string, number>
-  end: WalkResult['end']
 }
 
 export interface History {
   readings: Reading[]
-  /** Items that the first two walks, both trusted, would take for removed though they are listed. */
-  wronglyRemoved: number
+  /**
+   * Items that the first two walks would take for removed though they are listed; null where not both are trusted, and
+   * nothing is removed.
+   */
+  wronglyRemoved: number | null
+}
+
+/** A list under way, and what is drawn for it. */
+interface Ground {
+  kind: Kind
+  setting: Setting
+  list: MovingList
+  pass: (seconds: number) => void
+  ties: Ties | null
 }
 
 const IDLE_S = 900
 
 /** Some walks over one list that moves as its kind says. */
 export function live(kind: Kind, seed: number, setting: Setting = SETTING): History {
-  const random = createRandom(seed)
-  const pages = kind.pages ?? setting.pages
-  const count = pages * setting.perPage
+  const random = createRandom(seed).next
+  const count = (kind.pages ?? setting.pages) * setting.perPage
   const list: MovingList = { ids: Array.from({ length: count }, (_, id) => id), next: count, random }
-  const pass = createPassing(list, kind.streams)
+  const ties = kind.ties ? drawTies(kind.ties, random, count / 2) : null
+  const ground: Ground = { kind, setting, list, pass: createPassing(list, kind.streams), ties }
   const known: WalkResult[] = []
   const readings: Reading[] = []
   for (let walk = 0; walk < setting.walks; walk++) {
     const last = readings.at(-1)
-    const { result, reading } = readOnce(
-      kind,
-      list,
-      pass,
-      setting,
-      last !== undefined && last.coverage !== 'steady',
-    )
+    const { result, reading } = readOnce(ground, last !== undefined && last.coverage !== 'steady')
     known.push(result)
     readings.push(reading)
-    if (walk < setting.walks - 1) pass(IDLE_S)
+    if (walk < setting.walks - 1) ground.pass(IDLE_S)
   }
   return { readings, wronglyRemoved: countWrong(list, count, known) }
 }
 
-function readOnce(
-  kind: Kind,
-  list: MovingList,
-  pass: (seconds: number) => void,
-  { perPage, maxPasses, requestsPerMinute }: Setting,
-  expectsMoves: boolean,
-) {
+function readOnce(ground: Ground, expectsMoves: boolean) {
+  const { kind, list, pass } = ground
+  const { perPage, maxPasses, requestsPerMinute } = ground.setting
   const pages = Math.ceil(list.ids.length / perPage)
   const first = list.next
   const done = new Set<string>()
+  const gap = 60 / requestsPerMinute
+  const late = kind.late ?? 0
   const result = walkList({
     perPage,
     maxPasses,
     expectsMoves,
-    pageAt: (number) => ({
-      ids: list.ids.slice((number - 1) * perPage, number * perPage),
-      total: list.ids.length,
-    }),
+    pageAt: (number) => serve(ground, number, late * gap),
     beforeRequest(_request, reading) {
-      pass(60 / requestsPerMinute)
+      pass(gap * (1 - late))
       if (kind.hasJob) jobAt(list, pages, reading, done)
     },
     interruptedAt: kind.isInterrupted ? 2 + Math.floor(list.random() * (pages - 1)) : null,
@@ -86,14 +87,21 @@ function readOnce(
   })
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
-  const { coverage, passes, asked, end } = result
+  const { coverage, passes, asked } = result
   // Without what it saw, or thousands of histories would not fit into memory.
-  return { result, reading: { coverage, passes, asked, end, extra, missed } }
+  return { result, reading: { coverage, passes, asked, extra, missed } }
 }
 
-function countWrong(list: MovingList, count: number, known: readonly WalkResult[]): number {
+function serve({ list, pass, setting, ties }: Ground, number: number, lateSeconds: number): ServedPage {
+  const { perPage } = setting
+  const total = list.ids.length
+  if (lateSeconds > 0) pass(lateSeconds)
+  return { total, ids: slice(list, (number - 1) * perPage, number * perPage, ties) }
+}
+
+function countWrong(list: MovingList, count: number, known: readonly WalkResult[]): number | null {
   const [first, second] = known
-  if (!first || !second || !isTrusted(first) || !isTrusted(second)) return 0
+  if (!first || !second || !isTrusted(first) || !isTrusted(second)) return null
   return list.ids.filter((id) => id < count && !first.has(id) && !second.has(id)).length
 }
 

@@ -7,12 +7,20 @@ export interface Kind {
   isInterrupted?: boolean
   /** A job that runs at the same points of every walk. */
   hasJob?: boolean
+  /** The share of time that passes between the server's count and its page; what happens then is in the page alone. */
+  late?: number
+  /** The share of neighbours that the order does not tell apart: each answer has them in an order of its own. */
+  ties?: number
   /** Pages of the list, where not 4,000. */
   pages?: number
 }
 
 const ONE = 1
 const TENTH = 0.1
+
+function all(perMinute: number): Streams {
+  return { front: perMinute, append: perMinute, insert: perMinute, remove: perMinute }
+}
 
 /** One event a minute each, but for what says otherwise. */
 export const KINDS: Record<string, Kind> = {
@@ -25,10 +33,13 @@ export const KINDS: Record<string, Kind> = {
   'deletions + append': { streams: { remove: ONE, append: ONE } },
   'purge oldest + append': { streams: { purge: ONE, append: ONE } },
   'deletions + random place': { streams: { remove: ONE, insert: ONE } },
-  all: { streams: { front: ONE, append: ONE, insert: ONE, remove: ONE } },
-  'all + an hour': { streams: { front: ONE, append: ONE, insert: ONE, remove: ONE }, isInterrupted: true },
+  all: { streams: all(ONE) },
+  'all + an hour': { streams: all(ONE), isInterrupted: true },
   'deletions + an hour': { streams: { remove: ONE }, isInterrupted: true },
   'still + an hour': { streams: {}, isInterrupted: true },
+  'all, three a minute each': { streams: all(3) },
+  'all, ten a minute each': { streams: all(10) },
+  'all, 5 % between count and page': { streams: all(ONE), late: 0.05 },
   'updates to front': { streams: { toFront: ONE } },
   'front + deletions + updates to front': { streams: { front: ONE, remove: ONE, toFront: ONE } },
   'updates to end': { streams: { toEnd: ONE } },
@@ -36,7 +47,15 @@ export const KINDS: Record<string, Kind> = {
   'bursts, each ten minutes': { streams: { burst: TENTH } },
   'swaps, each ten minutes': { streams: { swap: TENTH } },
   resonance: { streams: {}, hasJob: true },
+  'ties in 5 % of pairs, still': { streams: {}, ties: 0.05, pages: 400 },
+  'ties in all pairs, still': { streams: {}, ties: 1, pages: 400 },
   're-sorted by the minute': { streams: { sort: ONE }, pages: 400 },
+}
+
+export function kindNamed(name: string): Kind {
+  const kind = KINDS[name]
+  if (!kind) throw new Error(`there is no kind ${name}; there are: ${Object.keys(KINDS).join('; ')}`)
+  return kind
 }
 
 /** Lets the job of a resonance happen: half-way, and later. */

@@ -3,13 +3,13 @@ import { advance } from '../../../src/sync/coverage/advance.ts'
 import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
-import type { Checkpoint, Coverage, Item, Page } from '../../../src/sync/types.ts'
+import type { Coverage, Item, Page } from '../../../src/sync/types.ts'
 import { createArrayLedger } from './array-ledger.ts'
+import type { ServedPage } from './serving.ts'
 
 /** What a walk reads: the pages of a list as it stands, and what happens to it meanwhile. */
 export interface Walked {
-  /** The ids on a page, and how many there are in all. */
-  pageAt(number: number): { ids: readonly number[]; total: number }
+  pageAt(number: number): ServedPage
   /** Before each request; `reading` is the page that is read on with. */
   beforeRequest(request: number, reading: number | null): void
   perPage: number
@@ -27,7 +27,6 @@ export interface WalkResult {
   passes: number
   /** By what they were asked for. */
   asked: Record<string, number>
-  end: Checkpoint
   has(id: number): boolean
 }
 
@@ -64,7 +63,6 @@ export function walkList(walked: Walked): WalkResult {
         requests: ledger.answers,
         passes: checkpoint.pass,
         asked,
-        end: checkpoint,
         has: ledger.has,
       }
     }

@@ -12,7 +12,8 @@ export interface ArrayLedger {
 }
 
 export function createArrayLedger(): ArrayLedger {
-  const seen = new Map<number, Place & { pass: number }>()
+  /** By id: ids are whole numbers without large holes. */
+  const seen: (Place & { pass: number })[] = []
   /** Positions in use, in their order, by segment. */
   const segments: number[][] = []
   const positionsOf = ({ segment }: { segment: number }) => segments[segment] ?? []
@@ -23,26 +24,13 @@ export function createArrayLedger(): ArrayLedger {
     distance,
   }
 
-  const ledger: ArrayLedger = {
-    answers: 0,
-    has: (id) => seen.has(id),
-    sight(from, ids) {
-      const before = ids.map((id) => seen.get(id))
-      return sightingOf(entriesOf(ids.length), before, from, ledger.answers + 1, order)
-    },
-    save({ pass, why, places, placed }, ids) {
-      ledger.answers++
-      ids.forEach((id, index) => {
-        const place = placed[index]
-        const before = seen.get(id)
-        if (!place || (why !== 'forward' && places[index])) return
-        if (before) drop(positionsOf(before), before.position)
-        segments[place.segment] ??= []
-        const positions = positionsOf(place)
-        positions.splice(countUpTo(positions, place.position), 0, place.position)
-        seen.set(id, { pass, segment: place.segment, position: place.position })
-      })
-    },
+  function put(id: number, { segment, position }: Place, pass: number): void {
+    const before = seen[id]
+    if (before) drop(positionsOf(before), before.position)
+    const positions = segments[segment] ?? []
+    segments[segment] = positions
+    insert(positions, position)
+    seen[id] = { pass, segment, position }
   }
 
   function distance(from: Place, to: Place): number {
@@ -53,7 +41,29 @@ export function createArrayLedger(): ArrayLedger {
     return ends + between
   }
 
+  const ledger: ArrayLedger = {
+    answers: 0,
+    has: (id) => seen[id] !== undefined,
+    sight(from, ids) {
+      const before = ids.map((id) => seen[id])
+      return sightingOf(entriesOf(ids.length), before, from, ledger.answers + 1, order)
+    },
+    save({ pass, why, places, placed }, ids) {
+      ledger.answers++
+      for (const [index, id] of ids.entries()) {
+        const place = placed[index]
+        if (place && (why === 'forward' || !places[index])) put(id, place, pass)
+      }
+    },
+  }
   return ledger
+}
+
+/** Nearly always it is the last one. */
+function insert(positions: number[], position: number): void {
+  const last = positions.at(-1)
+  if (last === undefined || last <= position) positions.push(position)
+  else positions.splice(countUpTo(positions, position), 0, position)
 }
 
 function drop(positions: number[], position: number): void {

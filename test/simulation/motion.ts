@@ -1,0 +1,44 @@
+import type { Change, Spot } from './list.ts'
+import type { Random } from './random.ts'
+
+/** In which ways a list moves for a while; what is there several times happens more often. */
+type Motion = readonly [Change['kind'], ...Change['kind'][]]
+
+const MOTIONS: readonly [Motion, ...Motion[]] = [
+  ['insert'],
+  ['delete'],
+  ['move'],
+  ['insert', 'insert', 'delete'],
+  ['insert', 'delete', 'move'],
+  ['insert', 'delete', 'move', 'list again', 'update', 'respell'],
+  ['delete', 'delete many', 'insert', 'list again'],
+]
+
+/** Where new items are put in one list: most lists have one place for them. */
+type Order = 'front' | 'end' | 'anywhere'
+
+/** Draws changes of one list, phase by phase. */
+export function createMotion(random: Random) {
+  const order: Order = random.pick(['front', 'end', 'anywhere'])
+  const motion = random.pick(MOTIONS)
+
+  function spot(): Spot {
+    return order === 'anywhere' ? { place: random.whole(0, 60) } : order
+  }
+
+  return (): Change => {
+    const kind = random.pick(motion)
+    const place = random.whole(0, 60)
+    switch (kind) {
+      case 'insert':
+      case 'list again':
+        return { kind, to: spot() }
+      case 'move':
+        return { kind, place, to: spot() }
+      case 'delete many':
+        return { kind, place: random.pick([0, place]), count: random.whole(2, 40) }
+      default:
+        return { kind, place }
+    }
+  }
+}
