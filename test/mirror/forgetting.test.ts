@@ -68,10 +68,18 @@ describe('forgetting', () => {
     const test = await createScene()
     const globex = () => test.rows('SELECT * FROM orders_raw WHERE _organization_id = ?', GLOBEX.id)
     const before = globex()
+    // As walks leave them that missed a row, or overlap.
+    test.connection.exec(`
+      INSERT INTO sync_missing (organization_id, collection, mark, state, missed_by, since, reason)
+      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed');
+      INSERT INTO sync_seen_since (walk_id, mark)
+      SELECT id, 'Secret' FROM sync_walks WHERE organization_id = '${ACME.id}'
+    `)
 
     const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
     await forgetterOf(test).organization(ACME.id)
 
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
     expect(forgotten).toEqual({
       owner: null,
       gone: { rows: 294, versions: 294, rejects: 6 + 6, walks: 2, pages: 8, runs: 2 },
