@@ -5,7 +5,8 @@ export function repeated(flags: string, description: string, without: string): O
   return new Option(flags, `${description} (may be repeated)`).argParser(collect).default([], without)
 }
 
-function collect(value: string, previous: string[]): string[] {
+/** An option that may be given several times: all that was given. */
+export function collect(value: string, previous: string[]): string[] {
   return [...previous, value]
 }
 

@@ -19,6 +19,13 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 /** The exit code of a command whose jobs ended like this; a signal goes before all of them. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
-  const codes = results.flatMap(({ error, held }) => [error, held].map((told) => told && exitCodeOf(told)))
+  const codes = results.flatMap(({ error, held }) =>
+    [error, held].map((told) => (told ? exitCodeOf(told) : 0)),
+  )
+  return firstOf(codes)
+}
+
+/** The code of a command whose parts alone would make it exit with these. */
+export function firstOf(codes: readonly number[]): number {
   return [4, 3, 5, 1].find((code) => codes.includes(code)) ?? 0
 }

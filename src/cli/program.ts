@@ -1,12 +1,14 @@
 import { Command, CommanderError, Option } from 'commander'
 import { KnownError, UsageError } from '../errors.ts'
-import { collectFilter, repeated, wholeNumber } from './arguments.ts'
+import { collect, collectFilter, repeated, wholeNumber } from './arguments.ts'
 import type { BackfillOptions } from './commands/backfill.ts'
 import type { ExportOptions } from './commands/export.ts'
+import type { ForgetOptions } from './commands/forget.ts'
 import type { QueryOptions } from './commands/query.ts'
 import type { SandboxCommandOptions } from './commands/sandbox.ts'
 import type { StatusOptions } from './commands/status.ts'
 import type { SyncOptions } from './commands/sync.ts'
+import type { VerifyCommandOptions } from './commands/verify.ts'
 import type { Globals } from './context.ts'
 import { exitCodeOf } from './exit-code.ts'
 import type { Runtime } from './runtime.ts'
@@ -26,6 +28,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   })
   defineWorkers(define, runtime)
   defineReaders(define, runtime)
+  defineKeepers(define, runtime)
   defineHelpers(define, runtime)
   try {
     if (runtime.env.NODE_DEBUG) {
@@ -120,6 +123,32 @@ function defineWorkers(define: Define, runtime: Runtime): void {
     .addOption(waitOption())
   backfill.run(async (globals, options: BackfillOptions) =>
     (await import('./commands/backfill.ts')).backfill(runtime, globals, options),
+  )
+}
+
+/** The commands that hold the mirror against the API, or against itself. */
+function defineKeepers(define: Define, runtime: Runtime): void {
+  const verify = define('verify', 'walk the lists and compare them with the mirror, writing no rows')
+  verify.command.addOption(orgOption()).addOption(collectionOption()).addOption(waitOption())
+  verify.run(async (globals, options: VerifyCommandOptions) =>
+    (await import('./commands/verify.ts')).verify(runtime, globals, options),
+  )
+
+  const rebuild = define('rebuild', 'make the typed tables and the views anew from the raw rows')
+  rebuild.command.argument('[collection...]', 'collections (default: all)')
+  rebuild.run(async (globals, collections: string[]) =>
+    (await import('./commands/rebuild.ts')).rebuild(runtime, globals, collections),
+  )
+
+  const forget = define('forget', 'delete everything the mirror holds about an organization, or a list of it')
+  forget.command
+    .addOption(
+      new Option('--org <org>', "an organization's name or UUID").argParser(collect).default([], 'none'),
+    )
+    .addOption(collectionOption())
+    .option('--yes', 'delete it; without, it is only said what would go')
+  forget.run(async (globals, options: ForgetOptions) =>
+    (await import('./commands/forget.ts')).forget(runtime, globals, options),
   )
 }
 

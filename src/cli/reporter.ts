@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { JobObserver, JobResult } from '../sync/job.ts'
 import type { Job, Page } from '../sync/types.ts'
+import type { VerifyObserver, VerifyResult } from '../sync/verify.ts'
 import { counted, printable } from '../text.ts'
 import { allowedPerMinute, estimate } from './estimate.ts'
 import { type JobProgress, progressLines } from './progress.ts'
@@ -14,6 +15,7 @@ const TOLD_WAIT_MS = 5000
 /** Tells people what jobs are doing: log lines for the record, and lines that are drawn over on a terminal. */
 export interface Reporter {
   observe(job: Job): JobObserver
+  observeVerifying(job: Job): VerifyObserver
   /** Takes the drawn lines away and stops drawing. */
   close(): void
 }
@@ -31,7 +33,8 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
   const draw = () => terminal.draw(progressLines([...running], terminal.height(), now()))
   const stopDrawing = runtime.every(200, draw)
 
-  function observe(job: Job): JobObserver {
+  /** What a job tells on its way, whatever it is after; `pageMessage` is what the log calls a page that is done. */
+  function watch(job: Job, pageMessage: string) {
     const names = { organization: job.organization.name, collection: job.collection.name }
     const log = logger.child(names)
     const progress: JobProgress = {
@@ -64,7 +67,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
       )
     }
 
-    return {
+    const observer: Omit<JobObserver, 'onFinish'> = {
       onBusy(owner) {
         log.info({ owner }, 'another process is working on this; waiting for its end')
       },
@@ -85,7 +88,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         progress.wait = null
         log.debug(
           { page: page.number, items: page.items.length, added: saved.added, changed: saved.changed },
-          'page saved',
+          pageMessage,
         )
         if (page.number > 1 && page.items.length === 0 && page.next === null) {
           const length = page.lastPage === null ? '' : ` (${counted(page.lastPage, 'page')})`
@@ -109,10 +112,35 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         const level = until - now() >= TOLD_WAIT_MS ? 'info' : 'debug'
         log[level]({ reason, until: new Date(until).toISOString() }, 'waiting')
       },
+    }
+    const end = () => {
+      running.delete(progress)
+      draw()
+    }
+    return { log, observer, end }
+  }
+
+  function observe(job: Job): JobObserver {
+    const { log, observer, end } = watch(job, 'page saved')
+    return {
+      ...observer,
       onFinish(result) {
-        running.delete(progress)
-        draw()
+        end()
         tellFinish(log, result)
+      },
+    }
+  }
+
+  function observeVerifying(job: Job): VerifyObserver {
+    const { log, observer, end } = watch(job, 'page compared')
+    return {
+      ...observer,
+      onRequest: () => {},
+      onThrottled: () => {},
+      onWaited: () => {},
+      onFinish(result) {
+        end()
+        tellVerified(log, result)
       },
     }
   }
@@ -123,7 +151,18 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
     draw()
   }
 
-  return { observe, close }
+  return { observe, observeVerifying, close }
+}
+
+function tellVerified(log: Logger, { differences, error }: VerifyResult): void {
+  if (!differences) {
+    const level = error?.code === 'INTERRUPTED' ? 'warn' : 'error'
+    log[level]({ error_code: error?.code, error_message: error?.message }, 'not verified')
+    if (error?.code === 'INTERNAL') log.debug({ stack: error.stack }, 'where the unforeseen error came from')
+    return
+  }
+  const { items, counts, moved, coverage } = differences
+  log.info({ rows_seen: items, ...counts, moved, coverage }, 'verified')
 }
 
 function tellFinish(log: Logger, { run, walk, trigger, coverage, error, held }: JobResult): void {

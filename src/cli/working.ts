@@ -19,6 +19,7 @@ export interface Working {
   config: Config
   logger: Logger
   session: Session
+  reporter: Reporter
   /** Runs these jobs side by side, once. */
   run(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
@@ -77,7 +78,8 @@ export async function whileWorking<T>(
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
-    return await work({ config, logger, session, run: runner(session, config, reporter, runtime) }, prepared)
+    const run = runner(session, config, reporter, runtime)
+    return await work({ config, logger, session, reporter, run }, prepared)
   } finally {
     reporter.close()
     session.close()
@@ -96,7 +98,7 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
 export function runner(
   session: Session,
   config: Config,
-  reporter: Reporter,
+  reporter: Pick<Reporter, 'observe'>,
   { now, sleep }: Runtime,
 ): Working['run'] {
   return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>

@@ -10,7 +10,7 @@ import type { Connection } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
-import { createTables, indexHistoryEnds, type KeyType, type TableShape } from './tables.ts'
+import { createMissingTables, indexHistoryEnds, type KeyType, type TableShape } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -47,6 +47,14 @@ export interface CollectionTables {
     at: string,
     keep: boolean,
   ): Notice[]
+  /** Writes the typed row that belongs to a raw one, whatever stands there now. */
+  restore(
+    organizationId: string,
+    key: readonly KeyPart[],
+    row: Omit<RawRow, '_json'>,
+    item: JsonObject,
+    at: string,
+  ): Notice[]
   /** False when there is no such row. `keep` as for update. */
   remove(
     organizationId: string,
@@ -78,7 +86,7 @@ export function openCollection(
   let keyTypes = loadKeyTypes(connection, name, keyColumns)
   let catalog = loadCatalog(connection, name, keyPaths)
   if (tableExists(connection, name)) indexHistoryEnds(connection, name)
-  else createTables(connection, shape())
+  else createMissingTables(connection, shape())
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
@@ -194,6 +202,11 @@ export function openCollection(
         statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, end, 'changed')
       statements.updateRaw.run(json, end, organizationId, ...bind(key))
       statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, end, values))
+      return notices
+    },
+    restore(organizationId, key, row, item, at) {
+      const { values, notices } = place(item, at)
+      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, values))
       return notices
     },
     remove(organizationId, key, reason, at, keep) {

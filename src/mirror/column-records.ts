@@ -12,18 +12,38 @@ export function registerKey(
   name: string,
   keyPaths: readonly (readonly string[])[],
 ): void {
-  const key = JSON.stringify(keyPaths.map((path) => path.join('.')))
-  const known = connection.prepare('SELECT key FROM sync_collections WHERE name = ?').pluck().get(name) as
-    | string
-    | undefined
-  if (known === undefined)
-    connection.prepare('INSERT INTO sync_collections (name, key) VALUES (?, ?)').run(name, key)
-  else if (known !== key) {
-    throw new JobError(
-      'CONFIGURATION',
-      `collection ${name} is kept by the key ${known}, and the configuration says ${key}: give it back its key, or use another database`,
-    )
-  }
+  if (assertKey(connection, name, keyPaths)) return
+  connection
+    .prepare('INSERT INTO sync_collections (name, key) VALUES (?, ?)')
+    .run(name, JSON.stringify(dotted(keyPaths)))
+}
+
+/** Throws where the mirror keeps the collection by another key. False where it does not know the collection yet. */
+export function assertKey(
+  connection: Connection,
+  name: string,
+  keyPaths: readonly (readonly string[])[],
+): boolean {
+  const known = knownKey(connection, name)
+  if (known === null) return false
+  const wanted = dotted(keyPaths)
+  if (JSON.stringify(known) === JSON.stringify(wanted)) return true
+  throw new JobError(
+    'CONFIGURATION',
+    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
+      `back its key; or, to read everything anew by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
+      '--yes" for every organization, and then sync',
+  )
+}
+
+/** The dotted paths of the key that the mirror keeps a collection by; null where it does not know the collection. */
+export function knownKey(connection: Connection, name: string): string[] | null {
+  const key = connection.prepare('SELECT key FROM sync_collections WHERE name = ?').pluck().get(name)
+  return typeof key === 'string' ? (JSON.parse(key) as string[]) : null
+}
+
+function dotted(keyPaths: readonly (readonly string[])[]): string[] {
+  return keyPaths.map((path) => path.join('.'))
 }
 
 interface ColumnRow {

@@ -77,13 +77,15 @@ export function openLockFile(file: string): Connection {
 
 /**
  * Moves what no reader holds back from the write-ahead log into the file, and makes the log short if that was all. Takes
- * as long as it takes. Others can write meanwhile, but for the moment in which the log is cut.
+ * as long as it takes. Others can write meanwhile, but for the moment in which the log is cut. Returns whether it was.
  */
-export function emptyLog(file: string): void {
+export function emptyLog(file: string): boolean {
   const connection = new Database(file, { fileMustExist: true, timeout: LOCK_MS })
   try {
     const [moved] = connection.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[]
-    if (moved?.log === moved?.checkpointed) connection.pragma('wal_checkpoint(TRUNCATE)')
+    if (moved?.log !== moved?.checkpointed) return false
+    const [cut] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+    return cut?.busy === 0
   } finally {
     connection.close()
   }

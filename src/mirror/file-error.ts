@@ -42,8 +42,9 @@ export function explainSqliteError(file: string, error: { code: string; message:
 }
 
 export function damaged(file: string, what: string): MirrorError {
+  // SQLite may tell it in several lines, and an error is one.
   return new MirrorError(
-    `${file} is damaged (${what}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { InterruptedError } from '../errors.ts'
 import type { Job, Mirror, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
+import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
@@ -12,7 +13,7 @@ import { createPruning } from './pruning.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
-import { sightItems } from './sighting.ts'
+import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, SCATTERED } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
@@ -62,6 +63,11 @@ export function createMirror({
     )
   }
 
+  // One that is configured for a process that began earlier, and was forgotten since.
+  const addOrganization = connection.prepare(
+    'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
+  )
+
   /** In steps that each begin with the versions that ended first. */
   async function pruneHistory(job: Job, before: string): Promise<void> {
     const step = (rows: number) => {
@@ -88,7 +94,11 @@ export function createMirror({
   })
 
   return {
-    claimJob: ({ organization, collection }) => transact(() => owners.take(organization.id, collection.name)),
+    claimJob: ({ organization, collection }) =>
+      transact(() => {
+        addOrganization.run(organization.id, organization.name)
+        return owners.take(organization.id, collection.name)
+      }),
     releaseJob: ({ organization, collection }) =>
       transact(() => owners.release(organization.id, collection.name)),
 
@@ -106,6 +116,10 @@ export function createMirror({
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
+    assertKey: async (job) =>
+      guarded(file, () => {
+        assertKey(connection, job.collection.name, keyPathsOf(job))
+      }),
     sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
@@ -159,10 +173,6 @@ export function createMirror({
 
 function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
   return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
-}
-
-function keyPathsOf(job: Job): string[][] {
-  return job.collection.key.map((path) => path.split('.'))
 }
 
 /**

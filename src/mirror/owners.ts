@@ -44,9 +44,11 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
     .pluck()
-  const setOwner = connection.prepare(
-    'UPDATE sync_jobs SET owner = ? WHERE organization_id = ? AND collection = ?',
-  )
+  // Its line may have been forgotten since it was registered; without one, two could take the job at once.
+  const setOwner = connection.prepare(`
+    INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
+    ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
+  `)
   const clearOwner = connection.prepare(
     'UPDATE sync_jobs SET owner = NULL WHERE organization_id = ? AND collection = ? AND owner = ?',
   )
@@ -60,7 +62,7 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
       // Never our own file: a second handle of it, once closed, would take our lock with it.
       const isTaken = owner === name ? working.has(job) : owner && isAlive(path.join(folder, owner))
       if (owner && isTaken) return { taken: false, owner }
-      setOwner.run(name, organizationId, collection)
+      setOwner.run(organizationId, collection, name)
       working.add(job)
       return { taken: true }
     },

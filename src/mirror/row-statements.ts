@@ -28,7 +28,7 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
   const primary = ['"_organization_id"', ...keys]
   const byKey = primary.map((column) => `${column} = ?`).join(' AND ')
   const valueColumns = shape.columns.map((column) => column.name)
-  const written = ['"_changed_at"', ...valueColumns.map(quoted)]
+  const written = ['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]
   return {
     find: connection.prepare(`SELECT "_json", "_first_seen_at", "_changed_at" FROM ${raw} WHERE ${byKey}`),
     insertRaw: connection.prepare(

@@ -5,11 +5,12 @@ import { counted } from '../text.ts'
 import type { CollectionTables } from './collection.ts'
 import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'
+import { ledgerLine } from './ledger-line.ts'
 import type { MissingStore } from './missing.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
 import { objectOf } from './sighting.ts'
-import type { LedgerLine, WalkStore } from './walk-store.ts'
+import type { WalkStore } from './walk-store.ts'
 
 /** A checked page, and what it means for the walk that asked for it. */
 export interface PageToSave {
@@ -117,18 +118,4 @@ function rejectNotice({ entries }: Sighting, page: Page): SavedPage['notices'] {
 
 function marksOf({ entries }: Sighting): string[] {
   return entries.flatMap((entry) => ('key' in entry ? [entry.mark] : []))
-}
-
-function ledgerLine(page: Page, { pass, why, entries, newToWalk, places, placed }: Sighting): LedgerLine {
-  return {
-    pass,
-    page: page.number,
-    total: page.total,
-    why,
-    marks: entries.map(({ mark }) => mark),
-    placed,
-    // Where something was looked for, what was known stays where it stands.
-    isPlaced: places.map((place) => why === 'forward' || place === null),
-    newToWalk,
-  }
 }

@@ -8,6 +8,10 @@ import { isKeyPlain, readKey } from './columns/key.ts'
 
 type KeyPaths = readonly (readonly string[])[]
 
+export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
+  return collection.key.map((path) => path.split('.'))
+}
+
 /**
  * Tells each item of a page by its mark: its key, or for an item that cannot be placed a fingerprint of its text. The
  * same item twice has one entry. Two different items with one key are no list that can be mirrored by that key.

@@ -48,8 +48,8 @@ export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
 }
 
-/** Makes the three tables of a collection that has none yet. */
-export function createTables(connection: Connection, shape: TableShape): void {
+/** Makes the tables of a collection, those of the three that are not there. */
+export function createMissingTables(connection: Connection, shape: TableShape): void {
   for (const kind of KINDS) connection.exec(createSql(shape, kind))
   connection.exec(historyIndexSql(shape))
   indexHistoryEnds(connection, shape.name)
@@ -68,12 +68,12 @@ function createSql(shape: TableShape, kind: TableKind): string {
   const primary = ['_organization_id', ...shape.keyColumns].map(quoted).join(', ')
   const constraint = kind === 'history' ? [] : [`PRIMARY KEY (${primary})`]
   const lines = [...OWN[kind].before, ...keys, ...OWN[kind].after, ...discovered, ...constraint]
-  return `CREATE TABLE ${quoted(tableName(shape.name, kind))} (\n  ${lines.join(',\n  ')}\n) STRICT`
+  return `CREATE TABLE IF NOT EXISTS ${quoted(tableName(shape.name, kind))} (\n  ${lines.join(',\n  ')}\n) STRICT`
 }
 
 function historyIndexSql(shape: TableShape): string {
   const columns = ['_organization_id', ...shape.keyColumns, '_valid_to'].map(quoted).join(', ')
-  return `CREATE INDEX ${quoted(`${shape.name}_history_by_key`)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
+  return `CREATE INDEX IF NOT EXISTS ${quoted(`${shape.name}_history_by_key`)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
 }
 
 /** A view of an array of objects. */

@@ -1,6 +1,6 @@
-import type { Place, Question } from '../sync/coverage/account.ts'
 import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
 import type { Connection } from './database.ts'
+import { type LedgerLine, noteSeen } from './ledger-line.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
 
 interface WalkRow {
@@ -22,6 +22,8 @@ export interface WalkStore {
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
   seenLedger: SeenItems['ledger']
+  /** Whether the job's last complete full walk saw the list move. */
+  expectsMoves(job: Job): boolean
   /** Distinct items of an open walk that could be placed, and whether one that could not had never come before. */
   tally(walkId: number): WalkTally
   addNewRejects(walkId: number, count: number): void
@@ -37,18 +39,6 @@ export interface WalkStore {
 export interface WalkTally {
   placed: number
   newRejects: number
-}
-
-export interface LedgerLine {
-  pass: number
-  page: number
-  total: number | null
-  why: Question['why']
-  marks: readonly string[]
-  /** Where each of them stands from now on, and which of them stood elsewhere or nowhere before. */
-  placed: readonly Place[]
-  isPlaced: readonly boolean[]
-  newToWalk: number
 }
 
 export function createWalkStore(connection: Connection): WalkStore {
@@ -174,6 +164,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     recall: seen.recall,
     whereSeen: seen.where,
     seenLedger: seen.ledger,
+    expectsMoves,
     tally(walkId) {
       const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
       return { placed: items - seen.rejects(walkId), newRejects }
@@ -182,17 +173,15 @@ export function createWalkStore(connection: Connection): WalkStore {
       addNewRejects.run(count, walkId)
     },
     nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
-    addAnswer(walkId, { pass, page, total, why, marks, placed, isPlaced, newToWalk }, next, at) {
+    addAnswer(walkId, line, next, at) {
+      const { pass, page, total, why, marks, placed, isPlaced, newToWalk } = line
       const places = placed.map(({ segment, position }, entry) =>
         isPlaced[entry] ? [segment, position] : null,
       )
       const ordinal = nextOrdinal.get(walkId)
       const found = why === 'forward' ? null : JSON.stringify(places)
       insertAnswer.run(walkId, ordinal, pass, page, total, JSON.stringify(marks), at, why, found)
-      marks.forEach((mark, entry) => {
-        const place = placed[entry]
-        if (place && isPlaced[entry]) seen.add(walkId, mark, { pass, ...place })
-      })
+      noteSeen(seen, walkId, line)
       countAnswer.run(newToWalk, total, walkId)
       saveCheckpoint(walkId, next, at)
     },

@@ -61,3 +61,11 @@ export function backfillCommand(
   }
   return words.map(shellWord).join(' ')
 }
+
+/** The command that deletes a list for good. */
+export function forgetCommand({
+  organization,
+  collection,
+}: Pick<StatusRow, 'organization' | 'collection'>): string {
+  return `admin-mirror forget --org ${shellWord(organization)} --collection ${shellWord(collection)} --yes`
+}

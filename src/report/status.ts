@@ -1,6 +1,6 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
-import { backfillCommand, nextStep } from './next-step.ts'
+import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { progressNotes } from './progress-notes.ts'
 
 /** A job as `status --json` gives it. Times are ISO 8601; fields may be added, never changed. */
@@ -114,7 +114,7 @@ function jobLines(job: JobStatus, now: number): string[] {
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
   const lines = [`${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job)}`]
   const note = (text: string) => lines.push(`    ${text}`)
-  if (!job.configured) note('no longer in the configuration; its rows stay')
+  if (!job.configured) note(`no longer in the configuration; its rows stay until: ${forgetCommand(job)}`)
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
   for (const text of progressNotes(job)) note(text)
   if (job.waiting_until !== null)

@@ -77,8 +77,20 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
+export interface ClaimOptions extends Pick<JobOptions, 'job' | 'waitForOwner' | 'sleep' | 'signal'> {
+  mirror: Pick<Mirror, 'claimJob'>
+  observer: Pick<JobObserver, 'onBusy'>
+}
+
 /** Takes the job, or waits until its owner has finished or died. Throws `BUSY` where nobody asked to wait. */
-async function claim({ job, mirror, waitForOwner, sleep, observer, signal }: JobOptions): Promise<void> {
+export async function claim({
+  job,
+  mirror,
+  waitForOwner,
+  sleep,
+  observer,
+  signal,
+}: ClaimOptions): Promise<void> {
   for (let told = false; ; told = true) {
     if (signal.aborted) throw stopped(signal)
     const claimed = await mirror.claimJob(job)
@@ -115,6 +127,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
   result.walk = walk
   observer.onStart(walk)
   try {
+    await mirror.assertKey(job)
     const { coverage, held } = await walkList({
       ...options,
       source,
@@ -161,7 +174,7 @@ function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
   }
 }
 
-function stopped(signal: AbortSignal): KnownError {
+export function stopped(signal: AbortSignal): KnownError {
   // A mirror that cannot be used stops all jobs, and is the reason then.
   return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
     ? toKnownError(signal.reason)

@@ -206,6 +206,8 @@ export interface Mirror {
   beginRun(job: Job, walk: Walk, trigger: Trigger): Promise<number>
   /** Undoes `beginRun`: the run was refused before its first request. */
   cancelRun(runId: number): Promise<void>
+  /** Throws `CONFIGURATION` where the collection's rows are kept by another key. */
+  assertKey(job: Job): Promise<void>
   /** Tells known items from new ones; writes nothing. */
   sight(job: Job, walk: Walk, from: Checkpoint, page: Page): Promise<Sighting>
   /** Rows, history, ledger, counters and checkpoint, in one transaction. */
@@ -242,3 +244,6 @@ export interface Mirror {
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
   prune(job: Job): Promise<void>
 }
+
+/** What one reading of a list asks of a mirror. */
+export type WalkKeeper = Pick<Mirror, 'sight' | 'savePage' | 'saveCheckpoint' | 'abandonWalk'>

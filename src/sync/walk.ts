@@ -17,6 +17,7 @@ import type {
   SavedPage,
   Sighting,
   Walk,
+  WalkKeeper,
 } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
@@ -24,18 +25,28 @@ export interface WalkObserver extends PageObserver {
   onPassAgain(why: string, pass: number): void
 }
 
-export interface WalkOptions {
+export interface ReadOptions {
   job: Job
   walk: Walk
   /** Walks that this one takes the place of with its first page. */
   replace: readonly number[]
   run: Run
   source: PageSource
-  mirror: Mirror
+  mirror: WalkKeeper
   maxPasses: number
-  removals: RemovalRules
   observer: WalkObserver
   signal: AbortSignal
+}
+
+export interface WalkOptions extends ReadOptions {
+  mirror: Mirror
+  removals: RemovalRules
+}
+
+/** A list that was read to its end. */
+export interface Reading {
+  coverage: Coverage | null
+  account: Account
 }
 
 export interface WalkEnd {
@@ -44,11 +55,17 @@ export interface WalkEnd {
   held: HeldRemovals | null
 }
 
-/**
- * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for, removes what has left it, and
- * completes the walk. Returns how sure it is. Throws on the first page that cannot be had; the checkpoint of the page before it stands.
- */
+/** Reads a list, removes what has left it, and completes the walk. Returns how sure it is. Throws as `readList` does. */
 export async function walkList(options: WalkOptions): Promise<WalkEnd> {
+  const { coverage, account } = await readList(options)
+  return { coverage, held: await endWalk(options, account, coverage) }
+}
+
+/**
+ * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for. Throws on the first page that
+ * cannot be had; the checkpoint of the page before it stands.
+ */
+export async function readList(options: ReadOptions): Promise<Reading> {
   const { job, walk, mirror, maxPasses, observer } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = beginning(rules, walk)
@@ -57,10 +74,7 @@ export async function walkList(options: WalkOptions): Promise<WalkEnd> {
     const end = await walkPass(options, rules, checkpoint, distinct)
     distinct = end.distinct
     const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
-    if (verdict.kind === 'complete') {
-      const { coverage } = verdict
-      return { coverage, held: await endWalk(options, end.checkpoint.account, coverage) }
-    }
+    if (verdict.kind === 'complete') return { coverage: verdict.coverage, account: end.checkpoint.account }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
       throw new JobError(
@@ -80,7 +94,7 @@ export async function walkList(options: WalkOptions): Promise<WalkEnd> {
  * whether there is a next page, and each is committed with its checkpoint before the next one is asked for: a process
  * that is killed at any point has written either all of a page or nothing of it.
  */
-async function walkPass(options: WalkOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
+async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
   const { job, walk, run, source, mirror, observer, signal } = options
   let checkpoint = from
   let distinct = distinctBefore

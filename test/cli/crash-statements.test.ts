@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Patch } from '../helpers/patch.ts'
 import { DIE, SMALL_STEPS } from '../helpers/planted.ts'
+import { countingStatements, statementsTold, TELLING_STATEMENTS } from './counting-statements.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie } from './crash-scene.ts'
 
 // A first sync dies behind one of all the statements that write to the mirror. Some of them here; `STATEMENTS=all vitest
@@ -8,38 +8,11 @@ import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie } f
 
 const EVERY = process.env.STATEMENTS === 'all' ? 1 : 23
 
-/** Counts the statements that write, and goes on with `then` behind each of them. */
-function countingStatements(then: string): Patch {
-  const find = "connection.pragma('synchronous = NORMAL')"
-  return {
-    file: 'src/mirror/database.ts',
-    find,
-    replace: `
-      const { exec, prepare } = connection
-      let count = 0
-      const counted = (run) => (...values) => {
-        const result = run(...values)
-        count++
-        ${then}
-        return result
-      }
-      connection.exec = counted(exec.bind(connection))
-      connection.prepare = (sql) => {
-        const statement = prepare.call(connection, sql)
-        if (!statement.readonly)
-          for (const name of ['run', 'get', 'all']) statement[name] = counted(statement[name].bind(statement))
-        return statement
-      }
-      ${find}
-    `,
-  }
-}
-
 /** How many statements a first sync takes. */
 async function countStatements(): Promise<number> {
   const { sync } = await createCrashScene()
-  const { stderr } = await sync(countingStatements("console.error('statement')"), SMALL_STEPS)
-  return stderr.match(/^statement$/gm)?.length ?? 0
+  const { stderr } = await sync(TELLING_STATEMENTS, SMALL_STEPS)
+  return statementsTold(stderr)
 }
 
 const TOTAL = await countStatements()

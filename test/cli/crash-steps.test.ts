@@ -50,7 +50,7 @@ const OF_A_NEW_MIRROR: Step[] = [
 const OF_A_BEGINNING: Step[] = [
   ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
   ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
-  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(name, organizationId, collection)')],
+  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name)')],
   ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
   ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, beginning, time())')],
   ['between walk and run', dyingBefore(JOB, 'const traffic: RunTraffic')],

@@ -20,9 +20,9 @@ export interface Scene {
 /** A mirror and a list of thirty items, three a page, or what is said instead. */
 export function createScene(
   script: Partial<Script> = {},
-  options: { file?: string; clock?: Clock } = {},
+  place: { file?: string; clock?: Clock } = {},
 ): Scene {
-  const test = openTestMirror(options)
+  const test = openTestMirror(place)
   const list = scriptedList({ ids: upTo(30), ...script })
   return {
     test,

@@ -13,13 +13,15 @@ export interface ScriptedList {
 export interface Script {
   ids: number[]
   perPage?: number
+  /** The item with this id, where it is more than that. */
+  item?: (id: number) => string
   /** Before an answer is made; the answers are counted from 1. May throw. */
   before?: (answer: number, list: ScriptedList) => unknown
   /** The answer that is given instead of the right one. */
   instead?: (page: Page, answer: number) => Page
 }
 
-export function scriptedList({ ids, perPage = 3, before, instead }: Script): ScriptedList {
+export function scriptedList({ ids, perPage = 3, item = bare, before, instead }: Script): ScriptedList {
   const list: ScriptedList = {
     ids,
     asked: [],
@@ -31,7 +33,7 @@ export function scriptedList({ ids, perPage = 3, before, instead }: Script): Scr
         observer.onRequest()
         const answer = list.asked.push(number)
         await before?.(answer, list)
-        const page = pageAt(list.ids, number, perPage)
+        const page = pageAt(list.ids, number, perPage, item)
         return instead ? instead(page, answer) : page
       },
     },
@@ -39,13 +41,19 @@ export function scriptedList({ ids, perPage = 3, before, instead }: Script): Scr
   return list
 }
 
-function pageAt(ids: readonly number[], number: number, perPage: number): Page {
+function bare(id: number): string {
+  return `{"id":${id}}`
+}
+
+function pageAt(ids: readonly number[], number: number, perPage: number, item: (id: number) => string): Page {
   const lastPage = Math.max(Math.ceil(ids.length / perPage), 1)
   const shown = ids.slice((number - 1) * perPage, number * perPage)
-  return pageOf(
-    shown.map((id) => `{"id":${id}}`),
-    { number, next: number < lastPage ? number + 1 : null, total: ids.length, lastPage },
-  )
+  return pageOf(shown.map(item), {
+    number,
+    next: number < lastPage ? number + 1 : null,
+    total: ids.length,
+    lastPage,
+  })
 }
 
 /** The numbers from 1 to `count`. */

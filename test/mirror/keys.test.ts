@@ -75,7 +75,7 @@ describe('the key of an item', () => {
     const saving = saveItems('{"id":1,"number":"a"}')
 
     await expect(saving).rejects.toMatchObject({ name: 'JobError', code: 'CONFIGURATION' })
-    await expect(saving).rejects.toThrow(/kept by the key \["id"\].*\["number"\]/)
+    await expect(saving).rejects.toThrow(/keeps orders by the key id,.*says number/)
     expect(later.rows('SELECT id FROM orders')).toEqual([{ id: 1 }])
   })
 })

@@ -22,7 +22,7 @@ function movingList(failsBefore: number) {
   })
 }
 
-const ANSWERS = upTo(17)
+const ANSWERS = upTo(14)
 
 describe('where the items of a walk stand', () => {
   it('is asked with every reason by the list of this test', async () => {

@@ -135,7 +135,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('a change leaves the time of the typed row as it was', 0, [
     'mirror/row-statements.ts',
-    `['"_changed_at"', ...valueColumns.map(quoted)]`,
+    `['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]`,
     `valueColumns.length === 0 ? ['"_changed_at"'] : valueColumns.map(quoted)`,
   ]),
   bug('the number of requests in flight has no bound', 0, [

@@ -41,6 +41,7 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
         await mirror.cancelRun(run)
         tell({ kind: 'run cancelled', process, run })
       }),
+    assertKey: (job) => call(() => mirror.assertKey(job)),
     sight: (job, walk, pass, page) => call(() => mirror.sight(job, walk, pass, page)),
     savePage: (job, walk, run, page, sighting, next) =>
       call(() => mirror.savePage(job, walk, run, page, sighting, next)),

@@ -139,12 +139,12 @@ describe('a walk whose process dies while it is judged', () => {
 describe('a walk that is judged while another job has the key column become TEXT', () => {
   it('looks at the rows from the first again, since they stand in another order then', async () => {
     const base = createClock()
-    let atNextRest = async () => {}
+    let atNextRest: (() => Promise<unknown>) | null = null
     const sleep = async (ms: number) => {
       base.advance(ms)
       const task = atNextRest
-      atNextRest = async () => {}
-      await task()
+      atNextRest = null
+      await task?.()
     }
     const { test, walk } = createScene({ perPage: 100 }, { clock: { ...base, sleep } })
     const texts = scriptedList({ ids: [1], instead: (page) => ({ ...page, items: [itemOf('{"id":"x"}')] }) })
@@ -152,9 +152,7 @@ describe('a walk that is judged while another job has the key column become TEXT
     const { findMissing } = test.mirror
     test.mirror.findMissing = (...values) => {
       // Behind the first step, which looks at the first 64.
-      atNextRest = async () => {
-        await runOnce(test, texts, { job: jobOf({}, GLOBEX) })
-      }
+      atNextRest = () => runOnce(test, texts, { job: jobOf({}, GLOBEX) })
       return findMissing(...values)
     }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { nextPass, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import {
   cameAtOnce,
   decideRemovals,
@@ -23,6 +24,13 @@ describe('a complete walk', () => {
     ['of a part', 'partial', null, false, 0, false],
   ])('is trusted or not: %s', (_what, kind, coverage, crossed, newRejects, expected) => {
     expect(isTrusted({ kind }, { crossed }, coverage, newRejects)).toBe(expected)
+  })
+
+  it('remembers over its passes that an item came on two pages of one', () => {
+    const first = startCheckpoint(1)
+    const crossed = { ...first, account: { ...first.account, crossed: true } }
+
+    expect([first, crossed].map((end) => nextPass(end).account.crossed)).toEqual([false, true])
   })
 
   it.each([

@@ -13,7 +13,7 @@ import {
   history,
   without,
 } from '../helpers/removal-scene.ts'
-import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
+import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -154,6 +154,18 @@ describe('a walk that is not trusted', () => {
     for (let count = 1; count <= 3; count++) await scene.walk([...without(upTo(30), 7), 1])
 
     expectRows(scene, upTo(30))
+  })
+
+  it('is one without a total in which an item came on two pages, one of them asked again after an interruption', async () => {
+    const scene = createScene({ instead: NO_TOTAL })
+    const { test, list, walk } = scene
+    await walk()
+
+    await walk(without(upTo(30), 7), { source: async () => stopping(list, 6) })
+    await walk([31, ...without(upTo(30), 7)])
+
+    expect(walks(test).at(-1)).toMatchObject({ id: 2, status: 'complete', coverage: null })
+    expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
   })
 
   it('is one that met a reject that never came before, in whatever process', async () => {

@@ -70,6 +70,28 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
+      'what the other list does not hold, though a walk of it came first that was not trusted',
+      [
+        [ALL, F],
+        [drifting(PAID), PAID_ALONE],
+        [PAID, PAID_ALONE],
+        [PAID, PAID_ALONE],
+      ],
+      [
+        [4, 'out_of_scope'],
+        [5, 'out_of_scope'],
+      ],
+    ],
+    [
+      'what the first walk of all brought, which was not trusted',
+      [
+        [drifting(ALL), F],
+        [without(ALL, 9), F],
+        [without(ALL, 9), F],
+      ],
+      [[9, 'removed']],
+    ],
+    [
       'the same filters in another order are no change',
       [
         [PAID, PAID_ALONE],

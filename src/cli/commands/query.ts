@@ -1,6 +1,6 @@
-import { MirrorError } from '../../errors.ts'
 import { openReader, type Reader } from '../../mirror/reader.ts'
 import { type Globals, readConfig } from '../context.ts'
+import { noMirror } from '../mirror-file.ts'
 import { writeAll } from '../output.ts'
 import { csvText, jsonText, tableText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
@@ -37,6 +37,6 @@ export async function query(
 /** The mirror, for commands that are nothing without one. */
 export function openMirror(file: string): Reader {
   const reader = openReader(file)
-  if (!reader) throw new MirrorError(`there is no mirror at ${file} yet; "admin-mirror sync" makes it`)
+  if (!reader) throw noMirror(file)
   return reader
 }

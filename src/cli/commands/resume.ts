@@ -1,8 +1,8 @@
 import { type Connection, guarded, openForWriting } from '../../mirror/database.ts'
-import { inspectHeader } from '../../mirror/header.ts'
 import { createRegistry, type Registry } from '../../mirror/registry.ts'
 import { createLockWait, createTransact } from '../../mirror/transaction.ts'
 import { type Globals, readConfig } from '../context.ts'
+import { isNotMadeYet } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -38,9 +38,4 @@ function registryOf(
   return guarded(file, () =>
     createRegistry(connection, createTransact({ connection, file, now, sleep, signal }), newToken),
   )
-}
-
-function isNotMadeYet(file: string): boolean {
-  const { kind } = guarded(file, () => inspectHeader(file))
-  return kind === 'absent' || kind === 'empty'
 }

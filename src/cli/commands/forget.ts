@@ -1,0 +1,119 @@
+import type { Config } from '../../config/config.ts'
+import { InterruptedError, UsageError } from '../../errors.ts'
+import { type Connection, emptyLog, guarded, openForReading } from '../../mirror/database.ts'
+import { createForgetting, type Forgetting } from '../../mirror/forgetting.ts'
+import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../mirror/holdings.ts'
+import { counted, printable } from '../../text.ts'
+import { type Globals, readConfig } from '../context.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { forgottenCollections, forgottenOrganization } from '../forget-target.ts'
+import { isNotMadeYet } from '../mirror-file.ts'
+import type { Runtime } from '../runtime.ts'
+import { whileWriting } from '../writing.ts'
+
+export interface ForgetOptions {
+  org: string[]
+  collection: string[]
+  yes?: boolean
+}
+
+interface Target {
+  organization: { id: string; name: string }
+  collections: string[]
+}
+
+/**
+ * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, in the file's free
+ * pages too. Needs no token. Without `--yes` it only says what would go.
+ */
+export async function forget(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
+  const [org, ...others] = options.org
+  if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
+  const config = readConfig(runtime, globals, 'leave')
+  const file = config.database
+  if (isNotMadeYet(file)) {
+    runtime.stderr.write(`there is nothing to forget: there is no mirror at ${file} yet\n`)
+    return 0
+  }
+  if (options.yes !== true) throw new UsageError(whatWouldGo(config, org, options.collection))
+  try {
+    return await whileWriting(file, runtime, async ({ connection, owners, transact }) => {
+      const target = guarded(file, () => targetOf(connection, config, org, options.collection))
+      const forgetting = guarded(file, () => createForgetting({ ...runtime, connection, owners, transact }))
+      const code = await forgetAll(runtime, config, target, forgetting)
+      if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
+      return code
+    })
+  } catch (error) {
+    if (!(error instanceof InterruptedError) || !runtime.signal.aborted) throw error
+    runtime.stderr.write(`${error.message}\n`)
+    return exitCodeOfStop(runtime.signal)
+  }
+}
+
+const LOG_IS_HELD =
+  'somebody reads the mirror, so what was deleted may still stand in the write-ahead log beside it; it goes with the next sync, or when the same command is run again'
+
+function targetOf(connection: Connection, config: Config, org: string, collections: string[]): Target {
+  const organization = forgottenOrganization(org, knownOrganizations(connection), config.organizations)
+  const known = collectionsOf(connection, organization.id)
+  return { organization, collections: forgottenCollections(collections, known) }
+}
+
+function whatWouldGo(config: Config, org: string, collections: string[]): string {
+  const connection = openForReading(config.database)
+  if (!connection) return 'there is nothing to forget yet'
+  try {
+    return guarded(config.database, () => {
+      const target = targetOf(connection, config, org, collections)
+      const { id, name } = target.organization
+      const lines = target.collections.map(
+        (collection) =>
+          `  ${printable(name)} ${collection}: ${inWords(holdingsOf(connection, id, collection))}`,
+      )
+      return ['forget deletes for good, and only with --yes. What would go:', ...lines].join('\n')
+    })
+  } finally {
+    connection.close()
+  }
+}
+
+async function forgetAll(
+  { stdout, stderr }: Runtime,
+  config: Config,
+  { organization, collections }: Target,
+  forgetting: Forgetting,
+): Promise<number> {
+  const configured = config.organizations.find(({ id }) => id === organization.id)
+  let code = 0
+  await forgetting.blank()
+  for (const collection of collections) {
+    const isConfigured = configured?.collections.some(({ name }) => name === collection) === true
+    const job = { organizationId: organization.id, collection }
+    const forgotten = await forgetting.job(job, isConfigured)
+    const name = `${printable(organization.name)} ${collection}`
+    if (forgotten.owner === null) {
+      stdout.write(`forgot ${name}: ${inWords(forgotten.gone)}\n`)
+      if (forgotten.isCollectionGone)
+        stdout.write(`nothing is left of ${collection}, so its tables and views are gone, too\n`)
+    } else {
+      stderr.write(
+        `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
+      )
+      code = 1
+    }
+  }
+  if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
+  if (!configured) await forgetting.organization(organization.id)
+  return code
+}
+
+function inWords({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
+  return [
+    counted(rows, 'row'),
+    counted(versions, 'superseded version'),
+    counted(rejects, 'reject'),
+    `${counted(walks, 'walk')} with ${counted(pages, 'page')}`,
+    counted(runs, 'run'),
+  ].join(', ')
+}

@@ -1,0 +1,59 @@
+import type { Difference, Differences } from '../sync/comparison.ts'
+import type { VerifyResult } from '../sync/verify.ts'
+import { counted, grouped, printable } from '../text.ts'
+
+/**
+ * What `verify` has to say of a job: a line a difference, the kind first, then the job and the key, so that lines can be
+ * searched for; then one that sums up. Paths are told, values are not: they may be anybody's personal data.
+ */
+export function differenceLines({ job, differences, error }: VerifyResult): string[] {
+  const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
+  if (!differences) return [`${name}: not verified: ${error ? `${error.code}: ${error.message}` : 'stopped'}`]
+  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${told(difference)}`)
+  return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
+}
+
+/** Whether the mirror and the API are apart for certain. */
+export function isApart(differences: Differences | null): boolean {
+  return differences !== null && Object.values(differences.counts).some((count) => count > 0)
+}
+
+const KINDS = ['missing', 'extra', 'different'] as const
+
+function told({ key, page, paths, hasMorePaths, reject }: Difference): string {
+  if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
+  const where = paths.map((path) => word(path, 200))
+  return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
+}
+
+/** One word for one value: quoted as in JSON where it holds what is none. */
+function word(text: string, most: number): string {
+  const isPlain = /^[^\s"]+$/u.test(text)
+  return printable(isPlain ? text : JSON.stringify(text), most)
+}
+
+function furtherLines(name: string, { listed, counts }: Differences): string[] {
+  return KINDS.flatMap((kind) => {
+    const shown = listed.filter((difference) => difference.kind === kind).length
+    const further = counts[kind] - shown
+    return shown > 0 && further > 0 ? [`${kind} ${name} ... and ${grouped(further)} more`] : []
+  })
+}
+
+function summary(differences: Differences): string {
+  const { items, counts, moved, coverage, isExtraTold, isNeverSynced } = differences
+  if (isNeverSynced) return neverSynced(items)
+  const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
+  const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
+  return [
+    `${apart.length > 0 ? apart.join(', ') : 'no difference'} (${reading})`,
+    ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which counts as no difference`] : []),
+    ...(isExtraTold ? [] : ['whether the mirror has more than the list cannot be told from this reading']),
+  ].join('; ')
+}
+
+function neverSynced(items: number): string {
+  return items === 0
+    ? 'never synced; the list is empty, too'
+    : `never synced: ${items === 1 ? 'the 1 item is' : `all ${grouped(items)} items are`} missing`
+}

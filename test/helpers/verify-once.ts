@@ -1,0 +1,45 @@
+import { createComparer } from '../../src/mirror/comparison.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
+import { jobOf } from './jobs.ts'
+import { observerOf } from './run-once.ts'
+import type { TestMirror } from './test-mirror.ts'
+
+const nothing = () => {}
+
+/** Verifies the orders of acme by hand, or what is said instead. */
+export function verifyOnce(
+  { mirror, connection, file, clock }: TestMirror,
+  { source }: { source: PageSource },
+  changed: Partial<VerifyOptions> = {},
+): Promise<VerifyResult> {
+  const { now, sleep } = clock
+  const { signal } = new AbortController()
+  return verifyJob({
+    job: jobOf(),
+    source: async () => source,
+    mirror,
+    compare: createComparer({ connection, file, now, sleep, signal }),
+    maxPasses: 3,
+    waitForOwner: false,
+    sleep,
+    observer: {
+      ...observerOf(),
+      onRequest: nothing,
+      onThrottled: nothing,
+      onWaited: nothing,
+      onFinish: nothing,
+    },
+    signal,
+    ...changed,
+  })
+}
+
+/** `missing 7`, `different 3 state`: all that is told of a verification, sorted. */
+export function told({ differences, error }: VerifyResult): string[] {
+  if (!differences) return [`${error?.code}: ${error?.message}`]
+  const lines = differences.listed.map(({ kind, key, paths, reject }) =>
+    [kind, key ?? reject, ...paths].join(' '),
+  )
+  return lines.toSorted()
+}

@@ -1,0 +1,328 @@
+import { describe, expect, it } from 'vitest'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { runOnce } from '../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { dump, openTestMirror } from '../helpers/test-mirror.ts'
+import { told, verifyOnce } from '../helpers/verify-once.ts'
+
+/** The values by id; an item without one is only what its id says. */
+type Values = Record<number, string>
+
+const itemOf = (values: Values) => (id: number) => values[id] ?? `{"id":${id},"state":"open"}`
+
+const ITEM = itemOf({})
+
+/** A mirror into which this list was synced. */
+async function synced(ids: number[], values: Values = {}, collection = {}) {
+  const test = openTestMirror()
+  await runOnce(test, scriptedList({ ids, item: itemOf(values) }), { job: jobOf(collection) })
+  return test
+}
+
+describe('verify', () => {
+  it('finds nothing where list and mirror are the same, and writes nothing at all', async () => {
+    const test = await synced(upTo(7), { 7: '{"state":"no key"}' })
+    const before = dump(test)
+    const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"state":"no key"}' }) })
+
+    const result = await verifyOnce(test, list)
+
+    expect(result.differences).toMatchObject({ items: 7, coverage: 'steady', isExtraTold: true, moved: 0 })
+    expect(told(result)).toEqual([])
+    // Page 1 a second time, which shows that the list stands still.
+    expect(list.asked).toEqual([1, 2, 3, 1])
+    expect(dump(test)).toEqual(before)
+    expect(test.connection.prepare('SELECT name FROM temp.sqlite_schema').all()).toEqual([])
+  })
+
+  it.each([
+    ['an item that the mirror lacks', upTo(8), {}, ['missing 8']],
+    ['a row that is not listed', [1, 2, 3, 4, 5, 7], {}, ['extra 6']],
+    ['another value', upTo(7), { 4: '{"id":4,"state":"paid"}' }, ['different 4 state']],
+    ['a field more', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c']],
+    ['another value of an ignored field', upTo(7), { 4: '{"id":4,"state":"open","seen":5}' }, []],
+    ['the same value written otherwise', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, []],
+    ['an item without a usable key', upTo(7), { 4: '{"id":null}' }, ['missing key "id" is null']],
+    ['nothing of its rows', [], {}, upTo(7).map((id) => `extra ${id}`)],
+    ['all of these', [9, ...upTo(6)], { 2: '{"id":2}' }, ['different 2 state', 'extra 7', 'missing 9']],
+  ])('of a list that shows %s tells that', async (_, ids, values: Values, expected) => {
+    const test = await synced(upTo(7))
+
+    const result = await verifyOnce(test, scriptedList({ ids, item: itemOf(values) }), {
+      job: jobOf({ ignore: ['seen'] }),
+    })
+
+    expect(told(result)).toEqual(expected)
+    expect(result.differences?.moved).toBe(0)
+  })
+
+  it('tells the key of several fields as a list, and finds rows by it', async () => {
+    const collection = { key: ['id', 'state'] }
+    const test = await synced(upTo(4), {}, collection)
+
+    const result = await verifyOnce(
+      test,
+      scriptedList({ ids: [1, 2, 3, 4], item: itemOf({ 3: '{"id":3,"state":"é\\" x"}' }) }),
+      { job: jobOf(collection) },
+    )
+
+    expect(told(result)).toEqual(['extra ["3","open"]', 'missing ["3","é\\" x"]'])
+  })
+
+  it('takes no text for a number that it is not', async () => {
+    const test = await synced(upTo(7))
+    const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"id":"007","state":"open"}' }) })
+
+    expect(told(await verifyOnce(test, list))).toEqual(['extra 7', 'missing 007'])
+  })
+
+  it('finds the rows also when a key column becomes TEXT meanwhile', async () => {
+    const test = await synced(upTo(7))
+    const other = openTestMirror({ file: test.file })
+    const globex = { job: jobOf({}, GLOBEX) }
+    const list = scriptedList({
+      ids: upTo(7),
+      item: itemOf({}),
+      before: (count) =>
+        count === 2 ? runOnce(other, scriptedList({ ids: [1], item: () => '{"id":"A1"}' }), globex) : null,
+    })
+
+    expect(told(await verifyOnce(test, list))).toEqual([])
+  })
+
+  it('lists the first of many differences, and counts all', async () => {
+    const test = await synced(upTo(2))
+
+    const { differences } = await verifyOnce(test, scriptedList({ ids: upTo(30), item: itemOf({}) }))
+
+    expect(differences?.counts).toEqual({ missing: 28, extra: 0, different: 0 })
+    expect(differences?.listed.map(({ key }) => Number(key))).toEqual(upTo(22).slice(2))
+  })
+
+  it.each([
+    ['one page of a list that stands still', upTo(9), { 4: '{"id":4}' }, [1, 2, 3, 1, 2]],
+    ['all again where a row is not listed', [1, 2, 3, 4, 6, 7, 8, 9], {}, [1, 2, 3, 1, 1, 2, 3, 1]],
+  ])('asks again for %s', async (_, ids, values: Values, asked) => {
+    const test = await synced(upTo(9))
+    const list = scriptedList({ ids, item: itemOf(values) })
+
+    const result = await verifyOnce(test, list)
+
+    expect(told(result)).toHaveLength(1)
+    expect(list.asked).toEqual(asked)
+  })
+
+  it('asks a list that came in a single answer once more before it tells that a row is not listed', async () => {
+    const test = await synced([1, 2, 3])
+    const list = scriptedList({ ids: [1, 2], item: itemOf({}) })
+
+    expect(told(await verifyOnce(test, list))).toEqual(['extra 3'])
+    expect(list.asked).toEqual([1, 1])
+  })
+
+  it('believes no list with an item that has lost its key in what it does not list', async () => {
+    const test = await synced(upTo(7))
+    const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"id":"","state":"open"}' }) })
+
+    const result = await verifyOnce(test, list)
+
+    expect(told(result)).toEqual(['missing key "id" is an empty text'])
+    expect(result.differences?.isExtraTold).toBe(false)
+  })
+})
+
+describe('verify of a list that moves meanwhile', () => {
+  const PAID = '{"id":4,"state":"paid"}'
+
+  it.each<[string, Script, string[], number]>([
+    ['changed while it is read', changing({ 4: PAID }, 5), [], 1],
+    [
+      'come, and gone before the second look',
+      twice(
+        3,
+        (ids) => ids.push(10),
+        5,
+        (ids) => ids.pop(),
+      ),
+      [],
+      1,
+    ],
+    [
+      'gone, and back before the second reading',
+      twice(
+        1,
+        (ids) => ids.pop(),
+        5,
+        (ids) => ids.push(9),
+      ),
+      [],
+      1,
+    ],
+    ['gone after it was read', at(2, (ids) => ids.shift()), [], 0],
+  ])('takes an item for no difference that has %s', async (_, script, expected, moved) => {
+    const test = await synced(upTo(9))
+
+    const result = await verifyOnce(test, scriptedList(script))
+
+    expect(told(result)).toEqual(expected)
+    expect(result.differences?.moved).toBe(moved)
+  })
+})
+
+describe('verify of an item that is met twice', () => {
+  const PAID = '{"id":3,"state":"paid"}'
+  const GONE = '{"id":3,"state":"gone"}'
+
+  it.each([
+    ['the same as in the mirror, and then another', [ITEM(3), PAID, PAID], 1, []],
+    ['another, and then the same', [PAID, ITEM(3), PAID], 1, []],
+    ['another, and then yet another', [PAID, GONE, PAID], 1, []],
+    ['another both times', [PAID, PAID, PAID], 0, ['different 3 state']],
+  ])('%s', async (_, values, moved, expected) => {
+    const test = await synced(upTo(9))
+    let answers = 0
+    const list = scriptedList({
+      ids: upTo(9),
+      // Number 20 comes in front, so that number 3 is on the next page, too.
+      before: (count, { ids }) => {
+        answers = count
+        if (count === 2) ids.unshift(20)
+      },
+      item: (id) => (id === 3 ? (values[Math.min(answers, 3) - 1] ?? '') : ITEM(id)),
+    })
+
+    const result = await verifyOnce(test, list)
+
+    expect(told(result)).toEqual([...expected, 'missing 20'])
+    expect(result.differences?.moved).toBe(moved)
+  })
+})
+
+describe('verify of a list that changes for good meanwhile', () => {
+  it.each<[string, Script, string[]]>([
+    ['misses an item that came, and is still there', at(2, (ids) => ids.push(10)), ['missing 10']],
+    ['has a row too many that went unread', at(2, (ids) => ids.pop()), ['extra 9']],
+    ['follows an item to the next page', sliding((ids) => ids.unshift(20, 21, 22)), ['different 4 state']],
+    ['follows an item to the page before', sliding((ids) => ids.splice(0, 2)), ['different 4 state']],
+  ])('%s', async (_, script, expected) => {
+    const test = await synced(upTo(9))
+
+    const result = await verifyOnce(test, scriptedList(script))
+
+    expect(told(result)).toEqual(expect.arrayContaining(expected))
+  })
+})
+
+describe('verify where it cannot tell', () => {
+  it('accuses no row of a list that drifts, but items that are certain', async () => {
+    const test = await synced(upTo(9))
+    // Number 7 goes from what is not read yet to what is.
+    const list = scriptedList({
+      ids: upTo(8),
+      item: itemOf({ 1: '{"id":1,"state":"paid"}' }),
+      before: (count, { ids }) => (count === 3 ? ids.splice(0, 8, 1, 2, 3, 4, 7, 5, 6, 8) : null),
+    })
+
+    const result = await verifyOnce(test, list, { maxPasses: 1 })
+
+    expect(result.differences).toMatchObject({ coverage: 'drifted', isExtraTold: false })
+    expect(told(result)).toEqual(['different 1 state'])
+  })
+
+  it('accuses no row on the word of a reading that was steady, where the second one drifts', async () => {
+    const test = await synced(upTo(9))
+    const list = scriptedList({
+      ids: upTo(8),
+      item: ITEM,
+      before: (count, { ids }) => (count === 7 ? ids.splice(0, 8, 1, 2, 3, 4, 7, 5, 6, 8) : null),
+    })
+
+    const result = await verifyOnce(test, list, { maxPasses: 1 })
+
+    expect(result.differences).toMatchObject({ coverage: 'steady', isExtraTold: false })
+    expect(told(result)).toEqual([])
+  })
+
+  it('sends nothing where the mirror keeps the rows by another key', async () => {
+    const test = await synced(upTo(3))
+    const list = scriptedList({ ids: upTo(3) })
+
+    const result = await verifyOnce(test, list, { job: jobOf({ key: ['state'] }) })
+
+    expect(told(result)).toEqual([expect.stringMatching(/^CONFIGURATION: .*orders.*key id.*state.*forget/)])
+    expect(list.asked).toEqual([])
+  })
+
+  it('says what is wrong with a list that ends before its own total', async () => {
+    const test = await synced(upTo(9))
+    const list = scriptedList({ ids: upTo(9), item: ITEM, instead: (page) => ({ ...page, total: 12 }) })
+
+    const result = await verifyOnce(test, list)
+
+    expect(told(result)).toEqual([expect.stringMatching(/^INCOMPLETE: acme orders: .*cannot be compared/)])
+  })
+
+  it('leaves a job alone that another process is working on, and gives back its own', async () => {
+    const test = await synced(upTo(3))
+    const other = openTestMirror({ file: test.file })
+    await other.mirror.claimJob(jobOf())
+    const list = scriptedList({ ids: upTo(3), item: ITEM })
+
+    const busy = await verifyOnce(test, list)
+    await other.mirror.releaseJob(jobOf())
+    const free = await verifyOnce(test, list)
+
+    expect(told(busy)).toEqual([expect.stringMatching(/^BUSY: /)])
+    expect(told(free)).toEqual([])
+    expect(test.value("SELECT owner FROM sync_jobs WHERE organization_id LIKE '7f%'")).toBeNull()
+  })
+
+  it('says of a list that was never synced just that, after one page', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(8) })
+
+    const { differences } = await verifyOnce(test, list)
+
+    expect(differences).toMatchObject({ isNeverSynced: true, items: 8, listed: [] })
+    expect(differences?.counts.missing).toBe(8)
+    expect(list.asked).toEqual([1])
+  })
+})
+
+function at(answer: number, change: (ids: number[]) => unknown): Script {
+  return {
+    ids: upTo(9),
+    item: ITEM,
+    before: (count, list) => (count === answer ? change(list.ids) : null),
+  }
+}
+
+function twice(
+  first: number,
+  one: (ids: number[]) => unknown,
+  second: number,
+  other: (ids: number[]) => unknown,
+): Script {
+  return {
+    ids: upTo(9),
+    item: ITEM,
+    before: (count, list) => (count === first ? one(list.ids) : count === second ? other(list.ids) : null),
+  }
+}
+
+/** A changed item, and a list that slides between the reading and the second look. */
+function sliding(change: (ids: number[]) => unknown): Script {
+  return { ...at(5, change), item: itemOf({ 4: '{"id":4,"state":"paid"}' }) }
+}
+
+/** These values are listed up to an answer, and the old ones from then on. */
+function changing(values: Values, until: number): Script {
+  let isOver = false
+  return {
+    ids: upTo(9),
+    item: (id) => (isOver ? ITEM(id) : itemOf(values)(id)),
+    before: (count) => {
+      isOver = count >= until
+    },
+  }
+}
