@@ -29,6 +29,9 @@ export function makeDeeds(random: Random, setting: Setting, jobs: readonly strin
     // Of lists that move, walks that come to their end tell most.
     const fate = jobs.length > 0 && random.chance(0.6) ? null : makeFate(random)
     deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate } })
+    // Who is told to stop while somebody holds the mirror's lock must not wait for its end.
+    if (fate?.kind === 'signalled' && fate.ms % 4 === 0)
+      deeds.push({ at: at + fate.ms, do: { kind: 'lock', ms: 40_000 } })
     deeds.push(...somethingElse(random, setting, at))
     const pauseMs = random.pick([
       0,

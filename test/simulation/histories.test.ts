@@ -29,17 +29,36 @@ const FLOORS: Record<string, number> = {
   waits: 500,
   locked: 200,
   resumed: 300,
-  signalled: 200,
+  signalled: 100,
   'token replaced': 100,
   'ended RATE_LIMITED': 100,
   'ended INTERRUPTED': 200,
+  'filters changed': 100,
+  'moved: steady': 10,
+  'moved: repaired': 300,
+  'removals go': 200,
+  'brake holds': 200,
+  'brake lifted': 100,
+  'removed: removed': 500,
+  'removed: out_of_scope': 200,
 }
+
+/**
+ * Of trusted walks over lists that moved in more than one way, so many in a hundred may have missed something: as much
+ * happens to these small lists between two requests as to few real ones in an hour.
+ */
+const MISSED_PERCENT = 2
 
 it(`keeps its promises in ${SEEDS} random histories, in which everything happens often`, async () => {
   const { passed, failed, first, counts } = await runSeeds({ from: 0, seeds: SEEDS })
 
   expect(first && `seed ${first.seed}: ${first.complaint}\n${first.story}`).toBeNull()
   expect({ passed, failed }).toEqual({ passed: SEEDS, failed: 0 })
+  const {
+    'trusted walk that missed something': missed = 0,
+    'trusted walk of a list that moved': trusted = 0,
+  } = counts
+  expect(missed).toBeLessThanOrEqual((trusted * MISSED_PERCENT) / 100)
   const rare = Object.entries(FLOORS).filter(([what, floor]) => (counts[what] ?? 0) < floor)
   expect(rare.map(([what, floor]) => `${what}: ${counts[what] ?? 0} of at least ${floor}`)).toEqual([])
 }, 600_000)

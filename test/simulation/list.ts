@@ -65,13 +65,10 @@ export function applyChange(list: SimulatedList, change: Change): Movement {
       const item = list.gone.pop()
       return item ? add(list, item, change.to) : nothing()
     }
-    case 'move': {
-      const [item] = list.items.splice(indexOf(list, change.place), 1)
-      if (!item) return nothing()
-      put(list, item, change.to)
-      return { ...nothing(), moved: [item.id] }
-    }
+    case 'move':
+      break
   }
+  return move(list, change.place, change.to)
 }
 
 function nothing(): Movement {
@@ -92,6 +89,13 @@ function rewrite(list: SimulatedList, place: number, anew: (item: ListItem) => L
 function put({ items }: SimulatedList, item: ListItem, to: Spot): void {
   const index = to === 'front' ? 0 : to === 'end' ? items.length : to.place % (items.length + 1)
   items.splice(index, 0, item)
+}
+
+function move(list: SimulatedList, place: number, to: Spot): Movement {
+  const [item] = list.items.splice(indexOf(list, place), 1)
+  if (!item) return nothing()
+  put(list, item, to)
+  return { ...nothing(), moved: [item.id] }
 }
 
 function add(list: SimulatedList, item: ListItem, to: Spot): Movement {

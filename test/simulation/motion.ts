@@ -29,16 +29,9 @@ export function createMotion(random: Random) {
   return (): Change => {
     const kind = random.pick(motion)
     const place = random.whole(0, 60)
-    switch (kind) {
-      case 'insert':
-      case 'list again':
-        return { kind, to: spot() }
-      case 'move':
-        return { kind, place, to: spot() }
-      case 'delete many':
-        return { kind, place: random.pick([0, place]), count: random.whole(2, 40) }
-      default:
-        return { kind, place }
-    }
+    if (kind === 'insert' || kind === 'list again') return { kind, to: spot() }
+    if (kind === 'move') return { kind, place, to: spot() }
+    if (kind === 'delete many') return { kind, place: random.pick([0, place]), count: random.whole(2, 40) }
+    return { kind, place }
   }
 }

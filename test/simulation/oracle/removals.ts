@@ -1,83 +1,33 @@
 import { listenWith } from '../happening.ts'
-import { isListed, type ListFilters } from '../list.ts'
+import { isListed } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
+import {
+  holdsBack,
+  isReason,
+  type JobKnowledge,
+  mayGo,
+  mustGo,
+  newJob,
+  notePage,
+  type Seen,
+  seenBy,
+} from './absence.ts'
 import { createStock, type OracleContext, splitJob } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 import type { Gone } from './versions.ts'
-
-/** What a walk saw, and when: times count what was written in this job. */
-interface Seen {
-  keys: Set<number>
-  start: number
-  end: number
-  /** The pass that it is in, and the answers of that one: what comes in one answer cannot have moved meanwhile. */
-  pass: number
-  answers: number
-  filters: ListFilters
-  /** Those that worked on it since its last page: what one of them has begun to remove the next one goes on with. */
-  workers: Set<SimulatedProcess>
-  /** Whether the list's end was read, and whether the walk is complete. */
-  isRead: boolean
-  isOver: boolean
-}
-
-interface JobKnowledge {
-  time: number
-  lastSeen: Map<number, number>
-  /** The filters of every page that was written. */
-  scopes: Set<string>
-  walks: Map<number, Seen>
-  /** The last trusted one. */
-  trusted: Seen | null
-  held: Set<number>
-  /** Those that a trusted walk did not see though its filters let them pass, and none since. */
-  missed: Set<number>
-  /** Gone since the last walk was complete. */
-  gone: Gone[]
-  atWork: { walk: number; process: SimulatedProcess } | null
-  /** A process died while it may have been removing or holding back: what exactly it did is known with the next walk. */
-  isVague: boolean
-}
 
 /**
  * Promise 2: an item is removed only where the last two trusted walks did not see it and none since the first of them did
  * (one, if the list came in one answer); what is held back goes only under --accept-removals.
  */
 export function watchRemovals({ setting, mirror, complain, note }: OracleContext) {
-  const jobs = createStock(
-    (_job: string): JobKnowledge => ({
-      time: 0,
-      lastSeen: new Map(),
-      scopes: new Set(),
-      walks: new Map(),
-      trusted: null,
-      held: new Set(),
-      missed: new Set(),
-      gone: [],
-      atWork: null,
-      isVague: false,
-    }),
-  )
+  const jobs = createStock((_job: string) => newJob())
 
-  function onSaved({ request, page }: PageInHand, { id, passes }: WalkRow): void {
-    const known = jobs.of(request.job)
-    known.time++
-    const seen = seenBy(known, id)
-    seen.filters = request.filters
-    seen.end = known.time
-    seen.answers = seen.pass === passes ? seen.answers + 1 : 1
-    seen.pass = passes
-    seen.isRead ||= page.next === null
-    seen.workers = new Set([request.process])
-    known.scopes.add(JSON.stringify(request.filters))
-    for (const item of page.items) {
-      seen.keys.add(item.id)
-      known.lastSeen.set(item.id, known.time)
-      known.held.delete(item.id)
-      known.missed.delete(item.id)
-    }
-    compareHeld(request.job, known)
+  function onSaved(inHand: PageInHand, row: WalkRow): void {
+    const { job } = inHand.request
+    notePage(jobs.of(job), inHand, row)
+    compareHeld(job, jobs.of(job))
   }
 
   /** `live`: those that are live now, without what is gone. */
@@ -121,7 +71,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     const gone = new Set(known.gone.map(({ id }) => id))
     const kept = due.filter((id) => !gone.has(id))
     const accepts = [...walk.workers].some((worker) => worker.acceptsRemovals)
-    const brakes = holdsBack(known, walk, due, all)
+    const brakes = holdsBack(known, walk, due, all, setting.config.removals)
     if (!known.isVague && walk.workers.size === 1) {
       if (accepts || !brakes) {
         if (kept.length > 0) complain(`walk ${row.id} leaves ${kept.join(', ')}, which are to go`, job)
@@ -134,46 +84,6 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     known.isVague = false
     known.trusted = walk
     for (const id of live) if (!walk.keys.has(id) && isListed({ id }, walk.filters)) known.missed.add(id)
-  }
-
-  /** Whether what is due stays for now, unless somebody accepts that it goes. */
-  function holdsBack(
-    { held }: JobKnowledge,
-    { keys }: Seen,
-    due: readonly number[],
-    all: readonly number[],
-  ): boolean {
-    if (due.length === 0) return false
-    const { brakePercent, brakeRows } = setting.config.removals
-    const isBeyond = due.length > brakeRows && due.length * 100 > all.length * brakePercent
-    return held.size > 0 || keys.size === 0 || isBeyond
-  }
-
-  function mayGo(known: JobKnowledge, walk: Seen, id: number): boolean {
-    if (walk.keys.has(id) || !walk.isRead) return false
-    const last = known.lastSeen.get(id) ?? 0
-    const { trusted } = known
-    return (
-      (walk.answers === 1 && last < walk.end) || (!!trusted && !trusted.keys.has(id) && last <= trusted.end)
-    )
-  }
-
-  function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
-    if (walk.keys.has(id)) return false
-    const last = known.lastSeen.get(id) ?? 0
-    const { trusted } = known
-    if (walk.answers === 1 && last <= walk.start) return true
-    return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
-  }
-
-  function isReason(
-    { scopes, missed }: JobKnowledge,
-    { filters }: Seen,
-    id: number,
-    reason: string,
-  ): boolean {
-    if (!isListed({ id }, filters)) return reason === 'out_of_scope' || missed.has(id)
-    return reason === 'removed' || scopes.size > 1
   }
 
   function heldInMirror(job: string): number {
@@ -220,23 +130,6 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     onWalk,
     takeGone,
   }
-}
-
-/** From its very beginning: what others see from then on is not missed by it. */
-function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
-  const known = walks.get(id)
-  if (known) return known
-  const nothing = { pass: 1, answers: 0, isRead: false, isOver: false }
-  const seen = {
-    ...nothing,
-    keys: new Set<number>(),
-    start: time,
-    end: time,
-    filters: {},
-    workers: new Set<SimulatedProcess>(),
-  }
-  walks.set(id, seen)
-  return seen
 }
 
 function idsOf(gone: readonly Gone[]): string {

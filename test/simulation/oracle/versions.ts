@@ -91,13 +91,13 @@ export function watchVersions({ now, setting, mirror, complain }: OracleContext)
   function bury(job: string, organization: string, collection: string, id: number): Gone {
     const version = liveOf(job, id)
     const [last] = mirror.rows(
-      `SELECT _valid_to, _reason FROM ${collection}_history
+      `SELECT _valid_to AS at, _reason AS reason FROM ${collection}_history
        WHERE _organization_id = ? AND id = ? AND _reason <> 'changed' ORDER BY _valid_to DESC LIMIT 1`,
       organization,
       id,
     )
-    const at = last ? String(last._valid_to) : isoNow()
-    const reason = last ? String(last._reason) : null
+    const at = last ? String(last.at) : isoNow()
+    const reason = last ? String(last.reason) : null
     const keeps = setting.keepsHistory
     if (version && keeps && (!last || at < version.from || at > isoNow()))
       complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)

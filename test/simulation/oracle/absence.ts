@@ -1,0 +1,138 @@
+import { isListed, type ListFilters } from '../list.ts'
+import type { SimulatedProcess } from '../process.ts'
+import type { PageInHand, WalkRow } from './ledger.ts'
+import type { Gone } from './versions.ts'
+
+/** What a walk saw, and when: times count what was written in this job. */
+export interface Seen {
+  keys: Set<number>
+  start: number
+  end: number
+  /** The pass that it is in, and the answers of that one: what comes in one answer cannot have moved meanwhile. */
+  pass: number
+  answers: number
+  filters: ListFilters
+  /** Those that worked on it since its last page: what one of them has begun to remove the next one goes on with. */
+  workers: Set<SimulatedProcess>
+  /** Whether the list's end was read, and whether the walk is complete. */
+  isRead: boolean
+  isOver: boolean
+}
+
+export interface JobKnowledge {
+  time: number
+  lastSeen: Map<number, number>
+  /** The filters of every page that was written. */
+  scopes: Set<string>
+  walks: Map<number, Seen>
+  /** The last trusted one. */
+  trusted: Seen | null
+  held: Set<number>
+  /** Those that a trusted walk did not see though its filters let them pass, and none since. */
+  missed: Set<number>
+  /** Gone since the last walk was complete. */
+  gone: Gone[]
+  atWork: { walk: number; process: SimulatedProcess } | null
+  /** A process died while it may have been removing or holding back: what exactly it did is known with the next walk. */
+  isVague: boolean
+}
+
+interface Brake {
+  brakePercent: number
+  brakeRows: number
+}
+
+/** Nothing is known of the job yet. */
+export function newJob(): JobKnowledge {
+  return {
+    time: 0,
+    lastSeen: new Map(),
+    scopes: new Set(),
+    walks: new Map(),
+    trusted: null,
+    held: new Set(),
+    missed: new Set(),
+    gone: [],
+    atWork: null,
+    isVague: false,
+  }
+}
+
+/** Takes note of a page that was written. */
+export function notePage(known: JobKnowledge, { request, page }: PageInHand, { id, passes }: WalkRow): void {
+  known.time++
+  const seen = seenBy(known, id)
+  seen.filters = request.filters
+  seen.end = known.time
+  seen.answers = seen.pass === passes ? seen.answers + 1 : 1
+  seen.pass = passes
+  seen.isRead ||= page.next === null
+  seen.workers = new Set([request.process])
+  known.scopes.add(JSON.stringify(request.filters))
+  for (const item of page.items) {
+    seen.keys.add(item.id)
+    known.lastSeen.set(item.id, known.time)
+    known.held.delete(item.id)
+    known.missed.delete(item.id)
+  }
+}
+
+/** From its very beginning: what others see from then on is not missed by it. */
+export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
+  const known = walks.get(id)
+  if (known) return known
+  const nothing = { pass: 1, answers: 0, isRead: false, isOver: false }
+  const seen = {
+    ...nothing,
+    keys: new Set<number>(),
+    start: time,
+    end: time,
+    filters: {},
+    workers: new Set<SimulatedProcess>(),
+  }
+  walks.set(id, seen)
+  return seen
+}
+
+/** Whether what is due stays for now, unless somebody accepts that it goes. */
+export function holdsBack(
+  { held }: JobKnowledge,
+  { keys }: Seen,
+  due: readonly number[],
+  all: readonly number[],
+  { brakePercent, brakeRows }: Brake,
+): boolean {
+  if (due.length === 0) return false
+  const isBeyond = due.length > brakeRows && due.length * 100 > all.length * brakePercent
+  return held.size > 0 || keys.size === 0 || isBeyond
+}
+
+/** Whether a walk that has been read to its end may take an item away, as far as can be told before it is complete. */
+export function mayGo(known: JobKnowledge, walk: Seen, id: number): boolean {
+  if (walk.keys.has(id) || !walk.isRead) return false
+  const last = known.lastSeen.get(id) ?? 0
+  const { trusted } = known
+  return (
+    (walk.answers === 1 && last < walk.end) || (!!trusted && !trusted.keys.has(id) && last <= trusted.end)
+  )
+}
+
+/** Whether it has to, once it is trusted. */
+export function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
+  if (walk.keys.has(id)) return false
+  const last = known.lastSeen.get(id) ?? 0
+  const { trusted } = known
+  if (walk.answers === 1 && last <= walk.start) return true
+  return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
+}
+
+/** Whether that is why it goes. Where the filters have changed both may be true. */
+export function isReason(
+  { scopes, missed }: JobKnowledge,
+  { filters }: Seen,
+  id: number,
+  reason: string,
+): boolean {
+  if (!isListed({ id }, filters)) return reason === 'out_of_scope' || missed.has(id)
+  return reason === 'removed' || scopes.size > 1
+}
