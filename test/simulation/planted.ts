@@ -76,7 +76,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 1601, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 371, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
     'owner && isAlive(path.join(folder, owner))',
