@@ -48,8 +48,15 @@ function summary(differences: Differences): string {
   return [
     `${apart.length > 0 ? apart.join(', ') : 'no difference'} (${reading})`,
     ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which counts as no difference`] : []),
+    ...(apart.length > 0 && hasMoved(differences)
+      ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']
+      : []),
     ...(isExtraTold ? [] : ['whether the mirror has more than the list cannot be told from this reading']),
   ].join('; ')
+}
+
+function hasMoved({ coverage, moved }: Differences): boolean {
+  return moved > 0 || coverage === 'repaired' || coverage === 'drifted'
 }
 
 function neverSynced(items: number): string {

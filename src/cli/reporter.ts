@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { JobObserver, JobResult } from '../sync/job.ts'
+import { untrustedNote } from '../sync/removals.ts'
 import type { Job, Page } from '../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../sync/verify.ts'
 import { counted, printable } from '../text.ts'
@@ -101,7 +102,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
       },
       onPassAgain(why, pass) {
         progress.pass = pass
-        log.warn({ pass }, `the list moved while it was read, so it is read again: ${why}`)
+        log.warn({ pass }, `the list moved, or does not add up, so it is read again: ${why}`)
       },
       onRetry(reason, delayMs) {
         progress.wait = { reason, until: now() + delayMs }
@@ -165,7 +166,8 @@ function tellVerified(log: Logger, { differences, error }: VerifyResult): void {
   log.info({ rows_seen: items, ...counts, moved, coverage }, 'verified')
 }
 
-function tellFinish(log: Logger, { run, walk, trigger, coverage, error, held }: JobResult): void {
+function tellFinish(log: Logger, result: JobResult): void {
+  const { run, walk, trigger, coverage, error, held, untrusted } = result
   const told = error ?? held
   const failure = told ? { error_code: told.code, error_message: told.message } : {}
   const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : held ? 'warn' : 'info'
@@ -196,5 +198,6 @@ function tellFinish(log: Logger, { run, walk, trigger, coverage, error, held }: 
     },
     'run finished',
   )
+  if (untrusted) log.warn(untrustedNote(untrusted))
   if (error?.code === 'INTERNAL') log.debug({ stack: error.stack }, 'where the unforeseen error came from')
 }

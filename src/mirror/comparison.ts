@@ -2,7 +2,7 @@ import { InterruptedError } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Comparison, Differences } from '../sync/comparison.ts'
-import type { Checkpoint, Job, Page, SightedItem, Walk } from '../sync/types.ts'
+import type { Checkpoint, Job, Page, SightedItem, Sighting, Walk } from '../sync/types.ts'
 import { assertKey } from './column-records.ts'
 import { type Connection, guarded } from './database.ts'
 import { ledgerLine, noteSeen } from './ledger-line.ts'
@@ -66,12 +66,15 @@ function createComparison(
     }
   }
 
-  /** An item that is met twice, and was not the same thing both times, changed while the list was read. */
-  function suspect(entry: SightedItem, page: Page): void {
+  /**
+   * An item that is met twice, and was not the same thing both times, changed while the list was read. One that is met
+   * first behind the reader came, or moved, there after it had passed.
+   */
+  function suspect(entry: SightedItem, page: Page, why: Sighting['why']): void {
     const suspicion = mirrored.suspicion(entry, page.number)
     const isMetAgain = seen.where(reading.id, entry.mark) !== undefined
     if (!isMetAgain) {
-      if (suspicion) suspects.add(suspicion, 'suspected')
+      if (suspicion) suspects.add(suspicion, why === 'forward' || why === 'overlap' ? 'suspected' : 'moved')
       return
     }
     const before = suspects.find(entry.mark)
@@ -111,7 +114,7 @@ function createComparison(
         const { entries } = sighting
         for (const entry of entries) {
           if (mirrored.isNewReject(entry)) reading.newRejects++
-          if (reading.count === 1) suspect(entry, page)
+          if (reading.count === 1) suspect(entry, page, sighting.why)
           else clear(entry)
         }
         noteSeen(seen, walk.id, ledgerLine(page, sighting))

@@ -20,6 +20,10 @@ export interface StatusRow {
   removals_held: number
   /** Why they are held back; null where none are. */
   held_why: 'brake' | 'empty' | null
+  /** Why nothing is removed on the word of the last complete reading; null where it is trusted. */
+  untrusted: string | null
+  /** Rows that one trusted reading did not see: one more, and they go. */
+  rows_missed: number
   held_since: string | null
   held_reason: string | null
   /** The open walk: the sync's, or where there is none the youngest backfill's. */
@@ -110,6 +114,18 @@ const STATUS_SQL = `
     run.error_message,
     job.removals_held,
     iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
+    (
+      SELECT untrusted
+      FROM sync_walks
+      WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
+      ORDER BY id DESC
+      LIMIT 1
+    ) AS untrusted,
+    (
+      SELECT count(*)
+      FROM sync_missing
+      WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
+    ) AS rows_missed,
     organizations.held_since,
     organizations.held_reason,
     walk.origin AS walk_origin,

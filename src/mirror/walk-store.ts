@@ -32,7 +32,7 @@ export interface WalkStore {
   /** A line of the ledger, and the checkpoint with it. */
   addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
-  complete(walkId: number, coverage: Coverage | null, at: string): void
+  complete(walkId: number, coverage: Coverage | null, untrusted: string | null, at: string): void
   abandon(walkId: number, at: string): void
 }
 
@@ -87,7 +87,7 @@ export function createWalkStore(connection: Connection): WalkStore {
   const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
-    SET status = 'complete', coverage = ?, next_page = NULL, updated_at = ?, finished_at = ?
+    SET status = 'complete', coverage = ?, untrusted = ?, next_page = NULL, updated_at = ?, finished_at = ?
     WHERE id = ?
   `)
   const abandonWalk = connection.prepare(`
@@ -186,8 +186,8 @@ export function createWalkStore(connection: Connection): WalkStore {
       saveCheckpoint(walkId, next, at)
     },
     saveCheckpoint,
-    complete(walkId, coverage, at) {
-      completeWalk.run(coverage, at, at, walkId)
+    complete(walkId, coverage, untrusted, at) {
+      completeWalk.run(coverage, untrusted, at, at, walkId)
       seen.forget(walkId)
     },
     abandon,

@@ -62,10 +62,13 @@ export function backfillCommand(
   return words.map(shellWord).join(' ')
 }
 
-/** The command that deletes a list for good. */
+/**
+ * The command that tells what would go of a list, and how to have it go. By the UUID: an organization that left the
+ * configuration may have the name of one that stands in it.
+ */
 export function forgetCommand({
-  organization,
+  organization_id: id,
   collection,
-}: Pick<StatusRow, 'organization' | 'collection'>): string {
-  return `admin-mirror forget --org ${shellWord(organization)} --collection ${shellWord(collection)} --yes`
+}: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+  return `admin-mirror forget --org ${id} --collection ${shellWord(collection)}`
 }

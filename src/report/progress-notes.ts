@@ -8,7 +8,7 @@ export function progressNotes(job: JobStatus): string[] {
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
   const ofSync = isBegun && !ofBackfill
   const notes: string[] = []
-  if (job.running && !isBegun) notes.push('running: no page has come yet')
+  if (job.running && !isBegun) notes.push('running: being compared (verify), or no page has come yet')
   if (ofSync) notes.push(begun(job, walkText(job), job.walk_updated_at))
   else if (isStopped(job) && job.error_code === null)
     notes.push(`interrupted: the run of ${job.last_run_at} ended without a word`)

@@ -10,6 +10,8 @@ export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills'> {
   backfills: (OpenBackfill & { next: string })[]
   /** Milliseconds since `as_of`. */
   age_ms: number | null
+  /** What tells how to delete the list, where it is no longer configured. */
+  forget: string | null
   /** What somebody should type, or do, next; null when all is well. */
   next: string | null
 }
@@ -40,6 +42,8 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     error_message: null,
     removals_held: 0,
     held_why: null,
+    untrusted: null,
+    rows_missed: 0,
     held_since: null,
     held_reason: null,
     walk_origin: null,
@@ -69,6 +73,7 @@ export function jobStatus(row: StatusRow, now: number, program: string): JobStat
     configured: row.configured === 1,
     backfills,
     age_ms: age,
+    forget: row.configured === 1 ? null : pasteable(forgetCommand(row)),
     next: next === null ? null : pasteable(next),
   }
 }
@@ -107,6 +112,8 @@ function summary(jobs: readonly JobStatus[]): string {
   if (unread > 0) return `${unread} of ${jobs.length} lists are not read whole yet`
   const unclear = count((job) => job.last_run_status === 'running' && job.running === null)
   if (unclear > 0) return `${unclear} of ${jobs.length} lists are being read, or were interrupted`
+  const uncertain = count((job) => job.untrusted !== null)
+  if (uncertain > 0) return `${uncertain} of ${jobs.length} lists were read without certainty`
   return `all ${jobs.length} lists are well`
 }
 
@@ -114,7 +121,7 @@ function jobLines(job: JobStatus, now: number): string[] {
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
   const lines = [`${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job)}`]
   const note = (text: string) => lines.push(`    ${text}`)
-  if (!job.configured) note(`no longer in the configuration; its rows stay until: ${forgetCommand(job)}`)
+  if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
   for (const text of progressNotes(job)) note(text)
   if (job.waiting_until !== null)
@@ -128,7 +135,15 @@ function jobLines(job: JobStatus, now: number): string[] {
     )
   }
   if (job.removals_held > 0) note(heldNote(job))
+  if (job.rows_missed > 0) note(missedNote(job))
+  if (job.untrusted !== null)
+    note(printable(`nothing is removed on the word of its last reading: ${job.untrusted}`, 500))
   return lines
+}
+
+/** Told in the state between two readings, in which the rows count as any others. */
+function missedNote({ rows_missed: missed }: JobStatus): string {
+  return `${counted(missed, 'row')} did not come in the last reading, and go if the next one does not see them either`
 }
 
 function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {

@@ -53,6 +53,8 @@ export interface JobResult {
   error: KnownError | null
   /** Of a run that succeeded: what waits for somebody's word. */
   held: KnownError | null
+  /** Why nothing is removed on the word of this reading; null where it is trusted, partial, or has failed. */
+  untrusted: string | null
 }
 
 /** How often a job that another process has is asked for. */
@@ -61,7 +63,16 @@ const LOOK_EVERY_MS = 250
 /** Runs one job once: goes on with its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
   const { job, trigger, mirror, observer, signal } = options
-  const result: JobResult = { job, trigger, walk: null, run: null, coverage: null, error: null, held: null }
+  const result: JobResult = {
+    job,
+    trigger,
+    walk: null,
+    run: null,
+    coverage: null,
+    untrusted: null,
+    error: null,
+    held: null,
+  }
   try {
     await claim(options)
     try {
@@ -128,7 +139,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
   observer.onStart(walk)
   try {
     await mirror.assertKey(job)
-    const { coverage, held } = await walkList({
+    const { coverage, held, untrusted } = await walkList({
       ...options,
       source,
       walk,
@@ -137,7 +148,8 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
       observer: counting(observer, traffic),
     })
     result.coverage = coverage
-    result.held = held && heldError(job, held)
+    result.untrusted = untrusted
+    result.held = held && heldError(job, held, untrusted)
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)
   }

@@ -1,7 +1,7 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, shellWord } from '../text.ts'
 import type { Account } from './coverage/account.ts'
-import type { Coverage, Job, Walk } from './types.ts'
+import type { Job, Reading } from './types.ts'
 
 /** What the configuration and the command say of removals. */
 export interface RemovalRules {
@@ -17,7 +17,7 @@ export interface Missing {
   /** Missed often enough to go, and not held back yet. */
   due: number
   held: number
-  /** Live rows of the job, and items of the walk that could be placed. */
+  /** Live rows of the job, and items of the walk's last pass, or of all of it if they were fewer. */
   live: number
   listed: number
 }
@@ -39,20 +39,37 @@ export interface HeldRemovals {
   why: HoldReason
 }
 
-/** Whether what a complete walk did not see may count as gone. `newRejects`: items without a usable key that came for the first time. */
-export function isTrusted(
-  { kind }: Pick<Walk, 'kind'>,
-  { crossed }: Pick<Account, 'crossed'>,
-  coverage: Coverage | null,
+/**
+ * Why what a full walk did not see may not count as gone; null where it is trusted. `newRejects`: items without a usable
+ * key that came for the first time, each of which may be a row that lost its key.
+ */
+export function whyUntrusted(
+  {
+    coverage,
+    account,
+    why,
+  }: Pick<Reading, 'coverage' | 'why'> & {
+    account: Pick<Account, 'crossed' | 'passShort'>
+  },
   newRejects: number,
-): boolean {
-  if (kind === 'partial' || newRejects > 0 || coverage === 'drifted') return false
-  return coverage !== null || !crossed
+): string | null {
+  if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`
+  if (coverage === 'drifted') return why ?? 'its accounts are not settled'
+  if (coverage !== null) return null
+  if (account.passShort) return 'it ended on a page that says itself that there are more'
+  return account.crossed ? 'an item came on two pages, and there is no total to tell why' : null
 }
 
-/** Whether the list came in one answer, of which nothing can have moved while it was read. */
-export function cameAtOnce({ passAnswers, passShort }: Pick<Account, 'passAnswers' | 'passShort'>): boolean {
-  return passAnswers === 1 && !passShort
+/**
+ * Whether the list came in one answer, of which nothing can have moved while it was read. The last pass of several may
+ * be a single answer, too: the list is not what it was, then, and nothing is known for certain.
+ */
+export function cameAtOnce({ passes, account }: Pick<Reading, 'passes'> & AtOnce): boolean {
+  return passes === 1 && account.passAnswers === 1 && !account.passShort
+}
+
+interface AtOnce {
+  account: Pick<Account, 'passAnswers' | 'passShort'>
 }
 
 /** What becomes of the rows that a trusted walk found missing. */
@@ -72,7 +89,11 @@ function holdReason(
 }
 
 /** What a complete run says as long as removals are held back. */
-export function heldError({ organization, collection }: Job, held: HeldRemovals): JobError {
+export function heldError(
+  { organization, collection }: Job,
+  held: HeldRemovals,
+  untrusted: string | null,
+): JobError {
   const reason =
     held.why === 'empty'
       ? 'the list came without items'
@@ -80,8 +101,14 @@ export function heldError({ organization, collection }: Job, held: HeldRemovals)
   return new JobError(
     'REMOVALS_HELD',
     `${organization.name} ${collection.name}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list and are held back, ` +
-      `since ${reason}. If they are to go: ${acceptCommand(organization.name, collection.name)}`,
+      `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none went. ` : ''}` +
+      `If they are to go: ${acceptCommand(organization.name, collection.name)}`,
   )
+}
+
+/** What is said of a reading that is not trusted, whatever else the run came to. */
+export function untrustedNote(why: string): string {
+  return `nothing is removed on the word of this reading: ${why}`
 }
 
 function acceptCommand(organization: string, collection: string): string {

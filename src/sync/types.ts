@@ -81,6 +81,15 @@ export interface Checkpoint {
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
 
+/** A list that was read to its end. */
+export interface Reading {
+  coverage: Coverage | null
+  /** What did not come out even, where it is `drifted`; null else. */
+  why: string | null
+  passes: number
+  account: Account
+}
+
 export type Trigger = 'schedule' | 'manual' | 'backfill'
 
 /** What a run means to walk. */
@@ -232,12 +241,15 @@ export interface Mirror {
   holdMissing(job: Job, why: HoldReason | null): Promise<void>
   /** Removes all rows that are due or held back, in steps. */
   removeMissing(job: Job, run: Run): Promise<void>
-  /** Returns what is held back of the job's rows. `trusted`: whether it is by this walk that rows are known to be listed. */
+  /**
+   * Returns what is held back of the job's rows. By a full walk that is trusted rows are known to be listed; `untrusted`
+   * says why it is not.
+   */
   completeWalk(
     job: Job,
     walk: Walk,
     coverage: Coverage | null,
-    trusted: boolean,
+    untrusted: string | null,
   ): Promise<HeldRemovals | null>
   abandonWalk(walkId: number): Promise<void>
   finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>

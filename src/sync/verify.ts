@@ -1,8 +1,8 @@
-import { JobError, type KnownError, toKnownError } from '../errors.ts'
+import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import type { Comparison, Differences } from './comparison.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
 import { claim, type JobObserver, type JobOptions, stopped } from './job.ts'
-import { isTrusted } from './removals.ts'
+import { whyUntrusted } from './removals.ts'
 import type { Coverage, Job, Mirror, PageSource, RunTraffic } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
@@ -40,19 +40,21 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
       await mirror.releaseJob(job)
     }
   } catch (error) {
-    result.error = signal.aborted ? stopped(signal) : withoutSync(job, toKnownError(error))
+    result.error = withoutSync(job, signal.aborted ? stopped(signal) : toKnownError(error))
   }
   observer.onFinish(result)
   return result
 }
 
-/** What a sync says of such a list is not true here: nothing of it came into the mirror. */
+/** What a sync says of these is not true here: nothing came into the mirror. */
 function withoutSync({ organization, collection }: Job, error: KnownError): KnownError {
+  if (error instanceof InterruptedError)
+    return new InterruptedError('stopped; nothing was written, and the next verify begins anew')
   if (error.code !== 'INCOMPLETE') return error
   return new JobError(
     'INCOMPLETE',
     `${organization.name} ${collection.name}: the list ends before its own total, in every pass, so the mirror cannot be ` +
-      'compared with it; if the API counts items that it does not list, set total: ignore',
+      'compared with it; a sync tells what to do about it',
   )
 }
 
@@ -108,7 +110,7 @@ async function readWhole(
   const walk = await comparison.beginReading(startCheckpoint(1))
   observer.onStart(walk)
   const run = { id: 0, traffic: NO_TRAFFIC }
-  const { coverage, account } = await readList({
+  const reading = await readList({
     job,
     walk,
     replace: [],
@@ -119,7 +121,8 @@ async function readWhole(
     observer,
     signal,
   })
-  return { coverage, isTrusted: isTrusted(walk, account, coverage, comparison.reading().newRejects) }
+  const { coverage } = reading
+  return { coverage, isTrusted: whyUntrusted(reading, comparison.reading().newRejects) === null }
 }
 
 /** An item that slid is looked for on so many further pages. */

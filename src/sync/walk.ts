@@ -4,7 +4,7 @@ import { advance } from './coverage/advance.ts'
 import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
-import { cameAtOnce, decideRemovals, type HeldRemovals, isTrusted, type RemovalRules } from './removals.ts'
+import { cameAtOnce, decideRemovals, type HeldRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type {
   Checkpoint,
   Coverage,
@@ -13,6 +13,7 @@ import type {
   Page,
   PageObserver,
   PageSource,
+  Reading,
   Run,
   SavedPage,
   Sighting,
@@ -43,22 +44,17 @@ export interface WalkOptions extends ReadOptions {
   removals: RemovalRules
 }
 
-/** A list that was read to its end. */
-export interface Reading {
-  coverage: Coverage | null
-  account: Account
-}
-
 export interface WalkEnd {
   coverage: Coverage | null
   /** Rows that left the list, or seem to, and wait for somebody's word. */
   held: HeldRemovals | null
+  /** Why nothing is removed on the word of this walk; null where it is trusted, or partial. */
+  untrusted: string | null
 }
 
 /** Reads a list, removes what has left it, and completes the walk. Returns how sure it is. Throws as `readList` does. */
 export async function walkList(options: WalkOptions): Promise<WalkEnd> {
-  const { coverage, account } = await readList(options)
-  return { coverage, held: await endWalk(options, account, coverage) }
+  return endWalk(options, await readList(options))
 }
 
 /**
@@ -74,13 +70,16 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const end = await walkPass(options, rules, checkpoint, distinct)
     distinct = end.distinct
     const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
-    if (verdict.kind === 'complete') return { coverage: verdict.coverage, account: end.checkpoint.account }
+    if (verdict.kind === 'complete') {
+      const { pass: passes, account } = end.checkpoint
+      return { coverage: verdict.coverage, why: verdict.why ?? null, passes, account }
+    }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
       throw new JobError(
         'INCOMPLETE',
         `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${verdict.why}. ` +
-          `What came is in the mirror and nothing was removed; if the API counts items that it does not list, set total: ignore`,
+          `What came is in the mirror and nothing was removed; ${afterIncomplete(end.checkpoint.account)}`,
       )
     }
     checkpoint = nextPass(end.checkpoint)
@@ -118,17 +117,26 @@ async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
  */
 async function endWalk(
   { job, walk, run, mirror, removals }: WalkOptions,
-  account: Account,
-  coverage: Coverage | null,
-): Promise<HeldRemovals | null> {
-  const trusted = isTrusted(walk, account, coverage, await mirror.newRejects(walk))
-  if (trusted) {
-    const missing = await mirror.findMissing(job, walk, cameAtOnce(account))
-    const { hold, remove } = decideRemovals(missing, removals)
+  reading: Reading,
+): Promise<WalkEnd> {
+  const { coverage, account } = reading
+  const isFull = walk.kind === 'full'
+  const untrusted = isFull ? whyUntrusted(reading, await mirror.newRejects(walk)) : null
+  if (isFull && untrusted === null) {
+    const missing = await mirror.findMissing(job, walk, cameAtOnce(reading))
+    const listed = Math.min(missing.listed, account.passDistinct)
+    const { hold, remove } = decideRemovals({ ...missing, listed }, removals)
     if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
     if (remove) await mirror.removeMissing(job, run)
   }
-  return mirror.completeWalk(job, walk, coverage, trusted)
+  return { coverage, untrusted, held: await mirror.completeWalk(job, walk, coverage, untrusted) }
+}
+
+/** What to do about a list that ends too early. Not to look away, where its own pages say that there are more. */
+export function afterIncomplete({ passShort }: Pick<Account, 'passShort'>): string {
+  return passShort
+    ? 'its last page names no next one and counts more of them, so something is wrong with the API'
+    : 'if the API counts items that it does not list, set total: ignore'
 }
 
 /** `advance`, whose complaint gets the name of the list. */

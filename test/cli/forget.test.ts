@@ -83,7 +83,7 @@ describe.concurrent('forget', () => {
 
     expect(kept).toBe(4)
     expect(before.stdout).toMatch(
-      /acme orders.*\n.*no longer in the configuration.*admin-mirror forget --org acme --collection orders --yes/,
+      /acme orders.*\n.*no longer in the configuration.*admin-mirror forget --org [-0-9a-f]{36} --collection orders$/m,
     )
     expect(forget.code).toBe(0)
     expect(after.stdout).not.toMatch(/acme/)

@@ -54,6 +54,25 @@ describe.concurrent('verify', () => {
     expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(2)
   })
 
+  it('exits with 1 where the list cannot tell whether the mirror has too much, which status and sync tell, too', async () => {
+    const { lists, workspace } = await createScene()
+    await workspace.run(['sync'])
+    const [first, , third, fourth] = items(6)
+    lists[ACME.id] = [first, first, third, fourth]
+
+    const verified = await workspace.run(['verify', '--org', 'acme'])
+    const synced = await workspace.run(['sync'])
+    const status = await workspace.run(['status'])
+
+    const why = '3 items came of a total of 4, 1 of them twice'
+    const note = `nothing is removed on the word of this reading: ${why}`
+    expect([verified, synced].map(({ code }) => code)).toEqual([1, 0])
+    expect(verified.stdout).toContain('cannot be told from this reading')
+    expect(synced.logs.map(({ msg }) => msg)).toContain(note)
+    expect(status.stdout).toContain(note.replace('this', 'its last'))
+    expect(status.stdout).toContain('1 of 2 lists were read without certainty')
+  })
+
   it.each([
     ['a refused list goes before a difference', [GLOBEX.id], 3],
     ['a difference alone', [], 5],
@@ -86,7 +105,7 @@ describe.concurrent('verify', () => {
     ['SIGTERM', 143],
   ] as const)('stops at %s, and leaves nothing behind', async (signal, code) => {
     const { server, workspace } = await createScene()
-    await workspace.run(['sync', '--org', 'acme'])
+    await workspace.run(['sync'])
     const standing = await serve((asked) =>
       asked.page === 2 ? new Promise(() => {}) : pageOf(items(6), asked),
     )
@@ -109,7 +128,7 @@ describe.concurrent('verify', () => {
 
   it('tells a list that was never synced, with one request', async () => {
     const { server, workspace } = await createScene()
-    await workspace.run(['sync', '--org', 'acme'])
+    await workspace.run(['sync'])
     server.asked.length = 0
 
     const ended = await workspace.run(['verify', '--org', 'globex'])

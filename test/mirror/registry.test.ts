@@ -247,7 +247,7 @@ describe('what a job did last', () => {
   it('is the start of its last run, and of its last complete full walk', async () => {
     const test = openTestMirror()
     const first = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), first.walk, 'steady', true)
+    await test.mirror.completeWalk(jobOf(), first.walk, 'steady', null)
     test.clock.advance(HOUR)
     await beginTestWalk(test, jobOf())
     test.clock.advance(HOUR)

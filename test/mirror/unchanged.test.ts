@@ -31,7 +31,7 @@ async function walkOnce(test: TestMirror): Promise<number> {
     // Once all of it stands in the file, the log begins anew.
     frames += after < before ? after : after - before
   }
-  await test.mirror.completeWalk(JOB, walk, 'steady', true)
+  await test.mirror.completeWalk(JOB, walk, 'steady', null)
   return frames / PAGES
 }
 

@@ -115,6 +115,20 @@ describe('the text', () => {
     expect(text).not.toMatch(/running since|stopped at/)
   })
 
+  it.each<[Partial<StatusRow>, string, string]>([
+    [{ rows_missed: 12 }, '12 rows did not come in the last reading, and go if the next one', 'all 1 lists'],
+    [
+      { untrusted: 'it ended' },
+      'nothing is removed on the word of its last reading: it ended',
+      '1 of 1 lists were',
+    ],
+  ])('says what its last reading leaves open: %o', (row, words, head) => {
+    const text = textOf(rowOf(row))
+
+    expect(text).toContain(`    ${words}`)
+    expect(text).toContain(head)
+  })
+
   it.each([
     ['brake', 'more than the brake lets go at once'],
     ['empty', 'the list came without items'],

@@ -50,8 +50,8 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     findMissing: (job, walk, atOnce) => call(() => mirror.findMissing(job, walk, atOnce)),
     holdMissing: (job, why) => call(() => mirror.holdMissing(job, why)),
     removeMissing: (job, run) => call(() => mirror.removeMissing(job, run)),
-    completeWalk: (job, walk, coverage, trusted) =>
-      call(() => mirror.completeWalk(job, walk, coverage, trusted)),
+    completeWalk: (job, walk, coverage, untrusted) =>
+      call(() => mirror.completeWalk(job, walk, coverage, untrusted)),
     abandonWalk: (walk) => call(() => mirror.abandonWalk(walk)),
     finishRun: (run, outcome) =>
       call(async () => {

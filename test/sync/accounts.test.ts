@@ -114,6 +114,28 @@ describe('the end of a pass', () => {
   it('is drifted where all of the total came in the last pass, but not in peace', () => {
     const account = { passTotal: 10, passDistinct: 10, passMoved: true, unpaid: 1 }
 
-    expect(judgePass(endOf(account, 3), 11, RULES)).toEqual({ kind: 'complete', coverage: 'drifted' })
+    expect(judgePass(endOf(account, 3), 11, RULES)).toMatchObject({
+      kind: 'complete',
+      coverage: 'drifted',
+      why: '10 items came of a total of 10',
+    })
   })
+
+  it('that comes even, on a page that says that there are more, ends too early', () => {
+    const account = { passTotal: 9, passDistinct: 9, passShort: true }
+
+    expect(judgePass(endOf(account, 3), 9, RULES).kind).toBe('incomplete')
+  })
+
+  it.each([
+    [{ passTotal: 9, passDistinct: 10 }, 'set total: ignore'],
+    [{ passTotal: 9, passDistinct: 10, totalChanged: true }, 'changed meanwhile'],
+  ])(
+    'that is drifted tells what to do where the total never changes and is too low: %o',
+    (account, words) => {
+      const verdict = judgePass(endOf({ ...account, moved: true, unpaid: 1 }, 3), 10, RULES)
+
+      expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
+    },
+  )
 })

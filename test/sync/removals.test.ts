@@ -5,25 +5,31 @@ import {
   decideRemovals,
   type HeldRemovals,
   heldError,
-  isTrusted,
   type Missing,
   type RemovalDecision,
   type RemovalRules,
+  whyUntrusted,
 } from '../../src/sync/removals.ts'
 import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
+const ACCOUNT = { crossed: false, passShort: false, passAnswers: 2 }
+
 describe('a complete walk', () => {
-  it.each<[string, 'full' | 'partial', Coverage | null, boolean, number, boolean]>([
-    ['that is steady', 'full', 'steady', false, 0, true],
-    ['that is repaired, though items came on two pages', 'full', 'repaired', true, 0, true],
-    ['that drifted', 'full', 'drifted', true, 0, false],
-    ['with nothing to count by', 'full', null, false, 0, true],
-    ['with nothing to count by, and an item on two pages', 'full', null, true, 0, false],
-    ['that met a reject that never came before', 'full', 'steady', false, 1, false],
-    ['of a part', 'partial', null, false, 0, false],
-  ])('is trusted or not: %s', (_what, kind, coverage, crossed, newRejects, expected) => {
-    expect(isTrusted({ kind }, { crossed }, coverage, newRejects)).toBe(expected)
+  it.each<[string, Coverage | null, Partial<typeof ACCOUNT>, number, string | null]>([
+    ['that is steady', 'steady', {}, 0, null],
+    ['that is repaired, though items came on two pages', 'repaired', { crossed: true }, 0, null],
+    ['that drifted', 'drifted', { crossed: true }, 0, 'what did not come out even'],
+    ['with nothing to count by', null, {}, 0, null],
+    ['with nothing to count by, and an item on two pages', null, { crossed: true }, 0, 'an item came on two'],
+    ['with nothing to count by, that ended too early', null, { passShort: true }, 0, 'there are more'],
+    ['that met a reject that never came before', 'steady', {}, 1, '1 item without a usable key'],
+  ])('is trusted, or says why not: %s', (_what, coverage, account, newRejects, expected) => {
+    const why = coverage === 'drifted' ? 'what did not come out even' : null
+
+    const told = whyUntrusted({ coverage, why, account: { ...ACCOUNT, ...account } }, newRejects)
+
+    expect(told).toEqual(expected === null ? null : expect.stringContaining(expected))
   })
 
   it('remembers over its passes that an item came on two pages of one', () => {
@@ -34,11 +40,12 @@ describe('a complete walk', () => {
   })
 
   it.each([
-    ['one answer', 1, false, true],
-    ['two answers', 2, false, false],
-    ['one answer that says that there are more', 1, true, false],
-  ])('comes at once or not: %s', (_what, passAnswers, passShort, expected) => {
-    expect(cameAtOnce({ passAnswers, passShort })).toBe(expected)
+    ['one answer', 1, { passAnswers: 1 }, true],
+    ['two answers', 1, {}, false],
+    ['one answer that says that there are more', 1, { passAnswers: 1, passShort: true }, false],
+    ['one answer, after a pass over more', 2, { passAnswers: 1 }, false],
+  ])('comes at once or not: %s', (_what, passes, account, expected) => {
+    expect(cameAtOnce({ passes, account: { ...ACCOUNT, ...account } })).toBe(expected)
   })
 })
 
@@ -100,7 +107,7 @@ describe('what is told of removals that are held back', () => {
   ])('names the list, how many of how many, why, and what to type', (held, words) => {
     const job = jobOf({}, { id: '1', name: "o'neill & co" })
 
-    const { code, message } = heldError(job, held)
+    const { code, message } = heldError(job, held, null)
 
     expect(code).toBe('REMOVALS_HELD')
     expect(message).toContain(`o'neill & co orders: ${words}`)

@@ -378,6 +378,44 @@ describe('an empty list', () => {
     expect(held(scene.test)).toBe(0)
   })
 
+  it('takes nothing away by one walk that began to read it when it was full', async () => {
+    const script: Partial<Script> = {
+      before: (answer, list) => {
+        if (answer === 11 + 9) list.ids = []
+        if (answer === 11 + 9 + 3) list.ids = upTo(30)
+      },
+    }
+    const scene = createScene(script)
+    await scene.walk()
+
+    const glitch = await scene.walk()
+    const after = await scene.walk()
+
+    expect(scene.list.asked.slice(11, 11 + 12)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1])
+    expect([glitch, after].map(({ run, held }) => [run?.rowsRemoved, held])).toEqual([
+      [0, null],
+      [0, null],
+    ])
+    expectRows(scene, upTo(30))
+    expect(history(scene.test)).toEqual([])
+  })
+
+  it('is held back by the second walk that finds it empty in the end, however few rows are due', async () => {
+    const script: Partial<Script> = {
+      before: (answer, list) => {
+        if (answer === 11 + 9) list.ids = []
+      },
+    }
+    const scene = createScene(script)
+    await scene.walk()
+    await scene.walk()
+
+    const { held } = await scene.walk()
+
+    expect(held?.message).toContain('the list came without items')
+    expectRows(scene, upTo(30))
+  })
+
   it('is nothing to be told where there were no rows', async () => {
     const { walk } = createScene({ ids: [] })
     await walk()

@@ -174,10 +174,10 @@ describe('verify of an item that is met twice', () => {
   const GONE = '{"id":3,"state":"gone"}'
 
   it.each([
-    ['the same as in the mirror, and then another', [ITEM(3), PAID, PAID], 1, []],
-    ['another, and then the same', [PAID, ITEM(3), PAID], 1, []],
-    ['another, and then yet another', [PAID, GONE, PAID], 1, []],
-    ['another both times', [PAID, PAID, PAID], 0, ['different 3 state']],
+    ['the same as in the mirror, and then another', [ITEM(3), PAID, PAID], 2, []],
+    ['another, and then the same', [PAID, ITEM(3), PAID], 2, []],
+    ['another, and then yet another', [PAID, GONE, PAID], 2, []],
+    ['another both times', [PAID, PAID, PAID], 1, ['different 3 state']],
   ])('%s', async (_, values, moved, expected) => {
     const test = await synced(upTo(9))
     let answers = 0
@@ -193,7 +193,8 @@ describe('verify of an item that is met twice', () => {
 
     const result = await verifyOnce(test, list)
 
-    expect(told(result)).toEqual([...expected, 'missing 20'])
+    // Nor is number 20 missing, which came while the list was read.
+    expect(told(result)).toEqual(expected)
     expect(result.differences?.moved).toBe(moved)
   })
 })

@@ -51,8 +51,12 @@ export async function forget(runtime: Runtime, globals: Globals, options: Forget
   }
 }
 
+/** A page that becomes another kind of page keeps what stood in its middle, which SQLite does not overwrite. */
+const VACUUM_TOO =
+  'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
+
 const LOG_IS_HELD =
-  'somebody reads the mirror, so what was deleted may still stand in the write-ahead log beside it; it goes with the next sync, or when the same command is run again'
+  'somebody reads the mirror, so what was deleted may still stand in its file, or in the write-ahead log beside it; it goes with the next sync, or when the same command is run again'
 
 function targetOf(connection: Connection, config: Config, org: string, collections: string[]): Target {
   const organization = forgottenOrganization(org, knownOrganizations(connection), config.organizations)
@@ -103,6 +107,7 @@ async function forgetAll(
       code = 1
     }
   }
+  if (collections.length > 0 && code === 0) stderr.write(`${VACUUM_TOO}\n`)
   if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
   if (!configured) await forgetting.organization(organization.id)
   return code

@@ -61,6 +61,7 @@ function readText(file: string): string | null {
 
 function writeConfig(file: string, text: string): void {
   try {
+    fs.mkdirSync(path.dirname(file), { recursive: true })
     fs.writeFileSync(file, text)
   } catch (error) {
     if (!(error instanceof Error)) throw error

@@ -1,4 +1,5 @@
 import { createComparer } from '../../mirror/comparison.ts'
+import type { Differences } from '../../sync/comparison.ts'
 import { sideBySide } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import type { Globals } from '../context.ts'
@@ -53,6 +54,12 @@ function compareAll(
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   return firstOf(
-    results.map(({ differences, error }) => (error ? exitCodeOf(error) : isApart(differences) ? 5 : 0)),
+    results.map(({ differences, error }) => (error ? exitCodeOf(error) : exitCodeOfReading(differences))),
   )
+}
+
+/** A reading that cannot tell what the mirror has too much proves neither that they are apart nor that they are equal. */
+function exitCodeOfReading(differences: Differences | null): number {
+  if (isApart(differences)) return 5
+  return differences?.isExtraTold === false ? 1 : 0
 }

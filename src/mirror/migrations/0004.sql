@@ -25,6 +25,7 @@ ALTER TABLE sync_jobs ADD COLUMN scope_path TEXT /* of the list that its last tr
 ALTER TABLE sync_jobs ADD COLUMN scope_filters TEXT;
 ALTER TABLE sync_jobs ADD COLUMN scope_mixed INTEGER NOT NULL DEFAULT 0 /* 1: since then pages of another list were written */;
 
+ALTER TABLE sync_walks ADD COLUMN untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */;
 ALTER TABLE sync_walks ADD COLUMN new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */;
 
 -- Whether an open walk met any is not known.

@@ -7,7 +7,8 @@ export interface PassRules extends WalkRules {
 }
 
 export type Verdict =
-  | { kind: 'complete'; coverage: Coverage | null }
+  /** `why`: what did not come out even, where it is `drifted`. */
+  | { kind: 'complete'; coverage: Coverage | null; why?: string }
   | { kind: 'again'; why: string }
   | { kind: 'incomplete'; why: string }
 
@@ -27,14 +28,14 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
   // In one answer nothing can have moved; what stands there twice is counted twice by the total, too.
   if (!account.passShort && account.passAnswers === 1 && passDistinct + passRepeated >= total) return still
   if (!isShort && (!account.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
-  if (!account.passMoved && passDistinct === total) return still
-  const isWhole = pass > 1 && !account.totalChanged && distinct === total
+  if (!isShort && !account.passMoved && passDistinct === total) return still
+  const isWhole = !isShort && pass > 1 && !account.totalChanged && distinct === total
   if (isWhole || isSettled(account)) return { kind: 'complete', coverage: 'repaired' }
   const why = movement(account)
   if (pass < rules.maxPasses) return { kind: 'again', why }
   if (!account.totalChanged && !account.moved && (passDistinct < total || isShort))
     return { kind: 'incomplete', why }
-  return { kind: 'complete', coverage: 'drifted' }
+  return { kind: 'complete', coverage: 'drifted', why: `${why}${hint(account)}` }
 }
 
 /** Every item that came twice is explained by one that came, every one that was moved by one that was found in its place. */
@@ -42,6 +43,12 @@ function isSettled(account: Account): boolean {
   const { passMoved, passShort, unsettled, unpaid, found, wanderers, foundBehind, passAnswers } = account
   if (!passMoved || passShort || unsettled || passAnswers === 1) return false
   return unpaid <= found && wanderers <= foundBehind
+}
+
+/** More items than a total that never changes: it may be wrong for good. */
+function hint({ totalChanged, passDistinct, passTotal }: Account): string {
+  const isTooLow = !totalChanged && passTotal !== null && passDistinct > passTotal
+  return isTooLow ? '; if the total is never right, set total: ignore' : ''
 }
 
 function movement(account: Account): string {

@@ -8,9 +8,11 @@ export interface Seen {
   keys: Set<number>
   start: number
   end: number
-  /** The pass that it is in, and the answers of that one: what comes in one answer cannot have moved meanwhile. */
-  pass: number
+  /** Answers in all its passes: what comes in one answer cannot have moved meanwhile. */
   answers: number
+  /** The pass that it is in, and the items on the pages of that one. */
+  pass: number
+  listed: number
   filters: ListFilters
   /** Those that worked on it since its last page: what one of them has begun to remove the next one goes on with. */
   workers: Set<SimulatedProcess>
@@ -64,7 +66,8 @@ export function notePage(known: JobKnowledge, { request, page }: PageInHand, { i
   const seen = seenBy(known, id)
   seen.filters = request.filters
   seen.end = known.time
-  seen.answers = seen.pass === passes ? seen.answers + 1 : 1
+  seen.answers++
+  seen.listed = (seen.pass === passes ? seen.listed : 0) + page.items.length
   seen.pass = passes
   seen.isRead ||= page.next === null
   seen.workers = new Set([request.process])
@@ -81,7 +84,7 @@ export function notePage(known: JobKnowledge, { request, page }: PageInHand, { i
 export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
   const known = walks.get(id)
   if (known) return known
-  const nothing = { pass: 1, answers: 0, isRead: false, isOver: false }
+  const nothing = { pass: 1, answers: 0, listed: 0, isRead: false, isOver: false }
   const seen = {
     ...nothing,
     keys: new Set<number>(),
@@ -97,14 +100,14 @@ export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
 /** Whether what is due stays for now, unless somebody accepts that it goes. */
 export function holdsBack(
   { held }: JobKnowledge,
-  { keys }: Seen,
+  { keys, listed }: Seen,
   due: readonly number[],
   all: readonly number[],
   { brakePercent, brakeRows }: Brake,
 ): boolean {
   if (due.length === 0) return false
   const isBeyond = due.length > brakeRows && due.length * 100 > all.length * brakePercent
-  return held.size > 0 || keys.size === 0 || isBeyond
+  return held.size > 0 || keys.size === 0 || listed === 0 || isBeyond
 }
 
 /** Whether a walk that has been read to its end may take an item away, as far as can be told before it is complete. */
