@@ -129,11 +129,12 @@ async function endWalk(
     if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
     if (remove) await mirror.removeMissing(job, run)
   }
-  return { coverage, untrusted, held: await mirror.completeWalk(job, walk, coverage, untrusted) }
+  const held = await mirror.completeWalk(job, walk, coverage, untrusted)
+  return { coverage, untrusted, held }
 }
 
 /** What to do about a list that ends too early. Not to look away, where its own pages say that there are more. */
-export function afterIncomplete({ passShort }: Pick<Account, 'passShort'>): string {
+function afterIncomplete({ passShort }: Pick<Account, 'passShort'>): string {
   return passShort
     ? 'its last page names no next one and counts more of them, so something is wrong with the API'
     : 'if the API counts items that it does not list, set total: ignore'

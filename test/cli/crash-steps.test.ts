@@ -71,9 +71,9 @@ const OF_A_PAGE: Step[] = [
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   [
     'before the walk is complete',
-    dyingBefore(WALK, 'return mirror.completeWalk(job, walk, coverage, trusted)'),
+    dyingBefore(WALK, 'const held = await mirror.completeWalk(job, walk, coverage, untrusted)'),
   ],
-  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, time())')],
+  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, untrusted, time())')],
 ]
 
 const OF_THE_TABLES: Step[] = [

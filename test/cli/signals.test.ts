@@ -73,7 +73,7 @@ const PLACES: Place[] = [
     { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
     once({ status: 401, body: {} }),
   ],
-  ['completing a walk', { file: 'src/sync/walk.ts', statement: 'return mirror.completeWalk(' }],
+  ['completing a walk', { file: 'src/sync/walk.ts', statement: 'const held = await mirror.completeWalk(' }],
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'if (traffic.requests === 0 && isRefusal(' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
 ]

@@ -113,7 +113,7 @@ describe.concurrent('sandbox', () => {
     const { code, stdout, stderr } = await createWorkspace().run([
       'sandbox',
       '--write-config',
-      'no/where.yaml',
+      '/dev/null/no/where.yaml',
     ])
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -105,7 +105,7 @@ describe.concurrent('verify', () => {
     ['SIGTERM', 143],
   ] as const)('stops at %s, and leaves nothing behind', async (signal, code) => {
     const { server, workspace } = await createScene()
-    await workspace.run(['sync'])
+    await workspace.run(['sync', '--org', 'acme'])
     const standing = await serve((asked) =>
       asked.page === 2 ? new Promise(() => {}) : pageOf(items(6), asked),
     )
@@ -128,7 +128,7 @@ describe.concurrent('verify', () => {
 
   it('tells a list that was never synced, with one request', async () => {
     const { server, workspace } = await createScene()
-    await workspace.run(['sync'])
+    await workspace.run(['sync', '--org', 'acme'])
     server.asked.length = 0
 
     const ended = await workspace.run(['verify', '--org', 'globex'])

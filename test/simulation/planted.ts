@@ -163,7 +163,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     { kind: 'updates to end', walks: 4, missing: 1, extra: 120 },
     [
       'sync/coverage/verdict.ts',
-      'const isWhole = pass > 1 && !account.totalChanged && distinct === total',
+      'const isWhole = !isShort && pass > 1 && !account.totalChanged && distinct === total',
       'const isWhole = passDistinct + passRepeated >= total',
     ],
   ),
@@ -203,9 +203,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "remove: hold === null || hold === 'earlier' || rules.accept",
   ]),
   bug('a partial walk removes', 73, [
-    'sync/removals.ts',
-    "if (kind === 'partial' || newRejects > 0 || coverage === 'drifted') return false",
-    "if (newRejects > 0 || coverage === 'drifted') return kind === 'none'",
+    'sync/walk.ts',
+    "const isFull = walk.kind === 'full'",
+    "const isFull = walk.kind !== ''",
   ]),
   bug('a row that was seen again counts as missed before', 486, [
     'mirror/saving.ts',
