@@ -96,13 +96,24 @@ export function statusText(status: Status): string {
   for (const job of status.jobs) lines.push(...jobLines(job, now))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
-  const next = status.jobs.find((job) => job.next !== null)?.next
-  lines.push(
-    '',
-    `next: ${next ?? 'nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"'}`,
-  )
+  lines.push('', ...nextLines(status.jobs))
   return lines.map((line) => `${line}\n`).join('')
 }
+
+/** What to do next, each thing once; of many the first. */
+function nextLines(jobs: readonly JobStatus[]): string[] {
+  const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
+  const [first = NOTHING_TO_DO, ...others] = all.slice(0, MOST_STEPS)
+  const more = all.length - MOST_STEPS
+  return [
+    `next: ${first}`,
+    ...others.map((next) => `      ${next}`),
+    ...(more > 0 ? [`      ... and ${grouped(more)} more`] : []),
+  ]
+}
+
+const NOTHING_TO_DO = 'nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"'
+const MOST_STEPS = 5
 
 function summary(jobs: readonly JobStatus[]): string {
   const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length

@@ -141,6 +141,25 @@ describe('the text', () => {
     expect(text).not.toContain('the same at length')
   })
 
+  it('names what to do for each list, each thing once, and of many the first', () => {
+    const held = Array.from({ length: 7 }, (_, number) =>
+      rowOf({ organization: `org-${number}`, removals_held: 1, held_why: 'brake' }),
+    )
+    const jobs = [...held, ...held].map((row) => jobStatus(row, START, 'admin-mirror'))
+
+    const text = statusText({ database: 'mirror.db', now: timeAt(0), waiting_until: null, jobs })
+
+    const steps = text.slice(text.indexOf('next: ')).trimEnd().split('\n')
+    expect(steps.map((step) => /--org (\S+)/.exec(step)?.[1] ?? step.trim())).toEqual([
+      'org-0',
+      'org-1',
+      'org-2',
+      'org-3',
+      'org-4',
+      '... and 2 more',
+    ])
+  })
+
   it('shows the progress of a backfill that runs, and no command to type', () => {
     const text = textOf(rowOf({ ...STOPPED_BACKFILL, last_run_status: 'running', running: true }))
 
