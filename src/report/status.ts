@@ -90,20 +90,21 @@ function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: 
 }
 
 /** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */
-export function statusText(status: Status): string {
+export function statusText(status: Status, program = 'admin-mirror'): string {
   const now = Date.parse(status.now)
   const lines = [`mirror: ${status.database}`, summary(status.jobs), '']
   for (const job of status.jobs) lines.push(...jobLines(job, now))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
-  lines.push('', ...nextLines(status.jobs))
+  lines.push('', ...nextLines(status.jobs, program))
   return lines.map((line) => `${line}\n`).join('')
 }
 
 /** What to do next, each thing once; of many the first. */
-function nextLines(jobs: readonly JobStatus[]): string[] {
+function nextLines(jobs: readonly JobStatus[], program: string): string[] {
   const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
-  const [first = NOTHING_TO_DO, ...others] = all.slice(0, MOST_STEPS)
+  const nothing = `nothing to do; ask the mirror with ${program} query "SELECT * FROM sync_status"`
+  const [first = nothing, ...others] = all.slice(0, MOST_STEPS)
   const more = all.length - MOST_STEPS
   return [
     `next: ${first}`,
@@ -112,7 +113,6 @@ function nextLines(jobs: readonly JobStatus[]): string[] {
   ]
 }
 
-const NOTHING_TO_DO = 'nothing to do; ask the mirror with admin-mirror query "SELECT * FROM sync_status"'
 const MOST_STEPS = 5
 
 function summary(jobs: readonly JobStatus[]): string {
@@ -154,7 +154,7 @@ function jobLines(job: JobStatus, now: number): string[] {
 
 /** Told in the state between two readings, in which the rows count as any others. */
 function missedNote({ rows_missed: missed }: JobStatus): string {
-  return `${counted(missed, 'row')} did not come in the last reading, and go if the next one does not see them either`
+  return `${counted(missed, 'row')} did not come in the last reading; if the next one does not see them either they go, or are held back`
 }
 
 function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {

@@ -116,7 +116,7 @@ describe('the text', () => {
   })
 
   it.each<[Partial<StatusRow>, string, string]>([
-    [{ rows_missed: 12 }, '12 rows did not come in the last reading, and go if the next one', 'all 1 lists'],
+    [{ rows_missed: 12 }, '12 rows did not come in the last reading; if the next one', 'all 1 lists'],
     [
       { untrusted: 'it ended' },
       'nothing is removed on the word of its last reading: it ended',

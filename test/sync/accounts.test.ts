@@ -52,7 +52,7 @@ describe('the third answer', () => {
     ['it ends the list before its last page', 1, { next: null, lastPage: 4 }, true],
     ['it is the last page', 1, { next: null, lastPage: 3 }, false],
     ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
-    ['it is empty', 0, { next: null, lastPage: 4 }, false],
+    ['it is empty, and not the last page', 0, { next: null, lastPage: 4 }, true],
     ['it names no last page', 1, { next: null, lastPage: null }, false],
   ])('leaves the pass short where it ought to: %s', (_what, items, paging, isShort) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }

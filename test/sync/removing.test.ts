@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { JobError } from '../../src/errors.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
@@ -352,6 +353,70 @@ describe('more removals than the brake lets go', () => {
     expect(told).toBeNull()
     expectRows(scene, LEFT)
   })
+})
+
+describe('a list with nothing to count by', () => {
+  const IGNORED = jobOf({ total: 'ignore' })
+
+  it('takes nothing away by a walk that met items of a later page on an earlier one when it went on', async () => {
+    let isBroken = false
+    const scene = createScene({
+      before: () => {
+        if (isBroken && scene.list.asked.at(-1) === 4) throw new JobError('SERVER_ERROR', 'it failed')
+      },
+      instead: NO_TOTAL,
+    })
+    const { walk } = scene
+    for (const ids of [upTo(30), without(upTo(30), 30)]) await walk(ids)
+    isBroken = true
+    await walk()
+    isBroken = false
+
+    const result = await walk(without(upTo(30), 1, 2, 3, 4, 30))
+
+    expect(result.untrusted).toBe('an item came on two pages, and there is no total to tell why')
+    expectRows(scene, upTo(30))
+  })
+
+  it('takes nothing away by walks that end in another list, which is shorter', async () => {
+    const script: Partial<Script> = {
+      before: (answer, list) => {
+        if (answer > 10) list.ids = list.asked.at(-1) === 10 ? upTo(27).slice(3) : list.ids
+      },
+    }
+    const scene = createScene(script)
+    await scene.walk(upTo(30), { job: IGNORED })
+
+    const untrusted = []
+    for (let count = 0; count < 2; count++)
+      untrusted.push((await scene.walk(upTo(30), { job: IGNORED })).untrusted)
+
+    expect(untrusted).toEqual(
+      untrusted.map(() => 'an item came on two pages, and there is no total to tell why'),
+    )
+    expectRows(scene, upTo(30))
+  })
+
+  it.each([0, 1])(
+    'takes nothing away where a page with %i items ends it that says that there are more',
+    async (count) => {
+      let isCut = false
+      const scene = createScene({
+        instead: (page) =>
+          isCut && page.number === 9 ? { ...page, items: page.items.slice(0, count), next: null } : page,
+      })
+      await scene.walk(upTo(30), { job: IGNORED })
+      isCut = true
+
+      for (let again = 0; again < 2; again++) {
+        const { untrusted } = await scene.walk(upTo(30), { job: IGNORED })
+
+        expect(untrusted).toBe('it ended on a page that says itself that there are more')
+      }
+
+      expectRows(scene, upTo(30))
+    },
+  )
 })
 
 describe('an empty list', () => {

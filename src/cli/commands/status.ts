@@ -20,7 +20,7 @@ export async function status(runtime: Runtime, globals: Globals, options: Status
   const program =
     globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
   const report = readStatus(config, runtime.now(), program)
-  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report))
+  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, program))
   const isTooOld = report.jobs.some(
     (job) => job.configured && (job.age_ms === null || job.age_ms > (maxAge ?? Number.POSITIVE_INFINITY)),
   )

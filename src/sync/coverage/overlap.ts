@@ -73,10 +73,14 @@ function goDown(
   from: Checkpoint,
   overlap: Overlap,
   page: Page,
-  { known }: Sighting,
+  { known, places }: Sighting,
 ): Checkpoint {
   const rose = overlap.rose || riseSince(overlap, page) > 0
-  const next = { ...from, account: { ...from.account, overlap: { ...overlap, rose, total: page.total } } }
+  // What stood on the page where the walk was stands on an earlier one now.
+  const slid = places.some((place) => place?.segment === overlap.until.segment)
+  const { account } = from
+  const crossed = account.crossed || slid
+  const next = { ...from, account: { ...account, crossed, overlap: { ...overlap, rose, total: page.total } } }
   return known ? done(next) : askOverlap(rules, next, page.number - 1)
 }
 
@@ -113,7 +117,7 @@ function meet(
   const read = readingAfter({ ...account, unpaid, owed: 0, overlap: null }, page, sighting)
   const isMoved = shift !== 0 || sighting.newToPass > 0
   const repeated = account.passRepeated + Math.max(0, shift)
-  const crossed = account.crossed || shift > 0
+  const crossed = account.crossed || shift > 0 || account.edge?.page !== page.number
   const next = isMoved ? moving({ ...read, passRepeated: repeated, crossed }) : read
   return { ...from, nextPage: page.next, ask: null, account: next }
 }

@@ -15,7 +15,7 @@ export function readingAfter(account: Account, page: Page, sighting: Sighting): 
     lookBack: account.lookBack && { ...account.lookBack, waiting: false },
     recent: segment === undefined ? account.recent : [...account.recent, segment].slice(-NEAR),
     firstSegment: account.firstSegment ?? segment ?? null,
-    passShort: page.next === null && page.items.length > 0 && (page.lastPage ?? 0) > page.number,
+    passShort: page.next === null && (page.lastPage ?? 0) > page.number,
   }
 }
 
