@@ -63,18 +63,11 @@ export interface CollectionTables {
     at: string,
     keep: boolean,
   ): boolean
-  /** The keys of up to so many of an organization's rows, behind a place that an earlier answer gave, or from the first. */
-  keysAfter(organizationId: string, place: KeyPlace | null, rows: number): KeyPlace[]
-  /** The order in which keysAfter has them. A place means something in its own alone. */
-  keyOrder(): string
   /** Takes up to so many versions that ended before a time off the history; returns how many. */
   pruneHistory(organizationId: string, before: string, rows: number): number
 }
 
 export type RemovalReason = 'removed' | 'out_of_scope'
-
-/** The texts of a key's parts. */
-export type KeyPlace = readonly string[]
 
 export function openCollection(
   connection: Connection,
@@ -219,14 +212,6 @@ export function openCollection(
       statements.deleteRaw.run(...primary)
       return true
     },
-    keysAfter(organizationId, from, rows) {
-      const { firstKeys, keysAfter } = statements
-      const found = from
-        ? keysAfter.all(organizationId, ...bind(from.map((text) => ({ text }))), rows)
-        : firstKeys.all(organizationId, rows)
-      return found as string[][]
-    },
-    keyOrder: () => keyTypes.join(),
     pruneHistory: (organizationId, before, rows) =>
       statements.pruneHistory.run(organizationId, before, rows).changes,
   }

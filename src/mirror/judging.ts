@@ -1,18 +1,22 @@
 import type { Job, Mirror, Run, Walk } from '../sync/types.ts'
-import type { CollectionTables, KeyPlace } from './collection.ts'
+import type { CollectionTables } from './collection.ts'
+import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'
 import { type Judge, type MissingStore, missedOnceMore } from './missing.ts'
+import { followRawRows } from './raw-rows.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
-import { keyOfMark, markOf } from './sighting.ts'
+import { keyOfMark } from './sighting.ts'
 import { SCATTERED } from './steps.ts'
 import type { Transact } from './transaction.ts'
+import { createUnseen } from './unseen.ts'
 import type { WalkStore } from './walk-store.ts'
 
 // What a trusted walk did not see, and what becomes of it. All of it goes in steps, each a transaction that leaves the
 // mirror right: whoever is killed in between, the next one judges the walk from the beginning, to the same end.
 
 export interface JudgingOptions {
+  connection: Connection
   transact: Transact
   /** Reads what is committed; throws MirrorError. */
   read<T>(task: () => T): T
@@ -29,18 +33,9 @@ export interface JudgingOptions {
 
 type Judging = Pick<Mirror, 'findMissing' | 'holdMissing' | 'removeMissing'>
 
-/** How far a look through the live rows has come: behind which key, in which order, and how many rows were due. */
-interface Look {
-  behind: KeyPlace | null
-  order: string
-  due: number
-  isAtEnd: boolean
-}
-
-const FROM_THE_FIRST: Look = { behind: null, order: '', due: 0, isAtEnd: false }
-
 export function createJudging(options: JudgingOptions): Judging {
-  const { transact, read, toTheEnd, time, walks, runs, jobs, missing, seenSince, openTables } = options
+  const { connection, transact, read, toTheEnd, time } = options
+  const { walks, runs, jobs, missing, seenSince, openTables } = options
   const isSeen = (walk: Walk, mark: string) =>
     walks.whereSeen(walk.id, mark) !== undefined || seenSince.has(walk.id, mark)
 
@@ -67,23 +62,10 @@ export function createJudging(options: JudgingOptions): Judging {
     return marks.length < lines ? null : (marks.at(-1) ?? null)
   }
 
-  /** Looks at up to so many rows; from the first again where the key column has become TEXT, which is another order. */
-  function lookOn(job: Job, walk: Walk, judge: Judge, from: Look, rows: number): Look {
-    const tables = openTables(job)
-    const order = tables.keyOrder()
-    const { behind, due } = order === from.order ? from : FROM_THE_FIRST
-    const keys = tables.keysAfter(job.organization.id, behind, rows)
-    const marks = keys.map(markOf).filter((mark) => !isSeen(walk, mark))
-    const found = marks.filter((mark) => noteMissed(job, mark, judge)).length
-    return { behind: keys.at(-1) ?? behind, order, due: due + found, isAtEnd: keys.length < rows }
-  }
-
-  /** Whether the row is due. */
-  function noteMissed(job: Job, mark: string, judge: Judge): boolean {
+  function noteMissed(job: Job, mark: string, judge: Judge): void {
     const before = missing.find(job, mark)
     const line = missedOnceMore(before, mark, judge)
     if (line !== before) missing.save(job, line)
-    return line.state === 'due'
   }
 
   /** Returns whether there were fewer to remove than so many. */
@@ -106,7 +88,6 @@ export function createJudging(options: JudgingOptions): Judging {
   return {
     async findMissing(job, walk, atOnce) {
       const listed = read(() => walks.tally(walk.id).placed)
-      let look = FROM_THE_FIRST
       if (!read(() => isNothingMissing(job, walk))) {
         await toTheEnd((lines) => transact(() => takeOver(job, walk, lines)))
         let behind: string | null = ''
@@ -116,13 +97,13 @@ export function createJudging(options: JudgingOptions): Judging {
         })
         const { isOtherScope, isMixed } = read(() => jobs.state(job))
         const judge = { walkId: walk.id, atOnce, isOtherScope, isMixed, at: time() }
-        await toTheEnd(async (rows) => {
-          look = await transact(() => lookOn(job, walk, judge, look, rows))
-          return look.isAtEnd
-        }, SCATTERED * 2)
+        const rows = followRawRows(connection, job)
+        const unseen = createUnseen(rows, job, (mark) => isSeen(walk, mark))
+        const look = (most: number) => unseen.step(most, (mark) => noteMissed(job, mark, judge))
+        await toTheEnd((most) => transact(() => look(most)), SCATTERED * 2)
       }
       const { rows: live, held } = read(() => jobs.state(job))
-      return { due: look.due, held, live, listed }
+      return { due: read(() => missing.countDue(job)), held, live, listed }
     },
     async holdMissing(job, why) {
       await toTheEnd(

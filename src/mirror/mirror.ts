@@ -81,6 +81,7 @@ export function createMirror({
   const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
   const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
   const judging = createJudging({
+    connection,
     transact,
     read: (task) => guarded(file, task),
     toTheEnd,

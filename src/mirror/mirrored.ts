@@ -2,8 +2,8 @@ import { differingPaths } from '../json/differences.ts'
 import { parseExact } from '../json/exact.ts'
 import type { Job, SightedItem } from '../sync/types.ts'
 import type { Connection } from './database.ts'
-import { openRawRows, type RawRows } from './raw-rows.ts'
-import { keyPathsOf, objectOf } from './sighting.ts'
+import { followRawRows, type RawRows } from './raw-rows.ts'
+import { objectOf } from './sighting.ts'
 import { MOST_PATHS, type Suspect } from './suspects.ts'
 
 /** What the mirror holds of a job, for those who hold something against it. */
@@ -30,15 +30,7 @@ export function createMirrored(connection: Connection, job: Job): Mirrored {
     SELECT 1 FROM sync_rejects WHERE organization_id = :id AND collection = :name
     LIMIT 1
   `)
-  let known: RawRows | null = null
-  let version = -1
-
-  function rows(): RawRows | null {
-    const now = connection.pragma('schema_version', { simple: true }) as number
-    if (now !== version) known = openRawRows(connection, collection.name, keyPathsOf(job))
-    version = now
-    return known
-  }
+  const rows = followRawRows(connection, job)
 
   function isNewReject(entry: SightedItem): boolean {
     return 'reject' in entry && findReject.get(organization.id, collection.name, entry.mark) === undefined

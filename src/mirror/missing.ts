@@ -49,6 +49,8 @@ export interface MissingStore {
   marksAfter(job: Job, mark: string, lines: number): string[]
   /** Up to so many of those that are due or held. */
   due(job: Job, lines: number): MissingLine[]
+  /** Of those that are due and not held. */
+  countDue(job: Job): number
   /** Has up to so many of those that are due be held. Returns how many. */
   hold(job: Job, lines: number): number
   /** Forgets up to so many that a walk missed first, but for those that are held. Returns how many. */
@@ -74,6 +76,9 @@ export function createMissingStore(connection: Connection): MissingStore {
   const due = connection.prepare(`
     SELECT ${COLUMNS} FROM sync_missing WHERE ${OF_JOB} AND state IN ('due', 'held') LIMIT ?
   `)
+  const countDue = connection
+    .prepare(`SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'due'`)
+    .pluck()
   const hold = connection.prepare(`
     UPDATE sync_missing
     SET state = 'held'
@@ -93,6 +98,7 @@ export function createMissingStore(connection: Connection): MissingStore {
     },
     drop: (job, mark) => drop.get(...nameOf(job), mark) as MissingLine['state'] | undefined,
     marksAfter: (job, mark, lines) => marksAfter.all(...nameOf(job), mark, lines) as string[],
+    countDue: (job) => countDue.get(...nameOf(job)) as number,
     due: (job, lines) => due.all(...nameOf(job), lines) as MissingLine[],
     hold: (job, lines) => hold.run(...nameOf(job), ...nameOf(job), lines).changes,
     forget: (job, walkId, lines) => forget.run(...nameOf(job), ...nameOf(job), walkId, lines).changes,

@@ -1,6 +1,8 @@
+import type { Job } from '../sync/types.ts'
 import { keyColumnNames } from './columns/catalog.ts'
 import type { KeyPart } from './columns/key.ts'
 import type { Connection } from './database.ts'
+import { keyPathsOf } from './sighting.ts'
 import { quoted } from './sql.ts'
 import { type KeyType, tableName } from './tables.ts'
 
@@ -14,6 +16,18 @@ export interface RawRows {
   find(organizationId: string, key: readonly Pick<KeyPart, 'text'>[]): string | undefined
   /** The keys of up to so many rows of an organization, in their order, behind this one. */
   keysAfter(organizationId: string, last: KeyValues | null, rows: number): KeyValues[]
+}
+
+/** The raw rows of a job's collection, as they are declared whenever somebody asks. */
+export function followRawRows(connection: Connection, job: Job): () => RawRows | null {
+  let known: RawRows | null = null
+  let version = -1
+  return () => {
+    const now = connection.pragma('schema_version', { simple: true }) as number
+    if (now !== version) known = openRawRows(connection, job.collection.name, keyPathsOf(job))
+    version = now
+    return known
+  }
 }
 
 /** As the table is declared now; null where the collection has none. A key column may become TEXT at any time. */

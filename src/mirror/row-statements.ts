@@ -13,9 +13,6 @@ export interface RowStatements {
   deleteTyped: Statement
   /** When the last version of an item ended that the history holds. */
   lastEnd: Statement
-  /** Keys as texts, in the order of the table: those of an organization from its first on, and those behind a key. */
-  firstKeys: Statement
-  keysAfter: Statement
   /** Takes versions off the history that ended before a time, the oldest first. */
   pruneHistory: Statement
   valueColumns: string[]
@@ -46,7 +43,6 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
     deleteRaw: connection.prepare(`DELETE FROM ${raw} WHERE ${byKey}`),
     deleteTyped: connection.prepare(`DELETE FROM ${quoted(shape.name)} WHERE ${byKey}`),
     lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKey}`).pluck(),
-    ...prepareScan(connection, raw, keys),
     pruneHistory: connection.prepare(`
       DELETE FROM ${history}
       WHERE _rowid_ IN (
@@ -54,18 +50,6 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
       )
     `),
     valueColumns,
-  }
-}
-
-function prepareScan(connection: Connection, raw: string, keys: readonly string[]) {
-  const texts = keys.map((key) => `CAST(${key} AS TEXT)`).join(', ')
-  const columns = keys.join(', ')
-  const behind = `(${columns}) > (${keys.map(() => '?').join(', ')})`
-  const scan = (where: string) =>
-    connection.prepare(`SELECT ${texts} FROM ${raw} WHERE ${where} ORDER BY ${columns} LIMIT ?`).raw()
-  return {
-    firstKeys: scan('"_organization_id" = ?'),
-    keysAfter: scan(`"_organization_id" = ? AND ${behind}`),
   }
 }
 
