@@ -1,4 +1,5 @@
-import type { Job, Mirror, Run, Walk } from '../sync/types.ts'
+import type { Mirror } from '../sync/mirror.ts'
+import type { Job, Run, Walk } from '../sync/types.ts'
 import type { CollectionTables } from './collection.ts'
 import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'

@@ -1,5 +1,6 @@
 import { InterruptedError } from '../errors.ts'
-import type { Job, Mirror, Sighting } from '../sync/types.ts'
+import type { Mirror } from '../sync/mirror.ts'
+import type { Job, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'

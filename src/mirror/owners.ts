@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../errors.ts'
-import type { Claim } from '../sync/types.ts'
+import type { Claim } from '../sync/mirror.ts'
 import { type Connection, isBusy, openLockFile } from './database.ts'
 import { makeFolder } from './folder.ts'
 

@@ -1,4 +1,5 @@
-import type { Checkpoint, Coverage, Page, Walk, WalkKeeper } from './types.ts'
+import type { WalkKeeper } from './mirror.ts'
+import type { Checkpoint, Coverage, Page, Walk } from './types.ts'
 
 /** An item in which a list and the mirror are apart. */
 export interface Difference {

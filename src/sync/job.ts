@@ -1,10 +1,10 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
+import type { Mirror } from './mirror.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { findWalk } from './resume.ts'
 import type {
   Coverage,
   Job,
-  Mirror,
   PageSource,
   RunOutcome,
   RunRecord,

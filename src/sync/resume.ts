@@ -1,6 +1,7 @@
 import { sortedJson } from '../text.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
-import type { Filters, Job, Mirror, OpenWalk, Walk, WalkPlan } from './types.ts'
+import type { Mirror } from './mirror.ts'
+import type { Filters, Job, OpenWalk, Walk, WalkPlan } from './types.ts'
 
 /** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {

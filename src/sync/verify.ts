@@ -2,8 +2,9 @@ import { InterruptedError, JobError, type KnownError, toKnownError } from '../er
 import type { Comparison, Differences } from './comparison.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
 import { claim, type JobObserver, type JobOptions, stopped } from './job.ts'
+import type { Mirror } from './mirror.ts'
 import { whyUntrusted } from './removals.ts'
-import type { Coverage, Job, Mirror, PageSource, RunTraffic } from './types.ts'
+import type { Coverage, Job, PageSource, RunTraffic } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
 /** What becomes of a verification, told as it happens. */

@@ -4,12 +4,12 @@ import { advance } from './coverage/advance.ts'
 import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
+import type { Mirror, WalkKeeper } from './mirror.ts'
 import { cameAtOnce, decideRemovals, type HeldRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type {
   Checkpoint,
   Coverage,
   Job,
-  Mirror,
   Page,
   PageObserver,
   PageSource,
@@ -18,7 +18,6 @@ import type {
   SavedPage,
   Sighting,
   Walk,
-  WalkKeeper,
 } from './types.ts'
 
 export interface WalkObserver extends PageObserver {

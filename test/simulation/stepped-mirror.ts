@@ -1,4 +1,5 @@
-import type { Job, Mirror } from '../../src/sync/types.ts'
+import type { Mirror } from '../../src/sync/mirror.ts'
+import type { Job } from '../../src/sync/types.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
 

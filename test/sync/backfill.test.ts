@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PassingError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
-import type { Mirror } from '../../src/sync/types.ts'
+import type { Mirror } from '../../src/sync/mirror.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'

@@ -7,7 +7,8 @@ import {
   ThrottledError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import type { Mirror, PageSource } from '../../src/sync/types.ts'
+import type { Mirror } from '../../src/sync/mirror.ts'
+import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'

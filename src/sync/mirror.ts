@@ -1,0 +1,75 @@
+import type { HeldRemovals, HoldReason, Missing } from './removals.ts'
+import type {
+  Checkpoint,
+  Coverage,
+  Job,
+  OpenWalk,
+  Page,
+  Run,
+  RunOutcome,
+  RunRecord,
+  SavedPage,
+  Sighting,
+  Trigger,
+  Walk,
+  WalkBeginning,
+} from './types.ts'
+
+/** Whether a job is ours now; if not, the name of the process that has it. */
+export type Claim = { taken: true } | { taken: false; owner: string }
+
+/** The mirror as the page loop sees it. Asynchronous, so that a writer elsewhere can stand behind it one day. */
+export interface Mirror {
+  /** Takes a job for this process, unless another living one has it. */
+  claimJob(job: Job): Promise<Claim>
+  releaseJob(job: Job): Promise<void>
+  openWalks(job: Job): Promise<OpenWalk[]>
+  beginWalk(job: Job, beginning: WalkBeginning): Promise<Walk>
+  resumeWalk(walkId: number): Promise<Walk>
+  beginRun(job: Job, walk: Walk, trigger: Trigger): Promise<number>
+  /** Undoes `beginRun`: the run was refused before its first request. */
+  cancelRun(runId: number): Promise<void>
+  /** Throws `CONFIGURATION` where the collection's rows are kept by another key. */
+  assertKey(job: Job): Promise<void>
+  /** Tells known items from new ones; writes nothing. */
+  sight(job: Job, walk: Walk, from: Checkpoint, page: Page): Promise<Sighting>
+  /** Rows, history, ledger, counters and checkpoint, in one transaction. */
+  savePage(
+    job: Job,
+    walk: Walk,
+    run: Run,
+    page: Page,
+    sighting: Sighting,
+    next: Checkpoint,
+  ): Promise<SavedPage>
+  /** The next pass begins: nothing but the checkpoint. */
+  saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
+  /** Items of the walk that could not be placed and had never come before. */
+  newRejects(walk: Walk): Promise<number>
+  /**
+   * Notes the live rows that a trusted walk did not see, in steps; a walk that was killed in between is judged anew.
+   * `atOnce`: the list came in one answer, so that to have missed a row once is enough for it to be due.
+   */
+  findMissing(job: Job, walk: Walk, atOnce: boolean): Promise<Missing>
+  /** Has all rows that are due be held back, in steps. Null: for the reason that others are held for. */
+  holdMissing(job: Job, why: HoldReason | null): Promise<void>
+  /** Removes all rows that are due or held back, in steps. */
+  removeMissing(job: Job, run: Run): Promise<void>
+  /**
+   * Returns what is held back of the job's rows. By a full walk that is trusted rows are known to be listed; `untrusted`
+   * says why it is not.
+   */
+  completeWalk(
+    job: Job,
+    walk: Walk,
+    coverage: Coverage | null,
+    untrusted: string | null,
+  ): Promise<HeldRemovals | null>
+  abandonWalk(walkId: number): Promise<void>
+  finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
+  /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */
+  prune(job: Job): Promise<void>
+}
+
+/** What one reading of a list asks of a mirror. */
+export type WalkKeeper = Pick<Mirror, 'sight' | 'savePage' | 'saveCheckpoint' | 'abandonWalk'>
