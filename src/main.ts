@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { runProgram } from './cli/program.ts'
 
 const EXIT_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143 }
@@ -75,6 +75,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   now: Date.now,
   // A timer that is asked for more does not wait at all; who waits that long looks at the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
+  turn: () => nextTurn(),
   random: Math.random,
   every: (ms, task) => {
     const timer = setInterval(task, ms)

@@ -86,7 +86,6 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         progress.page = page.number
         progress.lastPage = page.lastPage
         progress.rows = rowsInWalk
-        progress.wait = null
         log.debug(
           { page: page.number, items: page.items.length, added: saved.added, changed: saved.changed },
           pageMessage,
@@ -103,6 +102,10 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
       onPassAgain(why, pass) {
         progress.pass = pass
         log.warn({ pass }, `the list moved, or does not add up, so it is read again: ${why}`)
+      },
+      // Pages are written while the next one is waited for, so that a page that is done ends no wait.
+      onRequest() {
+        progress.wait = null
       },
       onRetry(reason, delayMs) {
         progress.wait = { reason, until: now() + delayMs }
@@ -136,7 +139,6 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
     const { log, observer, end } = watch(job, 'page compared')
     return {
       ...observer,
-      onRequest: () => {},
       onThrottled: () => {},
       onWaited: () => {},
       onFinish(result) {

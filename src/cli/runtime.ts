@@ -20,6 +20,8 @@ export interface Runtime {
   now: () => number
   /** Rejects as soon as the signal is aborted. */
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** Resolves when all that was begun before has had its turn. */
+  turn: () => Promise<void>
   random: () => number
   /** Runs `task` every so many milliseconds until the function that is returned is called. */
   every: (ms: number, task: () => void) => () => void

@@ -99,7 +99,7 @@ export function runner(
   session: Session,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
-  { now, sleep }: Runtime,
+  { now, sleep, turn }: Runtime,
 ): Working['run'] {
   return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
     runJobs(
@@ -114,6 +114,7 @@ export function runner(
         waitForOwner,
         now,
         sleep,
+        turn,
         observer: reporter.observe(job),
       })),
       signal,

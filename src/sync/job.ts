@@ -16,7 +16,7 @@ import type {
 import { type WalkObserver, walkList } from './walk.ts'
 
 /** What becomes of a job, told as it happens. Times are epoch milliseconds. */
-export interface JobObserver extends Omit<WalkObserver, 'onRequest' | 'onThrottled' | 'onWaited'> {
+export interface JobObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
   /** Another process has the job, and its end is waited for. */
   onBusy(owner: string): void
   onStart(walk: Walk): void
@@ -36,6 +36,7 @@ export interface JobOptions {
   waitForOwner: boolean
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  turn: () => Promise<void>
   observer: JobObserver
   signal: AbortSignal
 }
@@ -176,6 +177,7 @@ function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
     },
     onRequest: () => {
       traffic.requests++
+      observer.onRequest()
     },
     onThrottled: () => {
       traffic.rateLimitHits++

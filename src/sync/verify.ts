@@ -13,7 +13,10 @@ export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObser
 }
 
 export interface VerifyOptions
-  extends Pick<JobOptions, 'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'sleep' | 'signal'> {
+  extends Pick<
+    JobOptions,
+    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'turn' | 'signal'
+  > {
   mirror: Pick<Mirror, 'claimJob' | 'releaseJob'>
   compare: (job: Job) => Comparison
   observer: VerifyObserver
@@ -106,7 +109,7 @@ const NO_TRAFFIC: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rate
 async function readWhole(
   source: PageSource,
   comparison: Comparison,
-  { job, maxPasses, observer, signal }: VerifyOptions,
+  { job, maxPasses, observer, now, turn, signal }: VerifyOptions,
 ): Promise<{ coverage: Coverage | null; isTrusted: boolean }> {
   const walk = await comparison.beginReading(startCheckpoint(1))
   observer.onStart(walk)
@@ -120,6 +123,8 @@ async function readWhole(
     mirror: comparison,
     maxPasses,
     observer,
+    now,
+    turn,
     signal,
   })
   const { coverage } = reading

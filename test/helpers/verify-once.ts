@@ -22,10 +22,11 @@ export function verifyOnce(
     compare: createComparer({ connection, file, now, sleep, signal }),
     maxPasses: 3,
     waitForOwner: false,
+    now,
     sleep,
+    turn: async () => {},
     observer: {
       ...observerOf(),
-      onRequest: nothing,
       onThrottled: nothing,
       onWaited: nothing,
       onFinish: nothing,

@@ -145,6 +145,7 @@ function observerOf(job: Job, machine: Machine): JobObserver {
     onStart: () => {},
     onPage: () => {},
     onPassAgain: () => {},
+    onRequest: () => {},
     onRetry: () => {},
     onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),
     onFinish: (result) => tell({ kind: 'job ended', process, result }),

@@ -35,7 +35,7 @@ export function verify(runtime: Runtime, globals: Globals, options: VerifyComman
 }
 
 function compareAll(
-  { now, sleep, signal }: Runtime,
+  { now, sleep, turn, signal }: Runtime,
   { config, session, reporter }: Working,
   jobs: readonly SelectedJob[],
   waitForOwner: boolean,
@@ -46,7 +46,8 @@ function compareAll(
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
     const source = () => session.source(organization, job)
     const observer = reporter.observeVerifying(job)
-    return verifyJob({ job, source, mirror, compare, maxPasses, waitForOwner, sleep, observer, signal: stop })
+    const options = { job, source, mirror, compare, maxPasses, waitForOwner, now, sleep, turn, observer }
+    return verifyJob({ ...options, signal: stop })
   })
   return sideBySide(tasks, signal)
 }

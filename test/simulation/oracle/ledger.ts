@@ -20,7 +20,10 @@ export interface WalkRow {
   updated_at: string
 }
 
-/** A page whose answer a process has, until it is written or the process is gone. */
+/**
+ * A page whose answer a process has, until it is written, its run is over, or the process is gone. While one is written
+ * the next may have come already.
+ */
 export interface PageInHand {
   request: Request
   page: ListPage
@@ -45,7 +48,7 @@ const WALKS = `
  */
 export function watchLedger(context: OracleContext, listener: LedgerListener): Tell {
   const { mirror, complain } = context
-  const inHand = createStock((_process: SimulatedProcess) => new Map<string, PageInHand>())
+  const inHand = createStock((_process: SimulatedProcess) => new Map<string, PageInHand[]>())
   const known = createStock((_job: string) => new Map<number, WalkRow>())
 
   function look(job: string, process: SimulatedProcess | null): void {
@@ -61,18 +64,23 @@ export function watchLedger(context: OracleContext, listener: LedgerListener): T
   }
 
   function takePage(job: string, row: WalkRow, old: WalkRow | null, process: SimulatedProcess | null): void {
-    const page = process && inHand.of(process).get(job)
+    const page = process && inHand.of(process).get(job)?.shift()
     const count = row.pages - (old?.pages ?? 0)
     if (!page || !old || count !== 1) {
       complain(`walk ${row.id} counts ${count} more pages, and one that nobody had in hand`, job)
       return
     }
-    inHand.of(page.request.process).delete(job)
     listener.onSaved(page, row, old)
   }
 
   function lookAtHand(process: SimulatedProcess): void {
     for (const job of inHand.of(process).keys()) look(job, process)
+  }
+
+  /** What was not written by then never will be. */
+  function lookAtEnd(name: string, process: SimulatedProcess): void {
+    look(name, process)
+    inHand.of(process).delete(name)
   }
 
   function lookLast(process: SimulatedProcess): void {
@@ -82,11 +90,12 @@ export function watchLedger(context: OracleContext, listener: LedgerListener): T
 
   return listenWith({
     delivered({ request, outcome }) {
-      if (outcome.kind === 'answer' && outcome.page)
-        inHand.of(request.process).set(request.job, { request, page: outcome.page })
+      if (outcome.kind !== 'answer' || !outcome.page) return
+      const { process, job } = request
+      inHand.of(process).set(job, [...(inHand.of(process).get(job) ?? []), { request, page: outcome.page }])
     },
     committed: ({ process }) => lookAtHand(process),
-    releasing: ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
+    releasing: ({ job, process }) => lookAtEnd(jobName(job.organization.id, job.collection.name), process),
     'run began': ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
     'run finished': ({ job, process }) => look(jobName(job.organization.id, job.collection.name), process),
     killed: ({ process }) => lookLast(process),

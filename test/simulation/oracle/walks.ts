@@ -1,4 +1,5 @@
 import { listenWith } from '../happening.ts'
+import type { ListPage } from '../list.ts'
 import { jobName, type Request } from '../traffic.ts'
 import { createStock, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
@@ -26,12 +27,13 @@ interface RunAtWork {
   walk: number
   /** Of this run; null until its first. */
   last: Request | null
-  /** Whether the last one's answer was a page, and which page that named as the next. */
-  answered: { next: number | null } | null
+  /** The last one's answer, where that was a page; it may be written only after the next request has left. */
+  answered: ListPage | null
 }
 
 /**
- * Promise 5 on lists that stand still: no page is skipped, and at most two are asked for again after an interruption.
+ * Promise 5 on lists that stand still: no page is skipped, and after an interruption at most the page that was being
+ * written and the one on its way are asked for again, beside the last one that was written.
  * What it demands of the order of pages is true of such lists alone.
  */
 export function watchStillWalks({ now, setting, complain }: OracleContext, movements: Movements) {
@@ -63,10 +65,11 @@ export function watchStillWalks({ now, setting, complain }: OracleContext, movem
 
   function followsUp(request: Request, last: Request, { answered }: RunAtWork, walk: WalkKnowledge): boolean {
     if (!answered) return request.page === last.page
-    return walk.isRead ? isCheck(request, walk) : request.page === answered.next
+    if (!walk.isRead && answered.next !== null) return request.page === answered.next
+    return isCheck(request, { ...walk, lastPage: answered.lastPage })
   }
 
-  function onDelivered(request: Request, page: { next: number | null } | null): void {
+  function onDelivered(request: Request, page: ListPage | null): void {
     const run = runs.get(request.job)
     const walk = run && walks.of(request.job).get(run.walk)
     if (run?.last !== request || !walk || !page) return
@@ -173,13 +176,16 @@ function newKnowledge(row: WalkRow): WalkKnowledge {
   }
 }
 
-/** The last page that was written is asked for again, to see that the list stands where it stood. */
+/**
+ * The last page that was written is asked for again, to see that the list stands where it stood. Behind it, two may have
+ * been answered already: the one that was being written, and the one on its way.
+ */
 function begins(request: Request, walk: WalkKnowledge): boolean {
   const { page } = request
   const { row, firstPage, farthest, isRead, pages } = walk
   if (isRead) return isCheck(request, walk)
   const next = row.next_page ?? 0
-  return page >= firstPage && page === (pages.length > 0 ? next - 1 : next) && page >= farthest - 1
+  return page >= firstPage && page === (pages.length > 0 ? next - 1 : next) && page >= farthest - 2
 }
 
 /** A list of several pages that was read to its end is asked for one of them again, once. */

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { PassingError } from '../../src/errors.ts'
+import { createOnTheirWay, isWorthAskingBefore } from '../../src/sync/on-their-way.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { createClock } from '../helpers/clock.ts'
+import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
+
+const FORWARD = { why: 'forward', before: null, until: null } as const
+
+/** A run over four pages, each of which takes so long to answer; what was asked for when each was written. */
+async function runAway(tookMs: number, script: Partial<Script> = {}) {
+  const clock = createClock()
+  const test = openTestMirror({ clock })
+  const list = scriptedList({ ids: upTo(10), ...script, before: (answer) => waitFor(answer) })
+  const waitFor = async (answer: number) => {
+    clock.advance(tookMs)
+    await script.before?.(answer, list)
+  }
+  const asked: number[] = []
+  const mirror: typeof test.mirror = {
+    ...test.mirror,
+    savePage: (...page) => {
+      asked.push(list.asked.length)
+      return test.mirror.savePage(...page)
+    },
+  }
+  const result = await runOnce(test, list, { mirror })
+  return { test, list, result, asked }
+}
+
+describe('to ask for the next page before one is written', () => {
+  it.each<[number[], number, boolean]>([
+    [[9, 50, 50], 0, false],
+    [[10, 10, 10], 0, true],
+    [[50, 50], 0, false],
+    [[10, 10, 10], 3, false],
+    [[20, 30, 20], 5, true],
+    [[1000, 1000, 1000], 251, false],
+  ])('after answers in %j ms and %i ms of writing: worth it is %s', (answersTook, writingTook, expected) => {
+    expect(isWorthAskingBefore(answersTook, writingTook)).toBe(expected)
+  })
+})
+
+describe('the next page', () => {
+  it.each([
+    ['before a page is written, where answers take their time', 10, [1, 2, 4, 5, 5]],
+    ['after that, where they are quick', 9, [1, 2, 3, 4, 5]],
+  ])('is asked for %s', async (_when, tookMs, expected) => {
+    const { test, result, asked } = await runAway(tookMs)
+
+    expect(asked).toEqual(expected)
+    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 5, pages: 5 } })
+    expect(mirroredIds(test)).toEqual(upTo(10))
+  })
+
+  it('fails after the one before it is written', async () => {
+    const { test, result } = await runAway(10, {
+      before: (answer) => {
+        if (answer === 4) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+      },
+    })
+
+    expect(result.error).toMatchObject({ code: 'SERVER_ERROR' })
+    expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
+  })
+
+  it('is given up, and waited for, where the one before it cannot be written', async () => {
+    let isGivenUp = false
+    const source: Pick<PageSource, 'fetchPage'> = {
+      fetchPage: (_page, _observer, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            isGivenUp = true
+            reject(signal.reason)
+          })
+        }),
+    }
+    const clock = createClock()
+    const quick = scriptedList({ ids: upTo(10), before: () => clock.advance(10) })
+    const pages = createOnTheirWay({
+      source: {
+        ...quick.source,
+        fetchPage: (page, ...rest) => (page <= 3 ? quick.source : source).fetchPage(page, ...rest),
+      },
+      observer: {
+        onRequest: () => {},
+        onRetry: () => {},
+        onThrottled: () => {},
+        onWait: () => {},
+        onWaited: () => {},
+      },
+      now: clock.now,
+      turn: async () => {},
+      signal: new AbortController().signal,
+    })
+    for (const page of [1, 2, 3]) await pages.fetch({ ...FORWARD, page })
+
+    const writing = pages.writeMeanwhile({ ...FORWARD, page: 4 }, () =>
+      Promise.reject(new Error('the disk is full')),
+    )
+    await expect(writing).rejects.toThrow('the disk is full')
+    await pages.giveUp()
+
+    expect(isGivenUp).toBe(true)
+  })
+})
