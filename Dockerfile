@@ -13,14 +13,29 @@ COPY LICENSE ./
 COPY src src
 # A checkout made under a strict umask is readable by its owner only, and the program does not run as root.
 RUN chmod -R u=rwX,go=rX package.json LICENSE src
+# Node keeps what it compiled for the next start, in a folder for each user; under a read-only root it could not, and every
+# start would take twice as long. So all of it is run here once, as the user that it will run as: the demo leaves code that
+# has worked, and a command without its configuration has at least been loaded.
+ENV NODE_COMPILE_CACHE=/app/compiled
+RUN install -d -o 10001 -g 10001 compiled
+USER 10001:10001
+RUN cd /tmp \
+ && node /app/src/bin.js demo > demo.txt \
+ && for command in start status verify backfill rebuild resume forget schema 'query x' 'export x --format csv'; do \
+      node /app/src/bin.js $command --config none > /dev/null 2>&1 || true; \
+    done \
+ && chmod -R u=rwX,go=rX /app/compiled
 
 FROM ${BASE}
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/package.json /app/LICENSE /app/
 COPY --from=build /app/src /app/src
+# Copied, they are root's: nobody who gets into the running program can exchange them.
+COPY --from=build /app/compiled /app/compiled
 # The default "database" of a configuration in /config, ../data/mirror.db, is in /data. SQLite's temporary files go there
 # too: a sync of some thousand rows needs one, a large sort a big one, and a read-only root has no other place for them.
 ENV ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
+    NODE_COMPILE_CACHE=/app/compiled \
     SQLITE_TMPDIR=/data
 # A new named volume takes over the owner that its folder has here.
 RUN install -d -o 10001 -g 10001 /data

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { runProgram } from './cli/program.ts'
 
@@ -82,7 +81,8 @@ const exitCode = await runProgram(process.argv.slice(2), {
     timer.unref()
     return () => clearInterval(timer)
   },
-  newToken: () => randomBytes(16).toString('hex'),
+  // The global is loaded when it is first used, and most commands need none.
+  newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
     process.removeAllListeners('SIGINT')
     process.removeAllListeners('SIGTERM')

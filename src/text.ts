@@ -39,7 +39,9 @@ export function sortedJson(record: Readonly<Record<string, unknown>>): string {
 
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
-  return count.toLocaleString('en-US')
+  // For what is counted not the language's own way, whose first call takes 11 ms.
+  if (!Number.isInteger(count)) return count.toLocaleString('en-US')
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 /** `1 page`, `2 pages`. */

@@ -43,7 +43,9 @@ describe('grouped and counted', () => {
     [1, '1', '1 page'],
     [4000, '4,000', '4,000 pages'],
     [1_234_567, '1,234,567', '1,234,567 pages'],
-  ])('write %i in groups of three, and with its noun', (count, text, withNoun) => {
+    [0.5, '0.5', '0.5 pages'],
+    [1234.5678, '1,234.568', '1,234.568 pages'],
+  ])('write %d in groups of three, and with its noun', (count, text, withNoun) => {
     expect(grouped(count)).toBe(text)
     expect(counted(count, 'page')).toBe(withNoun)
   })

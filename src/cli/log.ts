@@ -1,7 +1,5 @@
 import type { Writable } from 'node:stream'
 import pino, { type Logger } from 'pino'
-import pretty from 'pino-pretty'
-import { sentence, TOLD_FIELDS } from './sentence.ts'
 
 export interface LoggerOptions {
   level: string
@@ -15,7 +13,12 @@ export interface LoggerOptions {
  * One JSON object a line, or pretty text. Errors are logged by name and message alone: pino would copy every field of an
  * error that slipped through, and got's carry the request's headers.
  */
-export function createLogger({ level, destination, pretty: isPretty, color }: LoggerOptions): Logger {
+export async function createLogger({
+  level,
+  destination,
+  pretty: isPretty,
+  color,
+}: LoggerOptions): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -24,17 +27,9 @@ export function createLogger({ level, destination, pretty: isPretty, color }: Lo
     serializers: { err: describe },
   }
   if (!isPretty) return pino(options, destination)
-  return pino(
-    options,
-    pretty({
-      destination,
-      colorize: color,
-      translateTime: 'SYS:HH:MM:ss',
-      singleLine: true,
-      ignore: TOLD_FIELDS.join(','),
-      messageFormat: sentence,
-    }),
-  )
+  // Loaded for a terminal alone: it takes 20 ms, and a service never needs it.
+  const { prettyText } = await import('./pretty-log.ts')
+  return pino(options, prettyText(destination, color))
 }
 
 function describe(error: unknown): object {

@@ -22,8 +22,8 @@ export interface Reporter {
 }
 
 export interface ReporterOptions {
-  config: Config
-  runtime: Runtime
+  config: Pick<Config, 'rateLimit'>
+  runtime: Pick<Runtime, 'now' | 'every'>
   logger: Logger
   terminal: Terminal
 }
@@ -32,7 +32,8 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
   const { now } = runtime
   const running = new Set<JobProgress>()
   const draw = () => terminal.draw(progressLines([...running], terminal.height(), now()))
-  const stopDrawing = runtime.every(200, draw)
+  // Where nobody watches, a service that waits for its hour is not to wake five times a second.
+  const stopDrawing = terminal.isWatched ? runtime.every(200, draw) : () => {}
 
   /** What a job tells on its way, whatever it is after; `pageMessage` is what the log calls a page that is done. */
   function watch(job: Job, pageMessage: string) {

@@ -5,6 +5,8 @@ import type { Output } from './runtime.ts'
 export interface Terminal {
   /** Where log lines go, so that they never land in the middle of the drawn ones. */
   log: Writable
+  /** Whether there is anything to draw on. */
+  isWatched: boolean
   /** Draws these lines in place of the last ones; does nothing where no terminal is. */
   draw(lines: readonly string[]): void
   /** Lines of the screen. */
@@ -34,6 +36,7 @@ export function createTerminal(output: Output): Terminal {
 
   return {
     log,
+    isWatched: output.isTTY === true,
     height: () => output.rows || 24,
     draw(lines) {
       if (!output.isTTY) return

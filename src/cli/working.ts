@@ -58,7 +58,7 @@ export async function whileWorking<T>(
   const prepared = prepare(config)
   const terminal = createTerminal(runtime.stderr)
   const isPretty = runtime.stderr.isTTY === true
-  const logger = createLogger({
+  const logger = await createLogger({
     level: globals.logLevel,
     destination: isPretty ? terminal.log : runtime.stderr,
     pretty: isPretty,

@@ -261,6 +261,19 @@ describe('what a job did last', () => {
       unfinished: true,
     })
   })
+
+  it('is what came last, also where the clock has been put back since', async () => {
+    const test = openTestMirror()
+    const early = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), early.walk, 'steady', null)
+    test.clock.advance(-HOUR)
+
+    const late = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), late.walk, 'steady', null)
+
+    const [completedAt, startedAt] = [START - HOUR, START - HOUR]
+    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })
+  })
 })
 
 describe('a mirror that another process has locked', () => {

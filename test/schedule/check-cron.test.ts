@@ -1,6 +1,10 @@
+import * as fc from 'fast-check'
 import { validate } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron } from '../../src/schedule/cron.ts'
+import { checkCron } from '../../src/schedule/check.ts'
+import { findCronFault } from '../../src/schedule/cron.ts'
+import { isPlain } from '../../src/schedule/plain.ts'
+import { anyExpression } from './schedules.ts'
 
 describe('a valid cron expression', () => {
   it.each([
@@ -75,5 +79,44 @@ describe('the fault of a cron expression', () => {
     ['0 0 0 31 6 *'],
   ])('is told when it can never fire: %s', (expression) => {
     expect(checkCron(expression)).toBe('no day is like that, so that it would never fire')
+  })
+})
+
+describe('a cron expression that is right at first sight', () => {
+  it.each([
+    ['*/15 * * * *', true],
+    ['0 0 29 2 *', true],
+    ['  0   3 1-7/2,30 * 1-5  ', true],
+    ['*/10 59 23 31,29 12 7', true],
+    ['0 0 30 2 *', false],
+    ['0 0 31 * *', false],
+    ['0 3 * jan *', false],
+    ['0 3 L * *', false],
+    ['0 22-2 * * *', false],
+    ['5/10 * * * *', false],
+    ['*/0 * * * *', false],
+    ['60 * * * *', false],
+    ['0 24 * * *', false],
+    ['0 0 0 1 *', false],
+    ['0 0 1 13 *', false],
+    ['0 0 * * 8', false],
+    ['0 0 * * 5-8', false],
+    ['*,* 1,, * * *', false],
+    ['@daily', false],
+    ['* * * *', false],
+    ['* * * * * * *', false],
+  ])('%j: %j', (expression, isRight) => {
+    expect(isPlain(expression)).toBe(isRight)
+  })
+
+  it('has no fault when it is looked at closely either', () => {
+    const anyText = fc.stringMatching(/^[0-9*/,\- ]{0,14}$/)
+    fc.assert(
+      fc.property(fc.oneof(anyExpression(false), anyExpression(true), anyText), (expression) => {
+        fc.pre(isPlain(expression))
+
+        expect(findCronFault(expression)).toBeNull()
+      }),
+    )
   })
 })

@@ -1,5 +1,6 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isDueAtStart } from '../../src/schedule/due.ts'
+import { createDueCheck } from '../../src/schedule/due.ts'
 
 const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }
@@ -60,7 +61,7 @@ describe('a job is due at the start', () => {
   ])('%s', (_, schedule, completedAt, startedAt, now) => {
     const last = { completedAt: at(completedAt), startedAt: at(startedAt) }
 
-    expect(isDueAtStart(last, schedule, Date.parse(now))).toBe(true)
+    expect(createDueCheck(Date.parse(now))(last, schedule)).toBe(true)
   })
 })
 
@@ -119,6 +120,31 @@ describe('a job waits for its next time', () => {
   ])('%s', (_, schedule, completedAt, startedAt, now) => {
     const last = { completedAt: at(completedAt), startedAt: at(startedAt) }
 
-    expect(isDueAtStart(last, schedule, Date.parse(now))).toBe(false)
+    expect(createDueCheck(Date.parse(now))(last, schedule)).toBe(false)
+  })
+})
+
+describe('of many jobs', () => {
+  it('each is told what it is told alone', () => {
+    const now = Date.parse('2026-11-20T08:00:30Z')
+    const schedules = [HOURLY, NIGHTLY, BY_SECOND, { ...NIGHTLY, timezone: 'America/New_York' }]
+    const anyJob = fc.record({
+      schedule: fc.constantFrom(...schedules),
+      begun: fc.integer({ min: now - 2 * 86_400_000, max: now + 60_000 }),
+    })
+    fc.assert(
+      fc.property(fc.array(anyJob, { minLength: 2, maxLength: 8 }), (jobs) => {
+        const isDue = createDueCheck(now)
+
+        const told = jobs.map(({ schedule, begun }) =>
+          isDue({ completedAt: begun, startedAt: null }, schedule),
+        )
+
+        const alone = jobs.map(({ schedule, begun }) =>
+          createDueCheck(now)({ completedAt: begun, startedAt: null }, schedule),
+        )
+        expect(told).toEqual(alone)
+      }),
+    )
   })
 })

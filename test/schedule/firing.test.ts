@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { getTasks } from 'node-cron'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { checkCron, nextFireAfter, onSchedule } from '../../src/schedule/cron.ts'
+import { checkCron } from '../../src/schedule/check.ts'
+import { nextFireAfter, onSchedule } from '../../src/schedule/cron.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const MINUTE = 60_000

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { createTask } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron, nextFireAfter } from '../../src/schedule/cron.ts'
+import { checkCron } from '../../src/schedule/check.ts'
+import { nextFireAfter } from '../../src/schedule/cron.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const MINUTE = 60_000

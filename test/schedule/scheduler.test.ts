@@ -110,6 +110,24 @@ describe('a job whose time comes', () => {
     expect(overlaps).toEqual([])
   })
 
+  it('comes by one timer with all of its schedule, and runs together with them', async () => {
+    const twins = [createJob('orders', EVERY_SECOND, false), createJob('establishments', EVERY_SECOND, false)]
+    const other = createJob('yearly', NEW_YEAR, false)
+    const runs = Promise.all(twins.map(({ nextRun }) => nextRun()))
+    const scheduler = startScheduler(
+      [...twins, other].map(({ job }) => job),
+      createEvents().events,
+    )
+    const timers = getTasks().size
+
+    await runs
+
+    expect(timers).toBe(2)
+    expect([...twins, other].map(({ record }) => record.runs)).toEqual([1, 1, 0])
+    for (const { end } of twins) end()
+    await scheduler.stop()
+  })
+
   it('is skipped while it still runs, told each time, and runs again when that has ended', async () => {
     const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, true)
     const { events, overlaps, nextOverlap } = createEvents()

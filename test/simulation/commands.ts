@@ -39,7 +39,7 @@ export interface Machine {
   tell: Tell
 }
 
-const SILENT = createLogger({
+const SILENT = await createLogger({
   level: 'silent',
   destination: new Writable({ write: (_chunk, _encoding, done) => done() }),
   pretty: false,

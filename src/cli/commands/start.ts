@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { isDueAtStart } from '../../schedule/due.ts'
+import { createDueCheck } from '../../schedule/due.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { Globals } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
@@ -15,7 +15,8 @@ export function start(runtime: Runtime, globals: Globals): Promise<number> {
     (config) => selectJobs(config, { org: [], collection: [] }),
     async (working, jobs) => {
       const { logger } = working
-      const scheduled = jobs.map((job) => scheduledJob(job, working, runtime))
+      const isDue = createDueCheck(runtime.now())
+      const scheduled = jobs.map((job) => scheduledJob(job, working, runtime, isDue))
       logger.info(
         { jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length },
         'started',
@@ -36,13 +37,18 @@ export function start(runtime: Runtime, globals: Globals): Promise<number> {
   )
 }
 
-function scheduledJob(selected: SelectedJob, working: Working, runtime: Runtime): ScheduledJob {
+function scheduledJob(
+  selected: SelectedJob,
+  working: Working,
+  runtime: Runtime,
+  isDue: ReturnType<typeof createDueCheck>,
+): ScheduledJob {
   const { organization, job } = selected
   const { config, session } = working
   const schedule = { expression: organization.schedule, timezone: config.timezone }
   const last = session.registry.lastRuns(organization.id, job.collection.name)
   // A walk that was interrupted goes on now: its time had come, and its work is not done.
-  const dueAtStart = last.unfinished || isDueAtStart(last, schedule, runtime.now())
+  const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart
   return {
     name: `${organization.name} ${job.collection.name}`,
