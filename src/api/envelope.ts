@@ -45,9 +45,10 @@ export interface Paging {
   total: number | null
 }
 
-const PagedEnvelope = z.looseObject({
-  links: z.looseObject({ next: z.string().nullish() }),
-  meta: z.looseObject({ current_page: count, last_page: count, total: count }).default({
+// Other fields are left out: zod compiles the reading of such an object, and is four times as fast.
+const PagedEnvelope = z.object({
+  links: z.object({ next: z.string().nullish() }),
+  meta: z.object({ current_page: count, last_page: count, total: count }).default({
     current_page: null,
     last_page: null,
     total: null,
