@@ -1,16 +1,15 @@
-import { isJsonObject, type JsonObject } from '../json/exact.ts'
+import { isJsonObject } from '../json/exact.ts'
 import type { Notice } from '../sync/types.ts'
 import { createRecorder, loadViews } from './column-records.ts'
-import type { Catalog } from './columns/catalog.ts'
 import { discoverElements } from './columns/elements.ts'
-import { everyLeaf } from './columns/path-tree.ts'
+import type { PlacedArray } from './columns/place.ts'
 import type { Connection } from './database.ts'
 import { type ArrayView, replaceView, type TableShape } from './tables.ts'
 
 /** The views of a collection's arrays of objects: `orders__items`. */
 export interface ArrayViews {
-  /** Makes the views that an item asks for, or makes them anew with further columns. Returns notices for the log. */
-  discover(catalog: Catalog, item: JsonObject, shape: () => TableShape): Notice[]
+  /** Makes the views that the arrays of an item ask for, or makes them anew with further columns. Returns notices for the log. */
+  discover(arrays: readonly PlacedArray[], shape: () => TableShape): Notice[]
 }
 
 export function openArrayViews(connection: Connection, collection: string): ArrayViews {
@@ -31,16 +30,15 @@ export function openArrayViews(connection: Connection, collection: string): Arra
   }
 
   return {
-    discover(catalog, item, shape) {
+    discover(arrays, shape) {
       const notices: Notice[] = []
-      everyLeaf(catalog.root, item, (slot, value) => {
-        const column = slot?.main?.type === 'TEXT' ? slot.main : slot?.text
-        if (!column || !Array.isArray(value) || !value.some(isJsonObject)) return true
-        const name = `${collection}__${column.name}`
+      for (const { column, array } of arrays) {
+        if (!array.some(isJsonObject)) continue
+        const name = `${collection}__${column}`
         const known = views.get(name)?.elements ?? []
-        const elements = discoverElements(known, value)
-        if (elements === known || strangers.has(name)) return true
-        if (!isTaken(name)) save({ name, arrayColumn: column.name, elements }, shape())
+        const elements = discoverElements(known, array)
+        if (elements === known || strangers.has(name)) continue
+        if (!isTaken(name)) save({ name, arrayColumn: column, elements }, shape())
         else {
           strangers.add(name)
           notices.push({
@@ -48,8 +46,7 @@ export function openArrayViews(connection: Connection, collection: string): Arra
             message: `the name ${name} is taken, so there is no view of that array`,
           })
         }
-        return true
-      })
+      }
       return notices
     },
   }

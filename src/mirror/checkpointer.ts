@@ -10,6 +10,10 @@ import type { Connection } from './database.ts'
 /** Pages that are not in the file yet: SQLite's own measure. */
 const ENOUGH_PAGES = 1000
 
+/** Commits after which the log is looked at, and changed rows after which that is done sooner. */
+const COMMITS_BETWEEN = 8
+const MANY_CHANGES = 500
+
 /** A log of 4,000 pages. It takes some tens of milliseconds to move them all, and to make the log short again. */
 const LARGE_BYTES = 16 * 1024 * 1024
 
@@ -39,11 +43,22 @@ export function whoMoves(
 export function createCheckpointer(connection: Connection, file: string, now: () => number): Checkpointer {
   connection.pragma('wal_autocheckpoint = 0')
   const look = connection.prepare('PRAGMA wal_checkpoint(NOOP)')
+  const changes = connection.prepare('SELECT total_changes()').pluck()
   const move = connection.prepare('PRAGMA wal_checkpoint(PASSIVE)')
   // SQLite puts it beside the file, not beside a link that leads there.
   const logFile = `${fs.realpathSync(file)}-wal`
   let last: LastTry | null = null
   let isMoving = false
+  let commits = 0
+  let changesThen = 0
+
+  /** To look takes as long as a small commit, so it is not done after each. */
+  function isWorthLooking(): boolean {
+    const changed = changes.get() as number
+    if (++commits % COMMITS_BETWEEN !== 0 && changed - changesThen < MANY_CHANGES) return false
+    changesThen = changed
+    return true
+  }
 
   function moveAside(bytes: number): void {
     last = { at: now(), bytes }
@@ -59,6 +74,7 @@ export function createCheckpointer(connection: Connection, file: string, now: ()
 
   return () => {
     try {
+      if (!isWorthLooking()) return
       const { log, checkpointed } = look.get() as { log: number; checkpointed: number }
       const bytes = fs.statSync(logFile).size
       const who = isMoving ? 'nobody' : whoMoves({ pages: log - checkpointed, bytes }, last, now())

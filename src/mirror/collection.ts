@@ -139,7 +139,7 @@ export function openCollection(
       for (const change of placement.changes) if (change.kind !== 'add') notices.push(...alter(change, at))
       statements = prepare()
     }
-    notices.push(...arrayViews.discover(catalog, item, shape))
+    notices.push(...arrayViews.discover(placement.arrays, shape))
     return { values: placement.values, notices }
   }
 

@@ -4,6 +4,7 @@ import type { SeenItems } from './seen-items.ts'
 
 /** What an answer adds to the ledger of its walk. */
 export interface LedgerLine {
+  ordinal: number
   pass: number
   page: number
   total: number | null
@@ -17,9 +18,10 @@ export interface LedgerLine {
 
 export function ledgerLine(
   page: Page,
-  { pass, why, entries, newToWalk, places, placed }: Sighting,
+  { ordinal, pass, why, entries, newToWalk, places, placed }: Sighting,
 ): LedgerLine {
   return {
+    ordinal,
     pass,
     page: page.number,
     total: page.total,

@@ -184,7 +184,9 @@ function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
 function createCollectionCache(connection: Connection) {
   const known = new Map<string, CollectionTables>()
   let version = -1
-  const versionNow = () => connection.pragma('schema_version', { simple: true }) as number
+  // Prepared once: it is asked for twice a page, and to compile it takes longer than to answer it.
+  const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
+  const versionNow = () => schemaVersion.get() as number
   return {
     open(name: string, keyPaths: string[][]): CollectionTables {
       if (versionNow() !== version) known.clear()

@@ -1,6 +1,7 @@
 import type { Job } from '../sync/types.ts'
 import type { RemovalReason } from './collection.ts'
 import type { Connection } from './database.ts'
+import { unplanned } from './sql.ts'
 
 /** A live row that trusted walks did not see. */
 export interface MissingLine {
@@ -57,7 +58,7 @@ export interface MissingStore {
   forget(job: Job, walkId: number, lines: number): number
 }
 
-const OF_JOB = 'organization_id = ? AND collection = ?'
+const OF_JOB = `organization_id = ${unplanned('TEXT')} AND collection = ${unplanned('TEXT')}`
 const COLUMNS = 'mark, state, missed_by AS missedBy, since, reason'
 
 export function createMissingStore(connection: Connection): MissingStore {

@@ -25,6 +25,7 @@ export function sightingOf(
   const why = ask?.why ?? 'forward'
   const places = before.map((place) => (place?.pass === pass ? place : null))
   return {
+    ordinal: own,
     pass,
     why,
     entries,

@@ -1,5 +1,5 @@
 import type { Connection, Statement } from './database.ts'
-import { quoted } from './sql.ts'
+import { quoted, unplanned } from './sql.ts'
 import { type TableShape, tableName } from './tables.ts'
 
 /** The statements that read and write one collection's rows; made anew when its columns change. */
@@ -24,6 +24,9 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
   const keys = shape.keyColumns.map(quoted)
   const primary = ['"_organization_id"', ...keys]
   const byKey = primary.map((column) => `${column} = ?`).join(' AND ')
+  const byKeyUnplanned = primary
+    .map((column, index) => `${column} = ${unplanned(shape.keyTypes[index - 1] ?? 'TEXT')}`)
+    .join(' AND ')
   const valueColumns = shape.columns.map((column) => column.name)
   const written = ['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]
   return {
@@ -42,7 +45,7 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
     ),
     deleteRaw: connection.prepare(`DELETE FROM ${raw} WHERE ${byKey}`),
     deleteTyped: connection.prepare(`DELETE FROM ${quoted(shape.name)} WHERE ${byKey}`),
-    lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKey}`).pluck(),
+    lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKeyUnplanned}`).pluck(),
     pruneHistory: connection.prepare(`
       DELETE FROM ${history}
       WHERE _rowid_ IN (

@@ -1,5 +1,6 @@
 import type { Job } from '../sync/types.ts'
 import type { Connection } from './database.ts'
+import { unplanned } from './sql.ts'
 
 /**
  * What other walks of a job saw while a full walk stood open, interrupted: it did not see that itself, perhaps, and must
@@ -17,7 +18,8 @@ export function createSeenSince(connection: Connection): SeenSince {
     .prepare(`
       SELECT id
       FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'open' AND kind = 'full' AND id <> ?
+      WHERE organization_id = ${unplanned('TEXT')} AND collection = ${unplanned('TEXT')}
+        AND status = 'open' AND kind = 'full' AND id <> ?
     `)
     .pluck()
   const add = connection.prepare('INSERT OR IGNORE INTO sync_seen_since (walk_id, mark) VALUES (?, ?)')

@@ -2,6 +2,7 @@ import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '.
 import type { Connection } from './database.ts'
 import { type LedgerLine, noteSeen } from './ledger-line.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
+import { unplanned } from './sql.ts'
 
 interface WalkRow {
   id: number
@@ -62,7 +63,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   `)
   const nextOrdinal = connection
-    .prepare('SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ?')
+    .prepare(`SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ${unplanned('INTEGER')}`)
     .pluck()
   const lastCoverage = connection
     .prepare(`
@@ -174,12 +175,8 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
     addAnswer(walkId, line, next, at) {
-      const { pass, page, total, why, marks, placed, isPlaced, newToWalk } = line
-      const places = placed.map(({ segment, position }, entry) =>
-        isPlaced[entry] ? [segment, position] : null,
-      )
-      const ordinal = nextOrdinal.get(walkId)
-      const found = why === 'forward' ? null : JSON.stringify(places)
+      const { ordinal, pass, page, total, why, marks, placed, isPlaced, newToWalk } = line
+      const found = why === 'forward' ? null : JSON.stringify(placesFound(placed, isPlaced))
       insertAnswer.run(walkId, ordinal, pass, page, total, JSON.stringify(marks), at, why, found)
       noteSeen(seen, walkId, line)
       countAnswer.run(newToWalk, total, walkId)
@@ -192,6 +189,10 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     abandon,
   }
+}
+
+function placesFound(placed: LedgerLine['placed'], isPlaced: LedgerLine['isPlaced']) {
+  return placed.map(({ segment, position }, entry) => (isPlaced[entry] ? [segment, position] : null))
 }
 
 function accountText({ ask, account }: Checkpoint): string {

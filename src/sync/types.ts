@@ -140,6 +140,8 @@ export interface Walk {
 
 /** How the items of a page stand to what the walk has seen; made by the mirror, which alone knows the keys. */
 export interface Sighting {
+  /** The number that the answer gets in the page ledger. */
+  ordinal: number
   pass: number
   why: Question['why']
   /** One entry an item of the page, in its order: its key, or why it has none. The same item twice has one entry. */

@@ -73,8 +73,26 @@ describe('parseExact', () => {
     expect([isRawNumber(value), isJsonObject(value)]).toEqual([false, true])
   })
 
-  it('throws the SyntaxError of JSON.parse', () => {
-    expect(() => parseExact('{"a":1.10')).toThrow(SyntaxError)
+  it.each(['{"a":1.10', '{ 1.10:2}', '[1.10.2]', '[01.10]', '["a" 1.10]', '["a\\" ,1.10]', '[1.10"]'])(
+    'throws the SyntaxError of JSON.parse for %s',
+    (text) => {
+      expect(() => parseExact(text)).toThrow(SyntaxError)
+    },
+  )
+
+  it.each([
+    '["\\u00000",1.10]',
+    '["a: 1.10, 2e1",1.10]',
+    '["\\" ,1.10,",1.10]',
+    '["\\\\",1.10," 1.10"]',
+    '{"a":{"b":[[],{"c":1.10}]},"d":[1.10,null,2.0],"e":"1.10"}',
+    '{"__proto__":1.10,"a":" 1.10"}',
+  ])('takes no part of a text for a number: %s', (text) => {
+    expect(JSON.stringify(parseExact(text))).toBe(text)
+  })
+
+  it('gives of two fields with one name the last', () => {
+    expect(JSON.stringify(parseExact('{"a":1.10,"a":2,"b":3.0}'))).toBe('{"a":2,"b":3.0}')
   })
 
   it.each(['{"h":1,"\\n":2.0}', '{"h":1,"\\u0000":2}', '{"h":1,"\\"" :{"a\\tb":[]}}'])(

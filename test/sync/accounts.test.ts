@@ -14,6 +14,7 @@ function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'n
   const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
   const page = pageOf(texts, { number, next, lastPage, total: null })
   const sighting: Sighting = {
+    ordinal: 1,
     pass: 1,
     why: 'forward',
     entries: page.items.map((item) => ({ item, mark: item.text, key: [] })),

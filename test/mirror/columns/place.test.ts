@@ -44,6 +44,7 @@ describe('placeItem', () => {
     expect(placeItem(catalog, item(`{"a":${text}}`))).toEqual({
       catalog,
       values: new Map(),
+      arrays: [],
       changes: [],
       warnings: [],
     })

@@ -28,6 +28,7 @@ function answer(changed: Partial<Page> = {}): Page {
 /** Three new items, in the second answer. */
 function sighting(changed: Partial<Sighting> = {}): Sighting {
   return {
+    ordinal: 1,
     pass: 1,
     why: 'forward',
     entries: answer().items.map((item) => ({ item, mark: item.text, key: [] })),

@@ -63,6 +63,7 @@ function answered(
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
   const sighting: Sighting = {
+    ordinal: 1,
     pass: 1,
     why,
     entries: page.items.map((item) => ({ item, mark: item.text, key: [] })),
