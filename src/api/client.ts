@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import { createExchange, type Exchange } from './exchange.ts'
-import { createLinkReader, pageQuery } from './links.ts'
+import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asFinal, placed } from './placed.ts'
 import type { RateRules } from './rate-budget.ts'
@@ -85,6 +85,7 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl, linkHosts, maxResponseBytes } = options
   const { path, filters } = job.collection
+  const addressOf = createAddresses({ baseUrl, path, filters })
   const rules = { maxResponseBytes, readLink: createLinkReader({ baseUrl, path, filters, linkHosts }) }
 
   async function ask(
@@ -95,7 +96,7 @@ function createPageSource(
   ): Promise<Page> {
     guard.check()
     observer.onRequest()
-    const response = await exchange(addressOf(job, page, baseUrl), headers, signal)
+    const response = await exchange(addressOf(page), headers, signal)
     const told = readRateHeaders(response.headers, options.now())
     if (asksForPause(response.status, told, options.rate.maxWaitMs)) {
       answer.throttled(told)
@@ -131,12 +132,6 @@ function createPageSource(
         onRetry: (error, delayMs) => observer.onRetry(error.message, delayMs),
       }),
   }
-}
-
-function addressOf(job: Job, page: number, baseUrl: string): URL {
-  const url = new URL(baseUrl + job.collection.path)
-  url.search = pageQuery(job.collection.filters, page).toString()
-  return url
 }
 
 async function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): Promise<void> {

@@ -45,7 +45,7 @@ export interface Paging {
   total: number | null
 }
 
-// Other fields are left out: zod compiles the reading of such an object, and is four times as fast.
+// Other fields are left out, since zod reads an object of which it keeps them in twice the time.
 const PagedEnvelope = z.object({
   links: z.object({ next: z.string().nullish() }),
   meta: z.object({ current_page: count, last_page: count, total: count }).default({

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLinkReader, type LinkRules, type LinkVerdict, pageQuery } from '../../src/api/links.ts'
+import { createAddresses, createLinkReader, type LinkRules, type LinkVerdict } from '../../src/api/links.ts'
 import type { Filters } from '../../src/sync/types.ts'
 
 const BASE = 'https://admin.example.com'
@@ -357,7 +357,9 @@ describe('a link that is refused', () => {
   })
 })
 
-describe('the query of a request', () => {
+describe('the address of a request', () => {
+  const addressesOf = (filters: Filters) => createAddresses({ baseUrl: BASE, path: PATH, filters })
+
   it.each<[string, Filters, number, string]>([
     ['the page alone', {}, 1, 'page=1'],
     ['the filters before the page', { state: 'paid', q: 'a b' }, 3, 'state=paid&q=a+b&page=3'],
@@ -365,7 +367,13 @@ describe('the query of a request', () => {
     ['an empty filter', { q: '' }, 1, 'q=&page=1'],
     ['what has a meaning in addresses encoded', { q: '&page=9#?+%' }, 1, 'q=%26page%3D9%23%3F%2B%25&page=1'],
   ])('holds %s', (_case, filters, page, expected) => {
-    expect(pageQuery(filters, page).toString()).toBe(expected)
+    expect(addressesOf(filters)(page).href).toBe(`${LIST}?${expected}`)
+  })
+
+  it('begins with the prefix of baseUrl', () => {
+    const addressOf = createAddresses({ baseUrl: `${BASE}/proxied`, path: PATH, filters: {} })
+
+    expect(addressOf(2).href).toBe(`${BASE}/proxied${PATH}?page=2`)
   })
 
   it('makes a link that is followed', () => {
@@ -378,7 +386,7 @@ describe('the query of a request', () => {
 
     fc.assert(
       fc.property(filters, fc.integer({ min: 1, max: 1e9 }), (sent, page) => {
-        const link = `${LIST}?${pageQuery(sent, page + 1).toString()}`
+        const link = addressesOf(sent)(page + 1).href
 
         expect(read(link, { filters: sent, currentPage: page })).toEqual({ page: page + 1 })
       }),
