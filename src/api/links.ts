@@ -68,7 +68,7 @@ function expectedOf({ baseUrl, path, filters, linkHosts }: LinkRules): Expected 
 
 /**
  * The address of each page of a list: the filters, then the page. Parameters keep the order of the configuration. What all
- * have in common is written once, which saves some 10 µs for each page.
+ * have in common is written once, which saves some ten microseconds a page.
  */
 export function createAddresses({
   baseUrl,

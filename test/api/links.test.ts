@@ -357,9 +357,11 @@ describe('a link that is refused', () => {
   })
 })
 
-describe('the address of a request', () => {
-  const addressesOf = (filters: Filters) => createAddresses({ baseUrl: BASE, path: PATH, filters })
+function addressesOf(filters: Filters): (page: number) => URL {
+  return createAddresses({ baseUrl: BASE, path: PATH, filters })
+}
 
+describe('the address of a request', () => {
   it.each<[string, Filters, number, string]>([
     ['the page alone', {}, 1, 'page=1'],
     ['the filters before the page', { state: 'paid', q: 'a b' }, 3, 'state=paid&q=a+b&page=3'],
