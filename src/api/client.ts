@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import { createExchange, type Exchange } from './exchange.ts'
-import { pageQuery } from './links.ts'
+import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asFinal, placed } from './placed.ts'
 import type { RateRules } from './rate-budget.ts'
@@ -83,6 +83,10 @@ function createPageSource(
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
+  const { baseUrl, linkHosts, maxResponseBytes } = options
+  const { path, filters } = job.collection
+  const addressOf = createAddresses({ baseUrl, path, filters })
+  const rules = { maxResponseBytes, readLink: createLinkReader({ baseUrl, path, filters, linkHosts }) }
 
   async function ask(
     page: number,
@@ -92,7 +96,7 @@ function createPageSource(
   ): Promise<Page> {
     guard.check()
     observer.onRequest()
-    const response = await exchange(addressOf(job, page, options.baseUrl), headers, signal)
+    const response = await exchange(addressOf(page), headers, signal)
     const told = readRateHeaders(response.headers, options.now())
     if (asksForPause(response.status, told, options.rate.maxWaitMs)) {
       answer.throttled(told)
@@ -101,8 +105,8 @@ function createPageSource(
     }
     answer.accepted(isFailure(response.status) ? told : { ...told, retryAfterMs: null })
     await judgeToken(response.status, guard, job, page)
-    if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, options.baseUrl)
-    return readPage(response, told, job, page, options)
+    if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, baseUrl)
+    return readPage(response, told, page, rules)
   }
 
   async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
@@ -128,12 +132,6 @@ function createPageSource(
         onRetry: (error, delayMs) => observer.onRetry(error.message, delayMs),
       }),
   }
-}
-
-function addressOf(job: Job, page: number, baseUrl: string): URL {
-  const url = new URL(baseUrl + job.collection.path)
-  url.search = pageQuery(job.collection.filters, page).toString()
-  return url
 }
 
 async function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import got, { type Got, RequestError } from 'got'
-import { JobError, type KnownError, PassingError } from '../errors.ts'
+import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
+import { JobError, KnownError, PassingError } from '../errors.ts'
 import type { Headers } from './rate-headers.ts'
 
 export interface ExchangeOptions {
@@ -26,47 +26,55 @@ export interface Response {
  */
 export type Exchange = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
 
-/** The beginning of an answer, once it is there, and why its body was not waited for. */
-interface Progress {
-  head: { status: number; headers: Headers } | null
-  cut: 'too large' | 'told by its status' | null
-}
-
 export function createExchange(options: ExchangeOptions): Exchange {
   const client = createClient(options)
   return async (url, headers, signal) => {
-    const stop = new AbortController()
-    const stopWithCaller = () => stop.abort()
     signal.throwIfAborted()
-    signal.addEventListener('abort', stopWithCaller, { once: true })
-    const progress: Progress = { head: null, cut: null }
-    const cut = (why: Progress['cut']) => {
-      progress.cut = why
-      stop.abort()
-    }
+    // As a promise, got takes a tenth of a millisecond more for each request, and tells of no answer before its end.
+    const request = client.stream(url, { headers })
+    const stop = () => request.destroy()
+    signal.addEventListener('abort', stop, { once: true })
     try {
-      const request = client(url, { headers, signal: stop.signal })
-      void request.on('request', (sent) => {
-        sent.once('response', ({ statusCode: status = 0, headers: told }) => {
-          progress.head = { status, headers: told }
-          if (isToldByStatus(status)) cut('told by its status')
-        })
-      })
-      void request.on('downloadProgress', ({ transferred }) => {
-        const most = isSuccess(progress.head?.status) ? options.maxResponseBytes : LONGEST_REFUSAL
-        if (transferred > most) cut('too large')
-      })
-      const response = await request
-      return { status: response.statusCode, headers: response.headers, body: response.rawBody }
+      return await receive(request, options.maxResponseBytes)
     } catch (error) {
       signal.throwIfAborted()
-      const { head } = progress
-      if (head && !isSuccess(head.status)) return { ...head, body: new Uint8Array() }
-      throw progress.cut ? largerThan(options.maxResponseBytes) : translate(error, url, options.timeoutMs)
+      throw error instanceof KnownError ? error : translate(error, url, options.timeoutMs)
     } finally {
-      signal.removeEventListener('abort', stopWithCaller)
+      signal.removeEventListener('abort', stop)
     }
   }
+}
+
+/** The answer to a request, as soon as nothing more of it is needed; what is still to come then is cut off. */
+function receive(request: Request, maxResponseBytes: number): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const pieces: Uint8Array[] = []
+    let head: Omit<Response, 'body'> | null = null
+    let bytes = 0
+    const most = () => (isSuccess(head?.status) ? maxResponseBytes : LONGEST_REFUSAL)
+    const cut = (error: unknown) => {
+      if (head && !isSuccess(head.status)) resolve({ ...head, body: new Uint8Array() })
+      else reject(error)
+      request.destroy()
+    }
+    request.once('response', ({ statusCode: status, headers }: PlainResponse) => {
+      head = { status, headers }
+      if (isToldByStatus(status)) cut(null)
+    })
+    request.on('data', (piece: Uint8Array) => {
+      pieces.push(piece)
+      bytes += piece.length
+      if (bytes > most()) cut(largerThan(maxResponseBytes))
+    })
+    request.once('end', () => {
+      const [first = new Uint8Array()] = pieces
+      if (head) resolve({ ...head, body: pieces.length > 1 ? Buffer.concat(pieces) : first })
+    })
+    // Heard to the last, since an error that nobody hears ends the process.
+    request.on('error', cut)
+    // What the caller stopped ends without a word.
+    request.once('close', cut)
+  })
 }
 
 /** A refusal that is longer is a page of somebody's stack trace, and nothing that is shown. */
@@ -90,7 +98,6 @@ function createClient(options: ExchangeOptions): Got {
     retry: { limit: 0 },
     throwHttpErrors: false,
     timeout: { request: options.timeoutMs },
-    responseType: 'buffer',
     // Laravel answers errors in JSON only where this stands first and alone.
     headers: { accept: 'application/json', 'user-agent': options.userAgent },
   })

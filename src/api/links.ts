@@ -10,61 +10,84 @@ export interface LinkRules {
   filters: Filters
   /** Further host names that a link may carry. */
   linkHosts: readonly string[]
-  currentPage: number
 }
 
 export type LinkVerdict = { page: number } | { refused: string }
 
+/** What a `links.next` of the page that was asked for leads to. */
+export type LinkReader = (link: string, currentPage: number) => LinkVerdict
+
+/** What the rules say of every link of a list, worked out once. */
+interface Expected {
+  /** What a relative link begins at. */
+  base: string
+  hosts: readonly string[]
+  paths: readonly string[]
+  filters: ReadonlyMap<string, readonly string[]>
+}
+
 /**
- * The page a `links.next` leads to, or why it is not followed.
+ * Tells the page a `links.next` leads to, or why it is not followed.
  * The link is a hint and never an address: the page it names is asked for at `baseUrl`, so a link that lies can stop
  * a walk but cannot send the token anywhere.
  */
-export function readNextLink(link: string, rules: LinkRules): LinkVerdict {
-  const url = parseUrl(link, rules)
-  if (!url) return refuse('is no address', link)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('is not http', link)
-  if (!isKnownHost(url, rules)) {
-    return refuse(
-      `leads to another host, ${printable(url.hostname, 80)}; if it is the same service, add it to api.linkHosts`,
-      link,
-    )
+export function createLinkReader(rules: LinkRules): LinkReader {
+  const expected = expectedOf(rules)
+  return (link, currentPage) => {
+    const url = URL.parse(link, expected.base)
+    if (!url) return refuse('is no address', link)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('is not http', link)
+    // Scheme and port are not compared: behind a proxy that ends TLS, a server builds links from what it saw itself.
+    if (!expected.hosts.includes(url.hostname)) {
+      return refuse(
+        `leads to another host, ${printable(url.hostname, 80)}; if it is the same service, add it to api.linkHosts`,
+        link,
+      )
+    }
+    if (!expected.paths.includes(withoutSlash(url.pathname)))
+      return refuse(`leads to another path, ${printable(url.pathname, 80)}`, link)
+    const query = valuesByName(url.searchParams)
+    const changed = changedFilter(query, expected.filters)
+    if (changed) return refuse(changed, link)
+    return readPage(query.get('page') ?? [], currentPage, link)
   }
-  if (!isSamePath(url.pathname, rules))
-    return refuse(`leads to another path, ${printable(url.pathname, 80)}`, link)
-  const query = valuesByName(url.searchParams)
-  const changed = changedFilter(query, rules.filters)
-  if (changed) return refuse(changed, link)
-  return readPage(query.get('page') ?? [], rules.currentPage, link)
 }
 
-/** The query of a request: the filters, then the page. Parameters keep the order of the configuration. */
-export function pageQuery(filters: Filters, page: number): URLSearchParams {
+function expectedOf({ baseUrl, path, filters, linkHosts }: LinkRules): Expected {
+  const base = new URL(baseUrl)
+  const prefix = withoutSlash(base.pathname)
+  base.pathname = prefix + path
+  return {
+    base: base.href,
+    hosts: [base.hostname, ...linkHosts.map((host) => host.toLowerCase())],
+    // Written through URL as well, so that both sides are encoded alike.
+    paths: [prefix + path, path].map((one) => withoutSlash(new URL(one, baseUrl).pathname)),
+    filters: valuesByName(filterQuery(filters)),
+  }
+}
+
+/**
+ * The address of each page of a list: the filters, then the page. Parameters keep the order of the configuration. What all
+ * have in common is written once, which saves some ten microseconds a page.
+ */
+export function createAddresses({
+  baseUrl,
+  path,
+  filters,
+}: Omit<LinkRules, 'linkHosts'>): (page: number) => URL {
+  const list = new URL(baseUrl + path)
+  list.search = filterQuery(filters).toString()
+  list.hash = ''
+  const beginning = `${list.href}${list.search === '' ? '?' : '&'}page=`
+  return (page) => new URL(beginning + page)
+}
+
+function filterQuery(filters: Filters): URLSearchParams {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(filters)) {
     for (const one of Array.isArray(value) ? value : [value]) query.append(name, one)
   }
-  query.append('page', String(page))
   return query
-}
-
-function parseUrl(link: string, rules: LinkRules): URL | null {
-  const base = new URL(rules.baseUrl)
-  base.pathname = base.pathname.replace(/\/$/, '') + rules.path
-  return URL.parse(link, base.href)
-}
-
-function isKnownHost(url: URL, rules: LinkRules): boolean {
-  // Scheme and port are not compared: behind a proxy that ends TLS, a server builds links from what it saw itself.
-  const hosts = [new URL(rules.baseUrl).hostname, ...rules.linkHosts.map((host) => host.toLowerCase())]
-  return hosts.includes(url.hostname)
-}
-
-function isSamePath(pathname: string, rules: LinkRules): boolean {
-  const prefix = new URL(rules.baseUrl).pathname.replace(/\/$/, '')
-  // Written through URL as well, so that both sides are encoded alike.
-  const paths = [prefix + rules.path, rules.path].map((path) => new URL(path, rules.baseUrl).pathname)
-  return paths.map(withoutSlash).includes(withoutSlash(pathname))
 }
 
 function withoutSlash(path: string): string {
@@ -84,10 +107,11 @@ function valuesByName(parameters: Iterable<[string, string]>): Map<string, strin
   return query
 }
 
-function changedFilter(query: Map<string, string[]>, filters: Filters): string | null {
-  const sent = pageQuery(filters, 1)
-  sent.delete('page')
-  for (const [name, values] of valuesByName(sent)) {
+function changedFilter(
+  query: ReadonlyMap<string, readonly string[]>,
+  filters: Expected['filters'],
+): string | null {
+  for (const [name, values] of filters) {
     const found = query.get(name) ?? []
     // Empty values may be missing: servers leave them out of their links, and they select nothing.
     const filled = values.filter((value) => value !== '')
@@ -98,7 +122,7 @@ function changedFilter(query: Map<string, string[]>, filters: Filters): string |
   return null
 }
 
-function isSameList(one: string[], other: string[]): boolean {
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((value, index) => value === other[index])
 }
 

@@ -1,25 +1,18 @@
 import { JobError } from '../errors.ts'
-import type { Job, Page } from '../sync/types.ts'
+import type { Page } from '../sync/types.ts'
 import { type Envelope, EnvelopeError, readEnvelope } from './envelope.ts'
 import type { Response } from './exchange.ts'
-import { readNextLink } from './links.ts'
+import type { LinkReader } from './links.ts'
 import type { Announcement } from './rate-headers.ts'
 
 /** What a page is checked against: how much it may hold, and where links may lead. */
 export interface PageRules {
   maxResponseBytes: number
-  baseUrl: string
-  linkHosts: readonly string[]
+  readLink: LinkReader
 }
 
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
-export function readPage(
-  response: Response,
-  told: Announcement,
-  job: Job,
-  page: number,
-  rules: PageRules,
-): Page {
+export function readPage(response: Response, told: Announcement, page: number, rules: PageRules): Page {
   const envelope = readEnvelope(response.body, rules.maxResponseBytes)
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
@@ -34,7 +27,7 @@ export function readPage(
   return {
     number: page,
     items: envelope.items,
-    next: nextPage(envelope, job, page, rules),
+    next: nextPage(envelope, page, rules.readLink),
     total: paging?.total ?? null,
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,
@@ -42,14 +35,12 @@ export function readPage(
   }
 }
 
-function nextPage(envelope: Envelope, job: Job, currentPage: number, rules: PageRules): number | null {
-  const next = envelope.paging ? envelope.paging.next : null
+function nextPage({ paging }: Envelope, currentPage: number, readLink: LinkReader): number | null {
+  const next = paging ? paging.next : null
   if (next === null) return null
   if (next === undefined)
     throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list cannot be told')
-  const { baseUrl, linkHosts } = rules
-  const { path, filters } = job.collection
-  const verdict = readNextLink(next, { baseUrl, path, filters, linkHosts, currentPage })
+  const verdict = readLink(next, currentPage)
   if ('refused' in verdict) throw new JobError('LINK_REFUSED', verdict.refused)
   return verdict.page
 }

@@ -2,10 +2,10 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../errors.ts'
 import type { PageObserver } from '../sync/types.ts'
 import { inWords } from '../text.ts'
-import type { RateRules } from './rate-budget.ts'
+import type { Budget, RateRules } from './rate-budget.ts'
 import { decide } from './rate-decision.ts'
 import type { Announcement } from './rate-headers.ts'
-import { createRateLedger, type GateMemory } from './rate-ledger.ts'
+import { createRateLedger, type GateMemory, type Left } from './rate-ledger.ts'
 import { createTell, orAborted, type Tell } from './waiting.ts'
 
 export interface RateGateOptions {
@@ -53,8 +53,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
   /** Lets the first in line look again. */
   let look = doNothing
 
-  function refusal(): JobError | null {
-    const { closedUntil } = ledger.view()
+  function refusal({ closedUntil }: Pick<Budget, 'closedUntil'> = ledger.view()): JobError | null {
     const wait = closedUntil - now()
     if (wait <= rules.maxWaitMs) return null
     return new JobError(
@@ -68,9 +67,10 @@ export function createRateGate(options: RateGateOptions): RateGate {
   async function untilOpen(tell: Tell, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
-      const refused = refusal()
+      const known = ledger.view()
+      const refused = refusal(known)
       if (refused) throw refused
-      const { at, reason } = await ledger.ask()
+      const { at, reason } = await ledger.ask(known)
       if (at <= now()) return
       if (at < Number.POSITIVE_INFINITY) tell(reason, at)
       await untilLook(at, signal)
@@ -98,8 +98,9 @@ export function createRateGate(options: RateGateOptions): RateGate {
   ): Promise<Started<T> | null> {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
-        if (signal.aborted || !ledger.mayLeave()) return resolve(null)
-        const result = sendCounted(send)
+        const left = signal.aborted ? null : ledger.leave()
+        if (left === null) return resolve(null)
+        const result = sendCounted(send, left)
         resolve({ result })
         await result.catch(() => {})
       }
@@ -107,8 +108,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
     })
   }
 
-  async function sendCounted<T>(send: (answer: Answer) => Promise<T>): Promise<T> {
-    const left = ledger.leave()
+  async function sendCounted<T>(send: (answer: Answer) => Promise<T>, left: Left): Promise<T> {
     let isTold = false
     const tell = (how: () => void) => {
       isTold = true
@@ -139,6 +139,13 @@ export function createRateGate(options: RateGateOptions): RateGate {
     }
   }
 
+  /** What the others in line wait for, the first in line waits for as well, and tells it himself. */
+  function tellInLine(tell: Tell, arrived: number): void {
+    const known = ledger.view()
+    const { at, reason } = decide(known, rules, arrived)
+    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusal(known)) tell(reason, at)
+  }
+
   async function pass<T>(
     send: (answer: Answer) => Promise<T>,
     observer: PageObserver,
@@ -146,8 +153,7 @@ export function createRateGate(options: RateGateOptions): RateGate {
   ): Promise<T> {
     const arrived = now()
     const tell = createTell(observer)
-    const { at, reason } = decide(ledger.view(), rules, arrived)
-    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusal()) tell(reason, at)
+    if (turns.activeCount > 0) tellInLine(tell, arrived)
     try {
       const started = await orAborted(
         turns(() => inTurn(send, tell, signal)),
@@ -160,5 +166,5 @@ export function createRateGate(options: RateGateOptions): RateGate {
     }
   }
 
-  return { pass, refusal, rest: ledger.giveBack }
+  return { pass, refusal: () => refusal(), rest: ledger.giveBack }
 }

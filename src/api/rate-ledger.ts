@@ -37,12 +37,10 @@ export interface RateLedgerOptions {
 export interface RateLedger {
   /** The budget as this process knows it, with all that it has not written yet. */
   view(): Budget
-  /** When the next request may go. Takes a block where that is needed. */
-  ask(): Promise<Decision>
-  /** Whether a request may go in this very moment. */
-  mayLeave(): boolean
-  /** A request leaves; what it returns goes with its answer. */
-  leave(): Left
+  /** When the next request may go. Takes a block where that is needed. `known` is what `view` says in this very moment. */
+  ask(known?: Budget): Promise<Decision>
+  /** A request leaves in this very moment, and what it returns goes with its answer; null if it may not. */
+  leave(): Left | null
   answered(left: Left, told: Announcement | null): void
   throttled(told: Announcement, jitterMs: number): void
   /** Writes what others have to know at once. To be called when a request has ended. */
@@ -87,13 +85,14 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     return { by, sent, answers, inFlight, unannounced }
   }
 
-  function view(): Budget {
-    return settle(parse(memory.read(scope)), report(), rules, now())
+  /** The memory is a file, and asking it dearer than all else here: once for all that happens in one moment. */
+  function view(kept = memory.read(scope)): Budget {
+    return settle(parse(kept), report(), rules, now())
   }
 
   /** Nothing limits a request, and there is nothing to tell of the last ones. */
-  function isFree(known: Budget): boolean {
-    return answers.length === 0 && decide(known, rules, now()).count === Number.POSITIVE_INFINITY
+  function isFree({ count }: Decision): boolean {
+    return answers.length === 0 && count === Number.POSITIVE_INFINITY
   }
 
   /** When the next request may leave that this process has taken; Infinity where there is none. */
@@ -102,11 +101,10 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     return (isValid ? permits.from[0] : undefined) ?? Number.POSITIVE_INFINITY
   }
 
-  async function ask(): Promise<Decision> {
-    const known = view()
+  async function ask(known = view()): Promise<Decision> {
     const decision = decide(known, rules, now())
     const permitted = permittedAt(known)
-    if (decision.at <= now() && (isFree(known) || permitted <= now())) return decision
+    if (decision.at <= now() && (isFree(decision) || permitted <= now())) return decision
     // Taken beforehand, and its time has not come.
     const isComing = permitted > now() && permitted < Number.POSITIVE_INFINITY
     if (isComing && decision.at <= permitted) return { ...decision, at: permitted, count: 0 }
@@ -167,14 +165,11 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     return { keep, result: { decision, permitted, at, isCounted: isCounting(settled, at) } }
   }
 
-  function mayLeave(): boolean {
+  function leave(): Left | null {
     const known = view()
-    return known.closedUntil <= now() && (isFree(known) || permittedAt(known) <= now())
-  }
-
-  function leave(): Left {
-    const known = view()
-    if (!isFree(known)) permits = { ...permits, from: permits.from.slice(1) }
+    const isUnlimited = isFree(decide(known, rules, now()))
+    if (known.closedUntil > now() || !(isUnlimited || permittedAt(known) <= now())) return null
+    if (!isUnlimited) permits = { ...permits, from: permits.from.slice(1) }
     if (rules.requestsPerMinute !== null) sent.push(now())
     inFlight++
     return { window: currentWindow(known.window, now()), isAlone: !isHeard(known, now()) }
@@ -182,12 +177,14 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
 
   function answered({ window, isAlone }: Left, told: Announcement | null): void {
     const answer = { at: now(), leftIn: window, told }
-    const known = view()
+    const kept = memory.read(scope)
+    const known = view(kept)
     inFlight--
     if (now() >= known.closedUntil) heardAt = now()
     if (told && !told.limit) noteUnannounced()
-    if (told?.limit || told?.retryAfterMs || known.throttled > 0 || known.window) answers.push(answer)
-    if (isAlone || isForOthers(known, view())) isUrgent = true
+    const tells = told?.limit || told?.retryAfterMs || known.throttled > 0 || known.window
+    if (tells) answers.push(answer)
+    if (isAlone || (tells && isForOthers(known, view(kept)))) isUrgent = true
   }
 
   /** A 429 may tell, within a minute, that they count. */
@@ -212,7 +209,7 @@ export function createRateLedger({ scope, by, rules, memory, now }: RateLedgerOp
     if (hasNews() || sent.length > 0) await exchange(false)
   }
 
-  return { view, ask, mayLeave, leave, answered, throttled, tellOthers, giveBack }
+  return { view, ask, leave, answered, throttled, tellOthers, giveBack }
 }
 
 /** When a window began is known to nobody else, and would be lost with this process. */

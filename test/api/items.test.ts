@@ -1,14 +1,17 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { breaksOff, cutItems, measure } from '../../src/api/items.ts'
+import { breaksOff, outline } from '../../src/api/items.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
+
+/** More items than any of the texts has. */
+const MANY = 10_000
 
 const spaces = fc.stringMatching(/^[ \n\r\t]{0,3}$/)
 
 const objectTexts = jsonTexts.filter((text) => text.startsWith('{'))
 
 function textsOf(text: string): string[] | null {
-  return cutItems(text)?.map(({ start, end }) => text.slice(start, end)) ?? null
+  return outline(text, MANY).slices?.map(({ start, end }) => text.slice(start, end)) ?? null
 }
 
 describe('cutting items out of a body', () => {
@@ -41,9 +44,28 @@ describe('cutting items out of a body', () => {
   })
 
   it('tells the keys of an object in the order they were sent', () => {
-    const slices = cutItems('{"data":{"10":0,"2":0,"\\u0031":0}}')
+    const { slices } = outline('{"data":{"10":0,"2":0,"\\u0031":0}}', MANY)
 
     expect(slices?.map(({ key }) => key)).toEqual(['10', '2', '1'])
+  })
+
+  it('tells no keys of a list that takes the place of an object', () => {
+    const { slices } = outline('{"data":{"a":1},"data":[2]}', MANY)
+
+    expect(slices).toEqual([{ key: null, start: 24, end: 25 }])
+  })
+
+  it('tells where the first items stand, and counts all', () => {
+    const { slices, items } = outline('[1,2,3,4]', 2)
+
+    expect(slices).toHaveLength(2)
+    expect(items).toBe(4)
+  })
+
+  it('takes no time for a long name before nothing but colons', () => {
+    const text = `{"${'x'.repeat(300_000)}"${':'.repeat(300_000)}`
+
+    expect(outline(text, MANY)).toMatchObject({ depth: 1, values: 2 })
   })
 
   it('gives each item exactly as it was written', () => {
@@ -125,19 +147,19 @@ describe('the depth of a text', () => {
     ['{"a":[{"b":{}}],"c":[]}', 4],
     ['["\\"[[["]', 1],
   ])('of %s is %i', (text, depth) => {
-    expect(measure(text).depth).toBe(depth)
+    expect(outline(text, MANY).depth).toBe(depth)
   })
 
   it('is that of the values', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
-        expect(measure(JSON.stringify(value)).depth).toBe(depthOf(value))
+        expect(outline(JSON.stringify(value), MANY).depth).toBe(depthOf(value))
       }),
     )
   })
 
   it('is found without recursion', () => {
-    expect(measure('['.repeat(1_000_000) + ']'.repeat(1_000_000)).depth).toBe(1_000_000)
+    expect(outline('['.repeat(1_000_000) + ']'.repeat(1_000_000), MANY).depth).toBe(1_000_000)
   })
 })
 
@@ -149,13 +171,13 @@ describe('what a text holds', () => {
     ['{"data":[{"a":1,"b":2},{"c":[1,2]}]}', 9, 2],
     ['["1,2,3"]', 2, 1],
   ])('of %s is %i values at most and %i items', (text, values, items) => {
-    expect(measure(text)).toMatchObject({ values, items })
+    expect(outline(text, MANY)).toMatchObject({ values, items })
   })
 
   it('is counted exactly for the items of a list, and never too low for all values', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (list) => {
-        const { values, items } = measure(JSON.stringify(list))
+        const { values, items } = outline(JSON.stringify(list), MANY)
         expect(items).toBe(Math.max(1, list.length))
         expect(values).toBeGreaterThanOrEqual(valuesOf(list))
       }),

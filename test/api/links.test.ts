@@ -1,23 +1,26 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LinkRules, pageQuery, readNextLink } from '../../src/api/links.ts'
+import { createAddresses, createLinkReader, type LinkRules, type LinkVerdict } from '../../src/api/links.ts'
 import type { Filters } from '../../src/sync/types.ts'
 
 const BASE = 'https://admin.example.com'
 const PATH = '/api/v1/admin/orders'
 const LIST = `${BASE}${PATH}`
 
-function rules(changed: Partial<LinkRules> = {}): LinkRules {
-  return { baseUrl: BASE, path: PATH, filters: {}, linkHosts: [], currentPage: 1, ...changed }
+type Setting = Partial<LinkRules> & { currentPage?: number }
+
+function read(link: string, { currentPage = 1, ...changed }: Setting = {}): LinkVerdict {
+  const rules = { baseUrl: BASE, path: PATH, filters: {}, linkHosts: [], ...changed }
+  return createLinkReader(rules)(link, currentPage)
 }
 
-function refusalOf(link: string, changed: Partial<LinkRules> = {}): string {
-  const verdict = readNextLink(link, rules(changed))
+function refusalOf(link: string, changed: Setting = {}): string {
+  const verdict = read(link, changed)
   return 'refused' in verdict ? verdict.refused : `accepted page ${verdict.page}`
 }
 
 describe('a link that is followed', () => {
-  it.each<[string, string, Partial<LinkRules>]>([
+  it.each<[string, string, Setting]>([
     ['the plain link', `${LIST}?page=2`, {}],
     ['the next of a later page', `${LIST}?page=10`, { currentPage: 9 }],
     ['another scheme', `http://admin.example.com${PATH}?page=2`, {}],
@@ -52,7 +55,7 @@ describe('a link that is followed', () => {
   ])('may have %s', (_case, link, changed) => {
     const { currentPage = 1 } = changed
 
-    expect(readNextLink(link, rules(changed))).toEqual({ page: currentPage + 1 })
+    expect(read(link, changed)).toEqual({ page: currentPage + 1 })
   })
 
   it.each<[string, Filters, string]>([
@@ -91,7 +94,7 @@ describe('a link that is followed', () => {
     ['without the empty values of a list', { 'q[]': ['a', ''] }, 'q[0]=a&page=2'],
     ['without a list of empty ones', { 'q[]': ['', ''] }, 'page=2'],
   ])('may carry the filters %s', (_case, filters, query) => {
-    expect(readNextLink(`${LIST}?${query}`, rules({ filters }))).toEqual({ page: 2 })
+    expect(read(`${LIST}?${query}`, { filters })).toEqual({ page: 2 })
   })
 
   it('may write any filters in any order and encoding', () => {
@@ -114,7 +117,7 @@ describe('a link that is followed', () => {
         const query = shuffled.map(([key, value]) => `${encoder(key)}=${encoder(value)}&`).join('')
         const filters = Object.fromEntries(pairs)
 
-        expect(readNextLink(`${LIST}?${query}page=2`, rules({ filters }))).toEqual({ page: 2 })
+        expect(read(`${LIST}?${query}page=2`, { filters })).toEqual({ page: 2 })
       }),
     )
   })
@@ -125,7 +128,7 @@ function everyByteEncoded(text: string): string {
 }
 
 describe('a link that is refused', () => {
-  it.each<[string, string, Partial<LinkRules>, string]>([
+  it.each<[string, string, Setting, string]>([
     ['another host', `https://evil.example${PATH}?page=2`, {}, 'leads to another host, evil.example'],
     ['a host above ours', `https://example.com${PATH}?page=2`, {}, 'leads to another host'],
     ['a host below ours', `https://x.admin.example.com${PATH}?page=2`, {}, 'leads to another host'],
@@ -354,7 +357,11 @@ describe('a link that is refused', () => {
   })
 })
 
-describe('the query of a request', () => {
+function addressesOf(filters: Filters): (page: number) => URL {
+  return createAddresses({ baseUrl: BASE, path: PATH, filters })
+}
+
+describe('the address of a request', () => {
   it.each<[string, Filters, number, string]>([
     ['the page alone', {}, 1, 'page=1'],
     ['the filters before the page', { state: 'paid', q: 'a b' }, 3, 'state=paid&q=a+b&page=3'],
@@ -362,7 +369,13 @@ describe('the query of a request', () => {
     ['an empty filter', { q: '' }, 1, 'q=&page=1'],
     ['what has a meaning in addresses encoded', { q: '&page=9#?+%' }, 1, 'q=%26page%3D9%23%3F%2B%25&page=1'],
   ])('holds %s', (_case, filters, page, expected) => {
-    expect(pageQuery(filters, page).toString()).toBe(expected)
+    expect(addressesOf(filters)(page).href).toBe(`${LIST}?${expected}`)
+  })
+
+  it('begins with the prefix of baseUrl', () => {
+    const addressOf = createAddresses({ baseUrl: `${BASE}/proxied`, path: PATH, filters: {} })
+
+    expect(addressOf(2).href).toBe(`${BASE}/proxied${PATH}?page=2`)
   })
 
   it('makes a link that is followed', () => {
@@ -375,9 +388,9 @@ describe('the query of a request', () => {
 
     fc.assert(
       fc.property(filters, fc.integer({ min: 1, max: 1e9 }), (sent, page) => {
-        const link = `${LIST}?${pageQuery(sent, page + 1).toString()}`
+        const link = addressesOf(sent)(page + 1).href
 
-        expect(readNextLink(link, rules({ filters: sent, currentPage: page }))).toEqual({ page: page + 1 })
+        expect(read(link, { filters: sent, currentPage: page })).toEqual({ page: page + 1 })
       }),
     )
   })

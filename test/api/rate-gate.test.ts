@@ -56,6 +56,18 @@ function keeping(kept: KeptBudget): TestGateMemory {
   return { ...memory, read: () => kept }
 }
 
+/** A gate, and how often it has asked its memory. */
+function createCounted() {
+  const memory = createGateMemory()
+  let reads = 0
+  const read: TestGateMemory['read'] = (scope) => {
+    reads++
+    return memory.read(scope)
+  }
+  const { gate } = createSetting({ memory: { ...memory, read } })
+  return { gate, reads: () => reads }
+}
+
 function notSentYet(): never {
   throw new Error('the request was not sent yet')
 }
@@ -142,6 +154,21 @@ describe('an open gate', () => {
     await settle()
 
     expect(one).toMatchObject({ sent: true, outcome: 'the answer', told: [['waited', 0]] })
+  })
+
+  it('asks the memory three times for a request: when it comes, when it leaves, and when it is answered', async () => {
+    const { gate, reads } = createCounted()
+    await hear(gate)
+    const before = reads()
+
+    const one = passing(gate)
+    await settle()
+    expect(one.sent).toBe(true)
+    expect(reads() - before).toBe(2)
+    one.succeed()
+    await settle()
+
+    expect(reads() - before).toBe(3)
   })
 
   it('hands on what the request threw', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRateLedger, type GateMemory } from '../../src/api/rate-ledger.ts'
+import { createRateLedger, type GateMemory, type Left } from '../../src/api/rate-ledger.ts'
 import { MINUTE, NOTHING, NOW, RULES, SECOND, told } from './helpers/budgets.ts'
 import { createGateMemory, type TestGateMemory } from './helpers/memory.ts'
 import { settle } from './helpers/stepped-clock.ts'
@@ -13,23 +13,34 @@ function createScene(rules = {}) {
   return { memory, clock, open, one: open('one'), other: open('the other') }
 }
 
-/** A memory that has written, and does not say so before it is told to. */
+/** A memory that from some time on has written, and does not say so before it is told to. */
 function createSlow(memory: TestGateMemory) {
   const said = Promise.withResolvers<void>()
+  let isSlow = false
   const change: TestGateMemory['change'] = async (scope, task) => {
     const result = await memory.change(scope, task)
-    await said.promise
+    if (isSlow) await said.promise
     return result
   }
-  return { memory: { ...memory, change }, say: said.resolve }
+  const begin = () => {
+    isSlow = true
+  }
+  return { memory: { ...memory, change }, begin, say: said.resolve }
 }
 
 type Ledger = ReturnType<typeof createRateLedger>
 
+/** A request that leaves, as it may. */
+function leave(ledger: Ledger): Left {
+  const left = ledger.leave()
+  if (left === null) throw new Error('nothing may leave')
+  return left
+}
+
 /** One request and its answer. */
 async function request(ledger: Ledger, announcement = NOTHING): Promise<void> {
   await ledger.ask()
-  ledger.answered(ledger.leave(), announcement)
+  ledger.answered(leave(ledger), announcement)
   await ledger.tellOthers()
 }
 
@@ -38,8 +49,7 @@ async function leaving(ledger: Ledger): Promise<number> {
   let count = 0
   for (; count < 100; count++) {
     await ledger.ask()
-    if (!ledger.mayLeave()) break
-    ledger.leave()
+    if (!ledger.leave()) break
   }
   return count
 }
@@ -72,7 +82,7 @@ describe('a process that uses a block', () => {
     await request(one, told(60, 59))
 
     await one.ask()
-    one.leave()
+    leave(one)
 
     expect(await leaving(other)).toBeGreaterThan(10)
   })
@@ -92,11 +102,11 @@ describe('a process that uses a block', () => {
     await one.ask()
     const before = memory.writes()
     clock.time += 10 * SECOND
-    expect(one.mayLeave()).toBe(false)
+    expect(one.leave()).toBeNull()
 
     await one.ask()
 
-    expect(one.mayLeave()).toBe(true)
+    expect(one.leave()).not.toBeNull()
     expect(memory.writes()).toBe(before + 1)
   })
 
@@ -115,7 +125,7 @@ describe('a process that uses a block', () => {
     const { clock, one, other } = createScene()
     await request(one, told(60, 59))
     await other.ask()
-    other.leave()
+    leave(other)
     await one.ask()
     clock.time += 5
 
@@ -123,36 +133,36 @@ describe('a process that uses a block', () => {
     await other.tellOthers()
     clock.time += 2 * SECOND
 
-    expect(one.mayLeave()).toBe(false)
+    expect(one.leave()).toBeNull()
     expect(await leaving(one)).toBe(1)
   })
 
   it('goes on in the moment in which somebody forgot the pause', async () => {
     const { memory, one } = createScene()
     await one.ask()
-    one.leave()
+    leave(one)
     one.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
     await one.tellOthers()
 
     memory.close('a', 0)
     await one.ask()
 
-    expect(one.mayLeave()).toBe(true)
+    expect(one.leave()).not.toBeNull()
   })
 })
 
 describe('what others have to know', () => {
   it.each<[string, (ledger: Ledger) => void]>([
-    ['the first answer', (ledger) => ledger.answered(ledger.leave(), NOTHING)],
-    ['a window that begins', (ledger) => ledger.answered(ledger.leave(), told(60, 59))],
+    ['the first answer', (ledger) => ledger.answered(leave(ledger), NOTHING)],
+    ['a window that begins', (ledger) => ledger.answered(leave(ledger), told(60, 59))],
     [
       'a budget that is used up for an hour',
-      (ledger) => ledger.answered(ledger.leave(), told(60, 0, 60 * MINUTE)),
+      (ledger) => ledger.answered(leave(ledger), told(60, 0, 60 * MINUTE)),
     ],
     [
       'a 429',
       (ledger) => {
-        ledger.leave()
+        leave(ledger)
         ledger.throttled(NOTHING, 0)
       },
     ],
@@ -174,13 +184,15 @@ describe('what others have to know', () => {
     await one.giveBack()
     const slow = createSlow(memory)
     const other = open('the other', slow.memory)
-    const asked = other.ask()
+    await other.ask()
+    const left = leave(other)
+    slow.begin()
+    const written = other.giveBack()
     await settle()
-    const left = other.leave()
     other.answered(left, told(60, 0, 60 * MINUTE))
 
     slow.say()
-    await asked
+    await written
     await other.tellOthers()
 
     expect(memory.read('a').closedUntil).toBeGreaterThan(clock.time)
@@ -203,7 +215,7 @@ describe('what others have to know', () => {
     await one.ask()
     const before = memory.writes()
 
-    one.answered(one.leave(), told(60, 58))
+    one.answered(leave(one), told(60, 58))
     await one.tellOthers()
 
     expect(memory.writes()).toBe(before)
@@ -233,7 +245,7 @@ describe('what others have to know', () => {
 
 async function meet429(ledger: Ledger): Promise<void> {
   await ledger.ask()
-  ledger.leave()
+  leave(ledger)
   ledger.throttled(NOTHING, 0)
   await ledger.tellOthers()
 }
