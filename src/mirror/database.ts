@@ -152,6 +152,15 @@ function assertSound(connection: Connection, file: string): void {
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
+/**
+ * What changes whenever somebody, here or in another process, changes a table or a view. Prepared once: where it is asked for
+ * with each page, to compile the question takes longer than to answer it.
+ */
+export function createSchemaVersion(connection: Connection): () => number {
+  const version = connection.prepare('PRAGMA schema_version').pluck()
+  return () => version.get() as number
+}
+
 /** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */
 export function guarded<T>(file: string, task: () => T): T {
   try {

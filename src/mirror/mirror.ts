@@ -4,7 +4,7 @@ import type { Job, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
-import { type Connection, guarded } from './database.ts'
+import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
 import { createJudging } from './judging.ts'
 import { createMissingStore } from './missing.ts'
@@ -184,9 +184,7 @@ function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
 function createCollectionCache(connection: Connection) {
   const known = new Map<string, CollectionTables>()
   let version = -1
-  // Prepared once: it is asked for twice a page, and to compile it takes longer than to answer it.
-  const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
-  const versionNow = () => schemaVersion.get() as number
+  const versionNow = createSchemaVersion(connection)
   return {
     open(name: string, keyPaths: string[][]): CollectionTables {
       if (versionNow() !== version) known.clear()

@@ -1,7 +1,7 @@
 import type { Job } from '../sync/types.ts'
 import { keyColumnNames } from './columns/catalog.ts'
 import type { KeyPart } from './columns/key.ts'
-import type { Connection } from './database.ts'
+import { type Connection, createSchemaVersion } from './database.ts'
 import { keyPathsOf } from './sighting.ts'
 import { quoted } from './sql.ts'
 import { type KeyType, tableName } from './tables.ts'
@@ -20,10 +20,11 @@ export interface RawRows {
 
 /** The raw rows of a job's collection, as they are declared whenever somebody asks. */
 export function followRawRows(connection: Connection, job: Job): () => RawRows | null {
+  const versionNow = createSchemaVersion(connection)
   let known: RawRows | null = null
   let version = -1
   return () => {
-    const now = connection.pragma('schema_version', { simple: true }) as number
+    const now = versionNow()
     if (now !== version) known = openRawRows(connection, job.collection.name, keyPathsOf(job))
     version = now
     return known

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Connection, guarded } from './database.ts'
+import { unplanned } from './sql.ts'
 import type { Transact } from './transaction.ts'
 
 export interface RegisteredOrganization {
@@ -91,10 +92,10 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     .prepare(`
       SELECT held_reason
       FROM organizations
-      WHERE held_fingerprint = :fingerprint AND NOT EXISTS (
+      WHERE held_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND NOT EXISTS (
         SELECT 1
         FROM organizations
-        WHERE last_fingerprint = :fingerprint AND held_since IS NULL AND configured = 1
+        WHERE last_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
       )
       LIMIT 1
     `)
