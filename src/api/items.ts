@@ -1,3 +1,5 @@
+import { skipString } from '../json/strings.ts'
+
 /** Where the text of one item stands in a body, and its key where the list is written as an object. */
 export interface Slice {
   key: string | null
@@ -25,7 +27,6 @@ const QUOTE = 34
 const COMMA = 44
 const COLON = 58
 const OPEN_ARRAY = 91
-const BACKSLASH = 92
 const CLOSE_ARRAY = 93
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
@@ -137,20 +138,6 @@ export function breaksOff(text: string): boolean {
     else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
   }
   return depth > 0
-}
-
-/** The place behind the string that begins here; behind the text's end, when it has no end. */
-function skipString(text: string, start: number): number {
-  let end = start
-  do end = text.indexOf('"', end + 1)
-  while (end !== -1 && isEscaped(text, end))
-  return end === -1 ? text.length + 1 : end + 1
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++
-  return backslashes % 2 === 1
 }
 
 function skipSpace(text: string, start: number): number {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, RawNumber } from './exact.ts'
+import { skipString } from './strings.ts'
 
 /** A whole JSON number, and that it ends here. */
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[,\]}\s])(?!\s*:)/y
@@ -6,8 +7,6 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[,\]}\s])(?!\s*:)/
 /** Begins a text that stands for a number. No other text of the JSON begins so: that is looked at first. */
 const MARK = '\0'
 const WRITTEN_MARK = '\\u0000'
-
-const BACKSLASH = 92
 
 /**
  * JSON.parse where some numbers have to keep their text: these are put into quotes, read as texts, and exchanged
@@ -53,22 +52,9 @@ function behindTexts(text: string, from: number, least: number): number {
   for (;;) {
     const begin = text.indexOf('"', at)
     if (begin === -1 || begin >= least) return least
-    at = behindText(text, begin)
+    at = skipString(text, begin)
     if (at > least) return at
   }
-}
-
-function behindText(text: string, begin: number): number {
-  let end = begin
-  do end = text.indexOf('"', end + 1)
-  while (end !== -1 && isEscaped(text, end))
-  return end === -1 ? text.length : end + 1
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++
-  return backslashes % 2 === 1
 }
 
 interface Exchange {
