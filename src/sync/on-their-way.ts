@@ -22,15 +22,16 @@ export interface OnTheirWay {
 
 /**
  * Whether to ask for the next page before one is written. A process that is killed meanwhile has one page more to ask for
- * again, so it is done only where that is seldom, and worth it: where a server far away takes most of the time.
- * Milliseconds: of the last answers, since one alone may have been slow by chance, and of the last page's writing.
+ * again, so it is done only where that is seldom, and worth it: where the list is long, and a server far away takes most of
+ * the time. Milliseconds: of the last answers, the quickest of which counts, since on a busy machine any may be slow; and of
+ * the last page's writing.
  */
 export function isWorthAskingBefore(answersTook: readonly number[], writingTook: number): boolean {
   const quickest = Math.min(...answersTook)
   return answersTook.length >= LOOKED_AT && quickest >= 10 && quickest >= 4 * writingTook
 }
 
-const LOOKED_AT = 3
+const LOOKED_AT = 32
 
 export function createOnTheirWay({ source, observer, now, turn, signal }: OnTheirWayOptions): OnTheirWay {
   const stop = new AbortController()

@@ -59,7 +59,7 @@ const OF_A_BEGINNING: Step[] = [
 
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
-  ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
+  ['before the transaction', dyingBefore(WALK, 'const saved = await pages.writeMeanwhile(', ON_THIRD)],
   ['before the rows', dyingBefore(SAVING, 'for (const entry of sighting.entries) {', ON_THIRD)],
   ['after the first row', dyingAfter(SAVING, 'saved.added++', `toSave.${ON_THIRD}`)],
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],

@@ -7,13 +7,14 @@ import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 
+const IDS = upTo(118)
 const FORWARD = { why: 'forward', before: null, until: null } as const
 
-/** A run over four pages, each of which takes so long to answer; what was asked for when each was written. */
+/** A run over 40 pages, each of which takes so long to answer; how many were asked for when each of the last was written. */
 async function runAway(tookMs: number, script: Partial<Script> = {}) {
   const clock = createClock()
   const test = openTestMirror({ clock })
-  const list = scriptedList({ ids: upTo(10), ...script, before: (answer) => waitFor(answer) })
+  const list = scriptedList({ ids: IDS, ...script, before: (answer) => waitFor(answer) })
   const waitFor = async (answer: number) => {
     clock.advance(tookMs)
     await script.before?.(answer, list)
@@ -27,17 +28,19 @@ async function runAway(tookMs: number, script: Partial<Script> = {}) {
     },
   }
   const result = await runOnce(test, list, { mirror })
-  return { test, list, result, asked }
+  return { test, list, result, asked: asked.slice(29) }
 }
 
 describe('to ask for the next page before one is written', () => {
+  const others = Array<number>(31).fill(50)
+
   it.each<[number[], number, boolean]>([
-    [[9, 50, 50], 0, false],
-    [[10, 10, 10], 0, true],
-    [[50, 50], 0, false],
-    [[10, 10, 10], 3, false],
-    [[20, 30, 20], 5, true],
-    [[1000, 1000, 1000], 251, false],
+    [[9, ...others], 0, false],
+    [[10, ...others], 0, true],
+    [others, 0, false],
+    [[10, ...others], 3, false],
+    [[20, ...others], 5, true],
+    [[1000, ...others], 13, false],
   ])('after answers in %j ms and %i ms of writing: worth it is %s', (answersTook, writingTook, expected) => {
     expect(isWorthAskingBefore(answersTook, writingTook)).toBe(expected)
   })
@@ -45,25 +48,29 @@ describe('to ask for the next page before one is written', () => {
 
 describe('the next page', () => {
   it.each([
-    ['before a page is written, where answers take their time', 10, [1, 2, 4, 5, 5]],
-    ['after that, where they are quick', 9, [1, 2, 3, 4, 5]],
+    [
+      'before a page is written, where answers take their time',
+      10,
+      [30, 31, 33, 34, 35, 36, 37, 38, 39, 40, 41, 41],
+    ],
+    ['after that, where they are quick', 9, [30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41]],
   ])('is asked for %s', async (_when, tookMs, expected) => {
     const { test, result, asked } = await runAway(tookMs)
 
     expect(asked).toEqual(expected)
-    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 5, pages: 5 } })
-    expect(mirroredIds(test)).toEqual(upTo(10))
+    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 41, pages: 41 } })
+    expect(mirroredIds(test)).toEqual(IDS)
   })
 
   it('fails after the one before it is written', async () => {
     const { test, result } = await runAway(10, {
       before: (answer) => {
-        if (answer === 4) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+        if (answer === 36) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
       },
     })
 
     expect(result.error).toMatchObject({ code: 'SERVER_ERROR' })
-    expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
+    expect(runs(test)).toEqual([expect.objectContaining({ pages: 35, rows_added: 105, requests: 36 })])
   })
 
   it('is given up, and waited for, where the one before it cannot be written', async () => {
@@ -78,11 +85,11 @@ describe('the next page', () => {
         }),
     }
     const clock = createClock()
-    const quick = scriptedList({ ids: upTo(10), before: () => clock.advance(10) })
+    const quick = scriptedList({ ids: IDS, before: () => clock.advance(10) })
     const pages = createOnTheirWay({
       source: {
         ...quick.source,
-        fetchPage: (page, ...rest) => (page <= 3 ? quick.source : source).fetchPage(page, ...rest),
+        fetchPage: (page, ...rest) => (page <= 32 ? quick.source : source).fetchPage(page, ...rest),
       },
       observer: {
         onRequest: () => {},
@@ -95,9 +102,9 @@ describe('the next page', () => {
       turn: async () => {},
       signal: new AbortController().signal,
     })
-    for (const page of [1, 2, 3]) await pages.fetch({ ...FORWARD, page })
+    for (const page of upTo(32)) await pages.fetch({ ...FORWARD, page })
 
-    const writing = pages.writeMeanwhile({ ...FORWARD, page: 4 }, () =>
+    const writing = pages.writeMeanwhile({ ...FORWARD, page: 33 }, () =>
       Promise.reject(new Error('the disk is full')),
     )
     await expect(writing).rejects.toThrow('the disk is full')
