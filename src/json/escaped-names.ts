@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from './exact.ts'
+import { skipString } from './strings.ts'
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[-\d][-+.\deE]*|true|false|null|[{}[\],:]/g
+const SPACE = /\s*/y
+const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
 
 const QUOTE = 34
 const COLON = 58
@@ -31,14 +33,29 @@ function afterString(text: string, from: number): number {
 
 /** Reads a valid JSON text name by name: right for every name, and slow. */
 export function readEscapedNames(text: string, readNumber: (text: string) => JsonValue): JsonValue {
-  const tokens = text.matchAll(TOKEN)
-  const next = () => tokens.next().value?.[0] ?? ''
+  const next = createTokens(text)
   const read = (token: string): JsonValue => {
     if (token === '{') return readObject(next, read)
     if (token === '[') return readArray(next, read)
     return /^[-\d]/.test(token) ? readNumber(token) : JSON.parse(token)
   }
   return read(next())
+}
+
+/** Strings are no part of the pattern: one of many megabytes would be too long for it. */
+function createTokens(text: string): () => string {
+  let at = 0
+  return () => {
+    const start = endOf(SPACE, text, at)
+    at = text.charCodeAt(start) === QUOTE ? skipString(text, start) : endOf(TOKEN, text, start)
+    return text.slice(start, at)
+  }
+}
+
+/** Where that ends which the pattern finds at this place. */
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
 }
 
 function readArray(next: () => string, read: (token: string) => JsonValue): JsonValue[] {

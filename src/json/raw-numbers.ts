@@ -24,11 +24,16 @@ export function parseRawNumbers(
   const numbers: RawNumber[] = []
   let marked = ''
   let copied = 0
-  let outside = 0
+  // Each string is passed once, however many numbers stand behind it.
+  let string = text.indexOf('"')
   candidates.lastIndex = 0
   for (let found = candidates.exec(text); found; found = candidates.exec(text)) {
     const start = found.index + 1
-    outside = behindTexts(text, outside, start)
+    let outside = start
+    while (string !== -1 && string < start) {
+      outside = skipString(text, string)
+      string = text.indexOf('"', outside)
+    }
     if (outside <= start) {
       NUMBER.lastIndex = start
       const [source] = NUMBER.exec(text) ?? []
@@ -44,17 +49,6 @@ export function parseRawNumbers(
   }
   const value: JsonValue = JSON.parse(copied === 0 ? text : marked + text.slice(copied))
   return numbers.length === 0 ? value : exchanged(value, { numbers, left: numbers.length })
-}
-
-/** The first place outside of texts, from a place outside of them on, that is not before another. */
-function behindTexts(text: string, from: number, least: number): number {
-  let at = from
-  for (;;) {
-    const begin = text.indexOf('"', at)
-    if (begin === -1 || begin >= least) return least
-    at = skipString(text, begin)
-    if (at > least) return at
-  }
 }
 
 interface Exchange {

@@ -23,7 +23,8 @@ const PART = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/
  * fires in every month that it names. False tells nothing: one with names, `L` or the 31st has to be looked at closely.
  */
 export function isPlain(expression: string): boolean {
-  const texts = expression.trim().split(/ +/)
+  // Spaces alone: node-cron refuses the other white space that trim() takes away, when it comes to fire.
+  const texts = expression.replace(/^ +| +$/g, '').split(/ +/)
   const fields = texts.length === FIELDS.length + 1 ? [SECONDS, ...FIELDS] : FIELDS
   if (texts.length !== fields.length) return false
   return fields.every((field, index) => isPlainField(texts[index] ?? '', field)) && hasCommonDay(texts.at(-3))

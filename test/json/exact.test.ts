@@ -91,6 +91,22 @@ describe('parseExact', () => {
     expect(JSON.stringify(parseExact(text))).toBe(text)
   })
 
+  it('reads a text of many megabytes beside an escaped name', () => {
+    const text = `{"caf\\u00e9":"${'A'.repeat(12_000_000)}","a":1.10}`
+
+    expect(JSON.stringify(parseExact(text))).toHaveLength(text.length - 5)
+  })
+
+  it('takes no longer for each of many numbers, in bounds that are wide', () => {
+    const text = `{"a":[${'12.3456789012345678,'.repeat(400_000)}1],"b":1}`
+    const began = performance.now()
+
+    const parsed = parseExact(text)
+
+    expect(performance.now() - began).toBeLessThan(15_000)
+    expect(JSON.stringify(parsed)).toBe(text)
+  })
+
   it('gives of two fields with one name the last', () => {
     expect(JSON.stringify(parseExact('{"a":1.10,"a":2,"b":3.0}'))).toBe('{"a":2,"b":3.0}')
   })

@@ -34,6 +34,11 @@ describe('a valid cron expression', () => {
 describe('the fault of a cron expression', () => {
   it.each([
     ['', 'it has no fields, not 5 or 6'],
+    ['*/15 * * * *\n', 'it has a character that means nothing there'],
+    ['*/15 * * * *\r', 'it has a character that means nothing there'],
+    ['\t*/15 * * * *', 'it has a character that means nothing there'],
+    ['*/15 * * * *\u00a0', 'it has a character that means nothing there'],
+    ['\ufeff*/15 * * * *', 'it has a character that means nothing there'],
     ['   ', 'it has no fields, not 5 or 6'],
     ['hourly', 'it has 1 field, not 5 or 6'],
     ['0 3 * *', 'it has 4 fields, not 5 or 6'],
