@@ -24,7 +24,7 @@ export interface Seen {
 export interface JobKnowledge {
   time: number
   lastSeen: Map<number, number>
-  /** The filters of every page that was written. */
+  /** The filters of every page that was written, and those that were configured when it was. */
   scopes: Set<string>
   walks: Map<number, Seen>
   /** The last trusted one. */

@@ -48,7 +48,9 @@ export function watchMovements({ complain, note }: OracleContext, lists: Readonl
     return walk === undefined ? null : readingOf(job, walk)
   }
 
-  function onServed({ job, filters }: Request, outcome: Outcome): void {
+  function onServed({ job, filters, process }: Request, outcome: Outcome): void {
+    // What a dead process had asked for may be answered behind what the one that goes on asks for.
+    if (!process.isAlive()) return
     const reading = current(job)
     if (!reading || reading.pages > 0 || outcome.kind !== 'answer' || !outcome.page) return
     reading.throughout = new Set(idsOf(job, filters))

@@ -1,5 +1,5 @@
 import { listenWith } from '../happening.ts'
-import { isListed } from '../list.ts'
+import { isListed, type ListFilters } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
 import {
@@ -23,6 +23,7 @@ import type { Gone } from './versions.ts'
  */
 export function watchRemovals({ setting, mirror, complain, note }: OracleContext) {
   const jobs = createStock((_job: string) => newJob())
+  let configured: ListFilters = {}
 
   function onSaved(inHand: PageInHand, row: WalkRow): void {
     const { job } = inHand.request
@@ -118,10 +119,15 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
       'run began'({ process, job: { organization, collection }, walk }) {
         const known = jobs.of(jobName(organization.id, collection.name))
         known.atWork = { walk, process }
+        // A backfill's own filters only narrow the list that its rows belong to.
+        known.scopes.add(JSON.stringify(configured))
         seenBy(known, walk).workers.add(process)
       },
       'run finished'({ job: { organization, collection }, outcome: { status, errorCode } }) {
         if (status === 'succeeded') onSucceeded(jobName(organization.id, collection.name), errorCode)
+      },
+      'filters changed'({ filters }) {
+        configured = filters
       },
       killed: ({ process }) => onEnd(process),
       ended: ({ process }) => onEnd(process),
