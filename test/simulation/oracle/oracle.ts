@@ -41,6 +41,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     onWalk(job, walk, before) {
       movements.onWalk(job, walk, before)
       walks.onWalk(job, walk, before)
+      if (before === null) removals.onBegun(job, walk.id)
       if (walk.status === 'complete') {
         const gone = takeGone(job)
         removals.onWalk(job, walk, before, versions.liveIds(job), gone)

@@ -133,6 +133,10 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
       ended: ({ process }) => onEnd(process),
     }),
     onSaved,
+    /** A walk stands there before its first run begins, and what others see from then on counts. */
+    onBegun: (job: string, walk: number) => {
+      seenBy(jobs.of(job), walk)
+    },
     onWalk,
     takeGone,
   }
