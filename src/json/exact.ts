@@ -42,11 +42,6 @@ function isBareNumber(text: string): boolean {
   return first === 45 || (first >= 48 && first <= 57)
 }
 
-/** Whether a plain JSON.parse of this valid JSON text gives all that `parseExact` gives. */
-export function isPlainParseExact(text: string): boolean {
-  return !mayHoldInexactNumber(text) && !hasEscapedName(text)
-}
-
 /** JSON.parse that keeps every number's text, and every field's name. Throws the SyntaxError of JSON.parse. */
 export function parseExact(text: string): JsonValue {
   const value = mayHoldInexactNumber(text) ? parseNumbers(text) : (JSON.parse(text) as JsonValue)
