@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Connection, guarded } from './database.ts'
+import { createGateStore, type GateStore } from './gate-store.ts'
+import { createLastRuns, type LastRuns } from './last-runs.ts'
 import { unplanned } from './sql.ts'
 import type { Transact } from './transaction.ts'
 
@@ -28,34 +30,14 @@ export interface Registry {
    * used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
-  gate(scope: string): KeptGate
-  /** Reads and writes a gate in one transaction; `change` is synchronous. */
-  changeGate<T>(scope: string, change: (kept: KeptGate) => { keep: KeptGate; result: T }): Promise<T>
+  gate: GateStore['read']
+  changeGate: GateStore['change']
   lastRuns(organizationId: string, collection: string): LastRuns
-}
-
-/** The budget of a rate limit, as those who pass it keep it. */
-export interface KeptGate {
-  /** Epoch milliseconds; 0 when it was never closed. */
-  closedUntil: number
-  known: string | null
-  waitingFor: string | null
-  /** Epoch milliseconds; 0 when nobody waits. */
-  waitingUntil: number
-}
-
-/** When a job last did what its schedule asks for. Epoch milliseconds. */
-export interface LastRuns {
-  /** The start of its last complete full walk. */
-  completedAt: number | null
-  /** The start of its last run by schedule or by hand, however that ended. */
-  startedAt: number | null
-  /** Whether a sync's walk stands open. */
-  unfinished: boolean
 }
 
 /** `newSalt`: what it gives is kept once in a mirror's life. */
 export function createRegistry(connection: Connection, write: Transact, newSalt: () => string): Registry {
+  const gates = createGateStore(connection, write)
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
   const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
@@ -118,50 +100,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
     .pluck()
-  const findGate = connection.prepare(
-    'SELECT closed_until, known, waiting_for, waiting_until FROM sync_gates WHERE scope = ?',
-  )
-  const saveGate = connection.prepare(`
-    INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
-    VALUES (?, ?, ?, ?, ?)
-  `)
-  // What was sent in the last minute still counts.
-  const openGates = connection.prepare(`
-    UPDATE sync_gates
-    SET closed_until = '${NEVER}'
-    WHERE scope IN ('all', ?) OR scope = (SELECT last_fingerprint FROM organizations WHERE id = ?)
-  `)
-
-  // By their ids, which the indexes end with: asked for by their times, every run of three months would be read.
-  const lastComplete = connection
-    .prepare(`
-      SELECT started_at
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
-  const lastRun = connection
-    .prepare(`
-      SELECT started_at
-      FROM sync_runs
-      WHERE organization_id = ? AND collection = ? AND trigger IN ('schedule', 'manual')
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
-
-  const openWalk = connection
-    .prepare(`
-      SELECT 1
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'open' AND origin = 'sync'
-    `)
-    .pluck()
-
   const read = <T>(task: () => T): T => guarded(connection.name, task)
-  const gateOf = (scope: string) => keptGate(findGate.get(scope) as GateRow | undefined)
 
   return {
     register: (organizations) =>
@@ -201,53 +140,11 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
       }),
     resume: (organizationIds) =>
       write(() => {
-        for (const id of organizationIds) openGates.run(id, id)
+        for (const id of organizationIds) gates.forgetWaits(id)
         return organizationIds.flatMap((id) => liftOne.all(id) as string[])
       }),
-    gate: (scope) => read(() => gateOf(scope)),
-    changeGate: (scope, change) =>
-      write(() => {
-        const kept = gateOf(scope)
-        const { keep, result } = change(kept)
-        if (!isSameGate(keep, kept)) saveGate.run(scope, ...gateValues(keep))
-        return result
-      }),
-    lastRuns: (organizationId, collection) =>
-      read(() => ({
-        completedAt: instant(lastComplete.get(organizationId, collection)),
-        startedAt: instant(lastRun.get(organizationId, collection)),
-        unfinished: openWalk.get(organizationId, collection) !== undefined,
-      })),
+    gate: gates.read,
+    changeGate: gates.change,
+    lastRuns: createLastRuns(connection),
   }
-}
-
-interface GateRow {
-  closed_until: string
-  known: string | null
-  waiting_for: string | null
-  waiting_until: string | null
-}
-
-const NEVER = new Date(0).toISOString()
-
-function keptGate(row: GateRow | undefined): KeptGate {
-  return {
-    closedUntil: instant(row?.closed_until) ?? 0,
-    known: row?.known ?? null,
-    waitingFor: row?.waiting_for ?? null,
-    waitingUntil: instant(row?.waiting_until) ?? 0,
-  }
-}
-
-function gateValues({ closedUntil, known, waitingFor, waitingUntil }: KeptGate) {
-  const until = waitingUntil === 0 ? null : new Date(waitingUntil).toISOString()
-  return [new Date(closedUntil).toISOString(), known, waitingFor, until]
-}
-
-function isSameGate(one: KeptGate, other: KeptGate): boolean {
-  return String(gateValues(one)) === String(gateValues(other))
-}
-
-function instant(time: unknown): number | null {
-  return typeof time === 'string' ? Date.parse(time) : null
 }

@@ -31,7 +31,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
   ]),
   bug('a gate that has closed is not kept', 7, [
-    'mirror/registry.ts',
+    'mirror/gate-store.ts',
     'saveGate.run(scope, ...gateValues(keep))',
     'saveGate.run(scope, ...gateValues({ ...keep, closedUntil: 0 }))',
   ]),
