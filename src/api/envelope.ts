@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { hasEscapedName } from '../json/escaped-names.ts'
-import { type JsonValue, mayHoldInexactNumber, parseExact } from '../json/exact.ts'
+import { parseExactAt } from '../json/exact.ts'
 import type { Item } from '../sync/types.ts'
 import { counted, printable } from '../text.ts'
 import { breaksOff, outline, type Slice } from './items.ts'
@@ -76,14 +75,16 @@ const PAGING = [
 export function readEnvelope(body: Uint8Array, maxResponseBytes: number): Envelope {
   const text = decode(body)
   const slices = findItems(text, maxResponseBytes)
-  const parsed = parse(text)
-  if (Array.isArray(parsed)) return { items: readItems(text, slices, parsed), paging: null }
+  const { items, around: parsed } = parse(text, slices)
+  if (Array.isArray(parsed)) return { items: listed(items, slices, parsed), paging: null }
   if (!isRecord(parsed)) throw new EnvelopeError(`the answer is ${describe(parsed)}, not a list`)
   if (parsed.success === false)
     throw new EnvelopeError(`the answer says "success": false${messageOf(parsed)}`)
   if (!Object.hasOwn(parsed, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(parsed)}`)
-  const items = readItems(text, slices, parsed.data)
-  return { items, paging: isPaged(parsed, items.length) ? readPaging(parsed) : null }
+  return {
+    items: listed(items, slices, parsed.data),
+    paging: isPaged(parsed, items.length) ? readPaging(parsed) : null,
+  }
 }
 
 /**
@@ -128,9 +129,14 @@ function brokenOff(bytes: number): EnvelopeError {
   return new EnvelopeError(`the answer breaks off after ${bytes} bytes`, true)
 }
 
-function parse(text: string): unknown {
+/**
+ * Each item is read by itself, without loss, and what stands around them with a zero in the place of each: so nothing is
+ * read twice, which an eighth of a first sync's work went into. The text is valid JSON if all of these are.
+ */
+function parse(text: string, slices: readonly Slice[] | null): { items: Item[]; around: unknown } {
   try {
-    return JSON.parse(text)
+    const items = (slices ?? []).map((slice) => readItem(text, slice))
+    return { items, around: JSON.parse(textAround(text, slices ?? [])) }
   } catch {
     const start = text.trimStart()
     if (start.startsWith('<'))
@@ -160,7 +166,24 @@ function readPaging(envelope: Record<string, unknown>): Paging {
   return { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total: meta.total }
 }
 
-function readItems(text: string, slices: readonly Slice[] | null, data: unknown): Item[] {
+function readItem(body: string, { start, end, inexact }: Slice): Item {
+  const text = body.slice(start, end)
+  const value = parseExactAt(text, inexact)
+  return { text, plain: value, value }
+}
+
+/** The body with a zero for each item. */
+function textAround(body: string, slices: readonly Slice[]): string {
+  let around = ''
+  let end = 0
+  for (const slice of slices) {
+    around += `${body.slice(end, slice.start)}0`
+    end = slice.end
+  }
+  return around + body.slice(end)
+}
+
+function listed(items: Item[], slices: readonly Slice[] | null, data: unknown): Item[] {
   if (!slices) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
   // PHP writes a list with holes as an object whose keys are numbers. Any other object is one thing and not a list.
   const stranger = slices.find((slice) => slice.key !== null && !/^\d+$/.test(slice.key))
@@ -168,24 +191,7 @@ function readItems(text: string, slices: readonly Slice[] | null, data: unknown)
     throw new EnvelopeError(
       `"data" is an object with the field ${printable(`${stranger.key}`, 40)}, not a list`,
     )
-  return slices.map((slice, index) =>
-    readItem(text.slice(slice.start, slice.end), Array.isArray(data) ? data[index] : undefined),
-  )
-}
-
-/** `parsed` is what JSON.parse made of the same text, to be used again where that lost nothing. */
-function readItem(text: string, parsed: JsonValue | undefined): Item {
-  const isRead = parsed !== undefined && !hasEscapedName(text)
-  const plain = isRead ? parsed : parseExact(text)
-  let exact = isRead ? undefined : plain
-  return {
-    text,
-    plain,
-    get value() {
-      exact ??= mayHoldInexactNumber(text) ? parseExact(text) : plain
-      return exact
-    },
-  }
+  return items
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

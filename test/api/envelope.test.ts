@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Envelope, EnvelopeError, readEnvelope } from '../../src/api/envelope.ts'
 import { parseExact } from '../../src/json/exact.ts'
-import { jsonTexts, numberTexts } from '../json/arbitrary.ts'
+import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
 
 const MOST_BYTES = 32 * 1024 * 1024
 
@@ -264,6 +264,21 @@ describe('items', () => {
     )
   })
 
+  it('are taken from no body that JSON.parse would refuse, and from no other one refused as such', () => {
+    const bodies = fc
+      .tuple(fc.array(spaced, { maxLength: 4 }), shape, space)
+      .map(([list, around, s]) =>
+        around(list.map(({ before, text, after }) => before + text + after).join(','), s),
+      )
+
+    fc.assert(
+      fc.property(spoiled(bodies), (body) => {
+        expect(isTakenForJson(body)).toBe(isJson(body.replace(/^\ufeff/, '')))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
   it('have every number as it was written', () => {
     // Compact texts whose names neither repeat nor look like numbers: JSON.stringify gives such a text back.
     const fields = fc.uniqueArray(fc.tuple(fc.stringMatching(/^[a-z]{1,3}$/), numberTexts), {
@@ -290,6 +305,24 @@ describe('items', () => {
     )
   })
 })
+
+function isTakenForJson(body: string): boolean {
+  try {
+    read(body)
+    return true
+  } catch (error) {
+    return !/not JSON|breaks off/.test(String(error))
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 describe('an answer that is no list', () => {
   it.each<[string, string, string]>([
