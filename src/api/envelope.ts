@@ -168,8 +168,7 @@ function readPaging(envelope: Record<string, unknown>): Paging {
 
 function readItem(body: string, { start, end, inexact }: Slice): Item {
   const text = body.slice(start, end)
-  const value = parseExactAt(text, inexact)
-  return { text, plain: value, value }
+  return { text, value: parseExactAt(text, inexact) }
 }
 
 /** The body with a zero for each item. */

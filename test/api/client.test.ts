@@ -31,7 +31,7 @@ describe('a page', () => {
 
     expect(page).toEqual({
       number: 1,
-      items: [{ text: '{"id":1}', plain: { id: 1 }, value: { id: 1 } }],
+      items: [{ text: '{"id":1}', value: { id: 1 } }],
       next: 2,
       total: 3,
       lastPage: 3,
