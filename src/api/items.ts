@@ -94,7 +94,11 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
     const first = skipSpace(text, start)
     const within = inexact.map((at) => at - first)
     if (first < end) slices.push({ key, start: first, end: skipSpaceBack(text, end), inexact: within })
-    start = end + 1
+    beginAt(end + 1)
+  }
+
+  function beginAt(place: number): void {
+    start = place
     inexact = []
   }
 
@@ -109,14 +113,12 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
       isOpen = true
       slices = []
       key = null
-      start = at + 1
-      inexact = []
+      beginAt(at + 1)
     },
     beginItem: (nameStart: number, nameEnd: number, colon: number) => {
       if (!isOpen) return
       key = nameOf(text, nameStart, nameEnd)
-      start = colon + 1
-      inexact = []
+      beginAt(colon + 1)
     },
     noteInexact: (at: number) => {
       if (isOpen) inexact.push(at)

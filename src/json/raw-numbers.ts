@@ -66,11 +66,7 @@ function exchangeFields(object: JsonObject, exchange: Exchange): void {
     const before = object[name]
     if (before === undefined) continue
     const after = exchanged(before, exchange)
-    if (after === before) continue
-    // To a field called `__proto__` nothing can be assigned; all others take that much better.
-    if (name === '__proto__') Object.defineProperty(object, name, { ...FIELD, value: after })
-    else object[name] = after
+    // A field called `__proto__` is the object's own by now, so that it can be assigned to.
+    if (after !== before) object[name] = after
   }
 }
-
-const FIELD = { enumerable: true, configurable: true, writable: true }
