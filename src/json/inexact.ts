@@ -9,8 +9,11 @@ const NINE = 57
 const BIG_E = 69
 const SMALL_E = 101
 
-/** Digits that come back from JSON.parse as they were, whatever they are. */
-const SAFE_DIGITS = 15
+/** So many digits come back from JSON.parse as they were, whatever they are. */
+const SAFE_LENGTH = 15
+
+/** Fractions below a millionth, which JavaScript writes as 5e-7. */
+const WRITTEN_WITH_EXPONENT = '0.000000'
 
 /** Where the numbers begin in a JSON text that a plain JSON.parse changes; in a text that is not valid, what looks like some. */
 export function findInexactNumbers(text: string): number[] {
@@ -45,15 +48,18 @@ function continuesNumber(code: number): boolean {
 
 /** Whether JSON.parse and JSON.stringify would not give this number back as it is written. */
 export function isInexact(text: string, start: number, end: number): boolean {
-  if (end - start <= SAFE_DIGITS && isDigits(text, start, end)) return false
+  if (end - start <= SAFE_LENGTH && isPlainlyExact(text, start, end)) return false
   const source = text.slice(start, end)
   return source !== String(Number(source))
 }
 
-function isDigits(text: string, start: number, end: number): boolean {
+/** Tells most short numbers by their characters, which takes half of the time. */
+function isPlainlyExact(text: string, start: number, end: number): boolean {
+  let hasDot = false
   for (let at = start; at < end; at++) {
     const code = text.charCodeAt(at)
-    if (code < ZERO || code > NINE) return false
+    if (code === DOT) hasDot = true
+    else if (code < ZERO || code > NINE) return false
   }
-  return true
+  return !hasDot || (text.charCodeAt(end - 1) !== ZERO && !text.startsWith(WRITTEN_WITH_EXPONENT, start))
 }
