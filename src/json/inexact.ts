@@ -53,7 +53,7 @@ export function isInexact(text: string, start: number, end: number): boolean {
   return source !== String(Number(source))
 }
 
-/** Tells most short numbers by their characters, which takes half of the time. */
+/** Tells most short numbers by their characters, which is faster than to write them once more. */
 function isPlainlyExact(text: string, start: number, end: number): boolean {
   let hasDot = false
   for (let at = start; at < end; at++) {
