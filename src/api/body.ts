@@ -48,7 +48,7 @@ export function cutBody(bytes: Uint8Array, maxResponseBytes: number): CutBody {
 
 /**
  * Reads the JSON of an answer, and of its items those that are not recognized. Each is read by itself, and what stands
- * around them with a zero in the place of each: so nothing is read twice, which took an eighth of a first sync. The body is
+ * around them with a zero in the place of each: so nothing is read twice, which took a tenth of a first sync. The body is
  * JSON if all of these are; the text of a recognized item was JSON when it was kept. Throws EnvelopeError.
  * @param recognized One entry an element; or none at all.
  */
