@@ -1,35 +1,10 @@
-import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { hasEscapedName } from '../json/escaped-names.ts'
-import { type JsonValue, mayHoldInexactNumber, parseExact } from '../json/exact.ts'
-import type { Item } from '../sync/types.ts'
-import { counted, printable } from '../text.ts'
-import { breaksOff, outline, type Slice } from './items.ts'
+import type { Item, Recognized } from '../sync/types.ts'
+import { printable } from '../text.ts'
+import { type CutBody, readBody } from './body.ts'
+import { EnvelopeError } from './envelope-error.ts'
+import { ListItem } from './list-item.ts'
 import { count, isWholeList } from './whole-list.ts'
-
-/** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
-const DEEPEST = 500
-
-/**
- * What a value, and an item, takes of `api.maxResponseBytes` at least: so this bounds memory as well, which small values
- * take many times their bytes of, and the time for which a page keeps everything else waiting.
- */
-const BYTES_A_VALUE = 8
-const BYTES_AN_ITEM = 128
-
-const UTF_8 = new TextDecoder()
-
-/** An answer with status 200 that is not the list that was asked for. */
-export class EnvelopeError extends Error {
-  override readonly name = 'EnvelopeError'
-  /** True for a body that broke off on its way: the same request may well be answered whole. */
-  readonly passing: boolean
-
-  constructor(message: string, passing = false) {
-    super(message)
-    this.passing = passing
-  }
-}
 
 export interface Envelope {
   items: Item[]
@@ -71,73 +46,17 @@ const PAGING = [
 /**
  * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links`, and without
  * a sign of further pages), or a bare list. Throws EnvelopeError, each defect in words of its own.
- * @param maxResponseBytes `api.maxResponseBytes`, which an answer may be too large for without being so long.
+ * @param recognized What `recognize` said of the body's elements.
  */
-export function readEnvelope(body: Uint8Array, maxResponseBytes: number): Envelope {
-  const text = decode(body)
-  const slices = findItems(text, maxResponseBytes)
-  const parsed = parse(text)
-  if (Array.isArray(parsed)) return { items: readItems(text, slices, parsed), paging: null }
-  if (!isRecord(parsed)) throw new EnvelopeError(`the answer is ${describe(parsed)}, not a list`)
-  if (parsed.success === false)
-    throw new EnvelopeError(`the answer says "success": false${messageOf(parsed)}`)
-  if (!Object.hasOwn(parsed, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(parsed)}`)
-  const items = readItems(text, slices, parsed.data)
-  return { items, paging: isPaged(parsed, items.length) ? readPaging(parsed) : null }
-}
-
-/**
- * Where the items stand, if the text is valid JSON; null where it has no list of them. Asked before JSON.parse, to which
- * each of millions of levels or values costs a hundred bytes: a text with so many is refused.
- */
-function findItems(text: string, maxResponseBytes: number): readonly Slice[] | null {
-  const mostValues = maxResponseBytes / BYTES_A_VALUE
-  const mostItems = maxResponseBytes / BYTES_AN_ITEM
-  const { depth, values, items, slices } = outline(text, mostItems)
-  if (depth <= DEEPEST && values <= mostValues && items <= mostItems) return slices
-  if (isBrokenOff(text)) throw brokenOff(Buffer.byteLength(text))
-  if (depth > DEEPEST) throw new EnvelopeError(`the answer is nested deeper than ${DEEPEST} levels`)
-  const tooMany = items > mostItems ? counted(items, 'item') : counted(values, 'value')
-  throw new EnvelopeError(
-    `the answer has ${tooMany}, too many for api.maxResponseBytes (${maxResponseBytes} bytes)`,
-  )
-}
-
-function decode(body: Uint8Array): string {
-  if (!isUtf8(body))
-    throw endsInCharacter(body) ? brokenOff(body.length) : new EnvelopeError('the answer is not UTF-8 text')
-  const text = UTF_8.decode(body)
-  if (text.trim() === '') throw new EnvelopeError('the answer is empty')
-  return text
-}
-
-/** Whether all is well but for the last bytes, which begin a character and do not end it. */
-function endsInCharacter(body: Uint8Array): boolean {
-  const first = body.findLastIndex((byte) => byte >> 6 !== 0b10)
-  const whole = body.subarray(0, first)
-  return (
-    (body[first] ?? 0) >= 0xc2 && body.length - first < 4 && isUtf8(whole) && isBrokenOff(UTF_8.decode(whole))
-  )
-}
-
-function isBrokenOff(text: string): boolean {
-  return /^\s*[[{]/.test(text) && breaksOff(text.trimStart())
-}
-
-function brokenOff(bytes: number): EnvelopeError {
-  return new EnvelopeError(`the answer breaks off after ${bytes} bytes`, true)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    const start = text.trimStart()
-    if (start.startsWith('<'))
-      throw new EnvelopeError(`the answer is a page of HTML, not JSON${titleOf(start)}`)
-    if (isBrokenOff(start)) throw brokenOff(Buffer.byteLength(text))
-    throw new EnvelopeError(`the answer is not JSON: ${printable(start, 80)}`)
-  }
+export function readEnvelope(body: CutBody, recognized: readonly (Recognized | null)[]): Envelope {
+  const { json, items: sources } = readBody(body, recognized)
+  const items = sources.map((source) => new ListItem(source))
+  if (Array.isArray(json)) return { items, paging: null }
+  if (!isRecord(json)) throw new EnvelopeError(`the answer is ${describe(json)}, not a list`)
+  if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)
+  if (!Object.hasOwn(json, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(json)}`)
+  assertList(body, json.data)
+  return { items, paging: isPaged(json, items.length) ? readPaging(json) : null }
 }
 
 function isPaged(envelope: Record<string, unknown>, items: number): boolean {
@@ -160,32 +79,14 @@ function readPaging(envelope: Record<string, unknown>): Paging {
   return { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total: meta.total }
 }
 
-function readItems(text: string, slices: readonly Slice[] | null, data: unknown): Item[] {
-  if (!slices) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
+function assertList({ elements }: CutBody, data: unknown): void {
+  if (!elements) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
   // PHP writes a list with holes as an object whose keys are numbers. Any other object is one thing and not a list.
-  const stranger = slices.find((slice) => slice.key !== null && !/^\d+$/.test(slice.key))
+  const stranger = elements.find(({ key }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
     throw new EnvelopeError(
       `"data" is an object with the field ${printable(`${stranger.key}`, 40)}, not a list`,
     )
-  return slices.map((slice, index) =>
-    readItem(text.slice(slice.start, slice.end), Array.isArray(data) ? data[index] : undefined),
-  )
-}
-
-/** `parsed` is what JSON.parse made of the same text, to be used again where that lost nothing. */
-function readItem(text: string, parsed: JsonValue | undefined): Item {
-  const isRead = parsed !== undefined && !hasEscapedName(text)
-  const plain = isRead ? parsed : parseExact(text)
-  let exact = isRead ? undefined : plain
-  return {
-    text,
-    plain,
-    get value() {
-      exact ??= mayHoldInexactNumber(text) ? parseExact(text) : plain
-      return exact
-    },
-  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -200,9 +101,4 @@ function describe(value: unknown): string {
 function messageOf(envelope: Record<string, unknown>): string {
   const { message } = envelope
   return typeof message === 'string' && message !== '' ? ` (message: ${printable(message)})` : ''
-}
-
-function titleOf(html: string): string {
-  const title = /<title[^>]*>([^<]*)/i.exec(html.slice(0, 10_000))?.[1]?.trim()
-  return title ? ` (its title: ${printable(title, 80)})` : ''
 }

@@ -21,6 +21,8 @@ export interface Outline {
    * JSON.parse has to say. Of two `data` fields the last counts, as it does for JSON.parse.
    */
   slices: readonly Slice[] | null
+  /** What stands between its brackets, where nothing but these elements and a comma between any two of them does; null else. */
+  inner: { start: number; end: number } | null
 }
 
 const QUOTE = 34
@@ -69,12 +71,15 @@ export function outline(text: string, mostItems: number): Outline {
       nameStart = nameEnd
     }
   }
-  return { depth: deepest, values, items, slices: cutter.slices() }
+  return { depth: deepest, values, items, ...cutter.found() }
 }
 
 /** Is led past the lists where items may be, and cuts the one that is expected. */
 function createCutter(text: string, mostItems: number, isExpectedFirst: boolean) {
   let slices: Slice[] | null = null
+  let inner: Outline['inner'] = null
+  let isPlain = true
+  let opened = 0
   let isExpected = isExpectedFirst
   let isOpen = false
   let key: string | null = null
@@ -84,6 +89,7 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
     if (!isOpen || slices === null || slices.length >= mostItems) return
     const first = skipSpace(text, start)
     if (first < end) slices.push({ key, start: first, end: skipSpaceBack(text, end) })
+    else isPlain = false
     start = end + 1
   }
 
@@ -91,27 +97,33 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
     /** Whether the next value is the list. Then none that came before it is. */
     expect: (isNext: boolean) => {
       isExpected = isNext
-      if (isNext) slices = null
+      if (!isNext) return
+      slices = null
+      inner = null
     },
     open: (at: number) => {
       if (!isExpected) return
       isOpen = true
+      isPlain = text.charCodeAt(at) === OPEN_ARRAY
       slices = []
       key = null
       start = at + 1
+      opened = start
     },
     beginItem: (nameStart: number, nameEnd: number, colon: number) => {
       if (!isOpen) return
+      isPlain = false
       key = nameOf(text, nameStart, nameEnd)
       start = colon + 1
     },
     endItem,
     close: (at: number) => {
       endItem(at)
+      if (isOpen && isPlain) inner = { start: opened, end: at }
       isOpen = false
       isExpected = false
     },
-    slices: () => slices,
+    found: () => ({ slices, inner }),
   }
 }
 

@@ -1,6 +1,8 @@
 import { JobError } from '../errors.ts'
-import type { Page } from '../sync/types.ts'
-import { type Envelope, EnvelopeError, readEnvelope } from './envelope.ts'
+import type { Page, Recognize } from '../sync/types.ts'
+import { cutBody } from './body.ts'
+import { type Envelope, readEnvelope } from './envelope.ts'
+import { EnvelopeError } from './envelope-error.ts'
 import type { Response } from './exchange.ts'
 import type { LinkReader } from './links.ts'
 import type { Announcement } from './rate-headers.ts'
@@ -9,11 +11,19 @@ import type { Announcement } from './rate-headers.ts'
 export interface PageRules {
   maxResponseBytes: number
   readLink: LinkReader
+  recognize: Recognize
 }
 
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
-export function readPage(response: Response, told: Announcement, page: number, rules: PageRules): Page {
-  const envelope = readEnvelope(response.body, rules.maxResponseBytes)
+export async function readPage(
+  response: Response,
+  told: Announcement,
+  page: number,
+  rules: PageRules,
+): Promise<Page> {
+  const body = cutBody(response.body, rules.maxResponseBytes)
+  const texts = body.inner ? (body.elements ?? []).map(({ text }) => text) : []
+  const envelope = readEnvelope(body, await rules.recognize(texts))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
     throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)

@@ -1,7 +1,7 @@
 import { JobError, KnownError, PassingError, ThrottledError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { EnvelopeError } from './envelope.ts'
+import { EnvelopeError } from './envelope-error.ts'
 import { scrub } from './scrub.ts'
 
 /** Nothing is tried again on a token that is held. */

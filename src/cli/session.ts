@@ -100,7 +100,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     try {
       const known = await credentials(organization)
       if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
-      return api.open(job, known)
+      return api.open(job, known, (texts) => mirror.recognize(job, texts))
     } catch (error) {
       return closedSource(error)
     }

@@ -6,7 +6,7 @@ import { keyColumnNames } from './columns/catalog.ts'
 import type { Column, ColumnChange, SqlValue } from './columns/column.ts'
 import { type KeyPart, keyColumnTypes } from './columns/key.ts'
 import { placeItem } from './columns/place.ts'
-import type { Connection } from './database.ts'
+import { type Connection, createDataVersion } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
@@ -30,6 +30,10 @@ export interface CollectionTables {
   /** Takes up to so many rows off what a key column that became TEXT has left behind. True when nothing is left. */
   tidy(at: string, rows: number): boolean
   find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
+  /** A name for the rows as they stand; another one whenever somebody may have changed any of them. */
+  state(): object
+  /** The key that has these texts, if the row with it holds just this JSON. */
+  recognize(organizationId: string, texts: readonly string[], json: string): readonly KeyPart[] | null
   insert(
     organizationId: string,
     key: readonly KeyPart[],
@@ -83,6 +87,9 @@ export function openCollection(
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
+  const versionOfOthers = createDataVersion(connection)
+  let versionThen = versionOfOthers()
+  let state = {}
 
   function shape(): TableShape {
     const columns = catalog.columns.filter((column) => column.role !== 'key')
@@ -180,7 +187,20 @@ export function openCollection(
     admitKeys,
     tidy,
     find: (organizationId, key) => statements.find.get(organizationId, ...bind(key)) as RawRow | undefined,
+    state() {
+      const version = versionOfOthers()
+      if (version !== versionThen) state = {}
+      versionThen = version
+      return state
+    },
+    recognize(organizationId, texts, json) {
+      const key = texts.map((text, index) => ({ text, integer: keyTypes[index] !== 'TEXT' }))
+      if (key.some(({ text, integer }) => integer && !WHOLE_NUMBER.test(text))) return null
+      const row = statements.find.get(organizationId, ...bind(key)) as RawRow | undefined
+      return row?._json === json ? key : null
+    },
     insert(organizationId, key, json, item, at) {
+      state = {}
       const { values, notices } = place(item, at)
       // One that comes back, by a clock that went back, begins when its last version ended.
       const since = latest(at, statements.lastEnd.get(organizationId, ...bind(key)) as string | null)
@@ -189,6 +209,7 @@ export function openCollection(
       return notices
     },
     update(organizationId, key, row, json, item, at, keep) {
+      state = {}
       const { values, notices } = place(item, at)
       const end = latest(at, row._changed_at)
       if (keep)
@@ -203,6 +224,7 @@ export function openCollection(
       return notices
     },
     remove(organizationId, key, reason, at, keep) {
+      state = {}
       const primary = [organizationId, ...bind(key)]
       const row = statements.find.get(...primary) as RawRow | undefined
       if (!row) return false
@@ -216,6 +238,9 @@ export function openCollection(
       statements.pruneHistory.run(organizationId, before, rows).changes,
   }
 }
+
+/** As keys are written that stand in an INTEGER column. */
+const WHOLE_NUMBER = /^(?:0|-?[1-9]\d{0,17})$/
 
 /** No version ends before it began, whatever becomes of the clock. */
 function latest(at: string, other: string | null): string {

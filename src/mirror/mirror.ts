@@ -1,6 +1,6 @@
 import { InterruptedError } from '../errors.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Sighting } from '../sync/types.ts'
+import type { Job, Recognized, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
@@ -11,6 +11,7 @@ import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
+import { recognizeItems } from './recognizing.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
@@ -31,6 +32,11 @@ export interface MirrorOptions {
   signal: AbortSignal
 }
 
+export interface RecognizingMirror extends Mirror {
+  /** Of the texts of items of a page, those that the job's rows hold just so. */
+  recognize(job: Job, texts: readonly string[]): Promise<readonly (Recognized | null)[]>
+}
+
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
 export function createMirror({
   connection,
@@ -40,7 +46,7 @@ export function createMirror({
   now,
   sleep,
   signal,
-}: MirrorOptions): Mirror {
+}: MirrorOptions): RecognizingMirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
@@ -122,6 +128,8 @@ export function createMirror({
       guarded(file, () => {
         assertKey(connection, job.collection.name, keyPathsOf(job))
       }),
+    recognize: async (job, texts) =>
+      guarded(file, () => recognizeItems(collections.known(job.collection.name), job, texts)),
     sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
@@ -196,6 +204,9 @@ function createCollectionCache(connection: Connection) {
       version = versionNow()
       return tables
     },
+    /** The tables if they are open, and as they were opened. */
+    known: (name: string): CollectionTables | undefined =>
+      versionNow() === version ? known.get(name) : undefined,
     /** What this transaction itself did to the schema is known already. */
     keep(): void {
       version = versionNow()

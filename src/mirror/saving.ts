@@ -63,8 +63,11 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
   return (toSave: PageToSave, tables: CollectionTables, at: string): SavedPage => {
     const { job, walk, run, page, sighting, next } = toSave
     const saved = nothingSaved()
+    const state = tables.state()
     let newRejects = 0
     for (const entry of sighting.entries) {
+      // Nobody has changed the row since its item was recognized, so it need not be read again.
+      if (entry.item.recognized?.asOf === state) continue
       if ('key' in entry) saveItem(toSave, entry, tables, at, saved)
       else {
         saved.rejected++

@@ -31,6 +31,7 @@ export function sightItems(job: Job, page: Page, keyPaths: KeyPaths): SightedIte
 }
 
 function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
+  if (item.recognized) return { item, mark: item.recognized.mark, key: item.recognized.key }
   if (!isJsonObject(item.plain)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
   const reading = readKey(keyPaths, isKeyPlain(keyPaths, item.plain) ? item.plain : objectOf(item))
   if (!reading.ok) return { item, mark: fingerprint(item.text), reject: reading.reason }

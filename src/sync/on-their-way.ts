@@ -20,26 +20,39 @@ export interface OnTheirWay {
   giveUp(): Promise<void>
 }
 
+/** What asking, and writing, has taken so far. Milliseconds. */
+export interface Pace {
+  /** Answers that have come, in all. */
+  answers: number
+  /** What the last of them took. */
+  answersTook: readonly number[]
+  /** What the last page's writing took. */
+  writingTook: number
+}
+
 /**
  * Whether to ask for the next page before one is written. A process that is killed meanwhile has one page more to ask for
- * again, so it is done only where that is seldom, and worth it: where the list is long, and a server far away takes most of
- * the time. Milliseconds: of the last answers, the quickest of which counts, since on a busy machine any may be slow; and of
- * the last page's writing.
+ * again, so it is done only where that is little, and worth it: after so many pages that one more is nothing; and earlier
+ * where a server far away takes most of the time. Of its last answers the quickest counts, since on a busy machine any may
+ * be slow.
  */
-export function isWorthAskingBefore(answersTook: readonly number[], writingTook: number): boolean {
+export function isWorthAskingBefore({ answers, answersTook, writingTook }: Pace): boolean {
   const quickest = Math.min(...answersTook)
-  return answersTook.length >= LOOKED_AT && quickest >= 10 && quickest >= 4 * writingTook
+  const isFar = answersTook.length >= LOOKED_AT && quickest >= 10 && quickest >= 4 * writingTook
+  return isFar || answers >= MANY
 }
 
 const LOOKED_AT = 32
+
+/** The list is longer than 25,000 items then. */
+const MANY = 1000
 
 export function createOnTheirWay({ source, observer, now, turn, signal }: OnTheirWayOptions): OnTheirWay {
   const stop = new AbortController()
   const stopped = AbortSignal.any([signal, stop.signal])
   let coming: Promise<Page> | null = null
   let askedAt = 0
-  let answersTook: number[] = []
-  let writingTook = 0
+  let pace: Pace = { answers: 0, answersTook: [], writingTook: 0 }
 
   function ask(question: Question): Promise<Page> {
     askedAt = now()
@@ -53,18 +66,19 @@ export function createOnTheirWay({ source, observer, now, turn, signal }: OnThei
     async fetch(question) {
       const page = await (coming ?? ask(question))
       coming = null
-      answersTook = [...answersTook, now() - askedAt].slice(-LOOKED_AT)
+      const answersTook = [...pace.answersTook, now() - askedAt].slice(-LOOKED_AT)
+      pace = { ...pace, answers: pace.answers + 1, answersTook }
       return page
     },
     async writeMeanwhile(next, write) {
-      if (next && isWorthAskingBefore(answersTook, writingTook)) {
+      if (next && isWorthAskingBefore(pace)) {
         void ask(next)
         // To write keeps the process busy: the request leaves first.
         await turn()
       }
       const begunAt = now()
       const written = await write()
-      writingTook = now() - begunAt
+      pace = { ...pace, writingTook: now() - begunAt }
       return written
     },
     async giveUp() {

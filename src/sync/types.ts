@@ -29,10 +29,23 @@ export interface Item {
   /** As it was sent. */
   text: string
   /** As JSON.parse reads it: texts and safe integers are right, any other number may be rounded. */
-  plain: JsonValue
+  readonly plain: JsonValue
   /** With every number exact. Worked out when it is asked for, which for an item that did not change is never. */
   readonly value: JsonValue
+  /** Which item it is, where its text alone has told the mirror: then it is not read unless somebody asks for its values. */
+  readonly recognized?: Recognized | null
 }
+
+/** An item that the mirror holds with just the text that came. */
+export interface Recognized {
+  mark: string
+  key: readonly { text: string; integer: boolean }[]
+  /** The rows as they stood then, by a name that the mirror has for that. */
+  asOf: object
+}
+
+/** Tells, of the texts of a page's items, those that the mirror holds just so; null for all others. */
+export type Recognize = (texts: readonly string[]) => Promise<readonly (Recognized | null)[]>
 
 /** One answer, checked: what the page loop and the mirror work with. */
 export interface Page {
@@ -157,7 +170,7 @@ export interface Sighting {
 }
 
 export type SightedItem =
-  | { item: Item; mark: string; key: readonly { text: string; integer: boolean }[] }
+  | { item: Item; mark: string; key: Recognized['key'] }
   | { item: Item; mark: string; reject: string }
 
 /** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EnvelopeError } from '../../src/api/envelope.ts'
+import { EnvelopeError } from '../../src/api/envelope-error.ts'
 import { asFinal, placed } from '../../src/api/placed.ts'
 import { JobError, PassingError, ThrottledError, TokenRefusedError } from '../../src/errors.ts'
 import { createJob } from './helpers/job.ts'

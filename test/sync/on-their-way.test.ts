@@ -34,16 +34,21 @@ async function runAway(tookMs: number, script: Partial<Script> = {}) {
 describe('to ask for the next page before one is written', () => {
   const others = Array<number>(31).fill(50)
 
-  it.each<[number[], number, boolean]>([
-    [[9, ...others], 0, false],
-    [[10, ...others], 0, true],
-    [others, 0, false],
-    [[10, ...others], 3, false],
-    [[20, ...others], 5, true],
-    [[1000, ...others], 13, false],
-  ])('after answers in %j ms and %i ms of writing: worth it is %s', (answersTook, writingTook, expected) => {
-    expect(isWorthAskingBefore(answersTook, writingTook)).toBe(expected)
-  })
+  it.each<[number, number[], number, boolean]>([
+    [32, [9, ...others], 0, false],
+    [32, [10, ...others], 0, true],
+    [31, others, 0, false],
+    [32, [10, ...others], 3, false],
+    [32, [20, ...others], 5, true],
+    [32, [1000, ...others], 13, false],
+    [999, [0, ...others], 5, false],
+    [1000, [0, ...others], 5, true],
+  ])(
+    'after %i answers, the last in %j ms, and %i ms of writing: worth it is %s',
+    (answers, answersTook, writingTook, expected) => {
+      expect(isWorthAskingBefore({ answers, answersTook, writingTook })).toBe(expected)
+    },
+  )
 })
 
 describe('the next page', () => {
