@@ -3,7 +3,6 @@ import type { Item, Recognized } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { type CutBody, readBody } from './body.ts'
 import { EnvelopeError } from './envelope-error.ts'
-import { ListItem } from './list-item.ts'
 import { count, isWholeList } from './whole-list.ts'
 
 export interface Envelope {
@@ -49,8 +48,7 @@ const PAGING = [
  * @param recognized What `recognize` said of the body's elements.
  */
 export function readEnvelope(body: CutBody, recognized: readonly (Recognized | null)[]): Envelope {
-  const { json, items: sources } = readBody(body, recognized)
-  const items = sources.map((source) => new ListItem(source))
+  const { json, items } = readBody(body, recognized)
   if (Array.isArray(json)) return { items, paging: null }
   if (!isRecord(json)) throw new EnvelopeError(`the answer is ${describe(json)}, not a list`)
   if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)
@@ -82,10 +80,10 @@ function readPaging(envelope: Record<string, unknown>): Paging {
 function assertList({ elements }: CutBody, data: unknown): void {
   if (!elements) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
   // PHP writes a list with holes as an object whose keys are numbers. Any other object is one thing and not a list.
-  const stranger = elements.find(({ key }) => key !== null && !/^\d+$/.test(key))
+  const stranger = elements.find(({ slice: { key } }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
     throw new EnvelopeError(
-      `"data" is an object with the field ${printable(`${stranger.key}`, 40)}, not a list`,
+      `"data" is an object with the field ${printable(`${stranger.slice.key}`, 40)}, not a list`,
     )
 }
 

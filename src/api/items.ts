@@ -1,3 +1,5 @@
+import { beginsNumber, isInexact, skipNumber } from '../json/inexact.ts'
+import { isSpace, skipSpace } from '../json/spaces.ts'
 import { skipString } from '../json/strings.ts'
 
 /** Where the text of one item stands in a body, and its key where the list is written as an object. */
@@ -5,6 +7,8 @@ export interface Slice {
   key: string | null
   start: number
   end: number
+  /** Where in it the numbers begin that JSON.parse changes, for `parseExactAt`: to find them in passing costs next to nothing. */
+  inexact: readonly number[]
 }
 
 /** What reading a text would take, and where its items stand. Of a text that is not valid JSON as far as its brackets and commas tell. */
@@ -21,8 +25,6 @@ export interface Outline {
    * JSON.parse has to say. Of two `data` fields the last counts, as it does for JSON.parse.
    */
   slices: readonly Slice[] | null
-  /** What stands between its brackets, where nothing but these elements and a comma between any two of them does; null else. */
-  inner: { start: number; end: number } | null
 }
 
 const QUOTE = 34
@@ -69,61 +71,65 @@ export function outline(text: string, mostItems: number): Outline {
       else cutter.expect(nameOf(text, nameStart, nameEnd) === 'data')
       // A long name before nothing but colons must not be read for each of them.
       nameStart = nameEnd
+    } else if (beginsNumber(code)) {
+      const end = skipNumber(text, at)
+      if (isInexact(text, at, end)) cutter.noteInexact(at)
+      at = end - 1
     }
   }
-  return { depth: deepest, values, items, ...cutter.found() }
+  return { depth: deepest, values, items, slices: cutter.slices() }
 }
 
 /** Is led past the lists where items may be, and cuts the one that is expected. */
 function createCutter(text: string, mostItems: number, isExpectedFirst: boolean) {
   let slices: Slice[] | null = null
-  let inner: Outline['inner'] = null
-  let isPlain = true
-  let opened = 0
   let isExpected = isExpectedFirst
   let isOpen = false
   let key: string | null = null
   let start = 0
+  let inexact: number[] = []
 
   function endItem(end: number): void {
     if (!isOpen || slices === null || slices.length >= mostItems) return
     const first = skipSpace(text, start)
-    if (first < end) slices.push({ key, start: first, end: skipSpaceBack(text, end) })
-    else isPlain = false
-    start = end + 1
+    const within = inexact.map((at) => at - first)
+    if (first < end) slices.push({ key, start: first, end: skipSpaceBack(text, end), inexact: within })
+    beginAt(end + 1)
+  }
+
+  function beginAt(place: number): void {
+    start = place
+    inexact = []
   }
 
   return {
     /** Whether the next value is the list. Then none that came before it is. */
     expect: (isNext: boolean) => {
       isExpected = isNext
-      if (!isNext) return
-      slices = null
-      inner = null
+      if (isNext) slices = null
     },
     open: (at: number) => {
       if (!isExpected) return
       isOpen = true
-      isPlain = text.charCodeAt(at) === OPEN_ARRAY
       slices = []
       key = null
-      start = at + 1
-      opened = start
+      beginAt(at + 1)
     },
     beginItem: (nameStart: number, nameEnd: number, colon: number) => {
       if (!isOpen) return
-      isPlain = false
       key = nameOf(text, nameStart, nameEnd)
-      start = colon + 1
+      beginAt(colon + 1)
+    },
+    noteInexact: (at: number) => {
+      if (isOpen) inexact.push(at)
     },
     endItem,
     close: (at: number) => {
       endItem(at)
-      if (isOpen && isPlain) inner = { start: opened, end: at }
       isOpen = false
       isExpected = false
     },
-    found: () => ({ slices, inner }),
+    slices: () => slices,
   }
 }
 
@@ -152,19 +158,9 @@ export function breaksOff(text: string): boolean {
   return depth > 0
 }
 
-function skipSpace(text: string, start: number): number {
-  let at = start
-  while (isSpace(text.charCodeAt(at))) at++
-  return at
-}
-
 /** The place behind the last character before `end` that is no white space. */
 function skipSpaceBack(text: string, end: number): number {
   let at = end
   while (isSpace(text.charCodeAt(at - 1))) at--
   return at
-}
-
-function isSpace(code: number): boolean {
-  return code === 32 || code === 10 || code === 13 || code === 9
 }

@@ -22,7 +22,7 @@ export async function readPage(
   rules: PageRules,
 ): Promise<Page> {
   const body = cutBody(response.body, rules.maxResponseBytes)
-  const texts = body.inner ? (body.elements ?? []).map(({ text }) => text) : []
+  const texts = body.elements?.map(({ text }) => text) ?? []
   const envelope = readEnvelope(body, await rules.recognize(texts))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {

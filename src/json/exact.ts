@@ -1,4 +1,5 @@
 import { hasEscapedName, readEscapedNames } from './escaped-names.ts'
+import { findInexactNumbers } from './inexact.ts'
 import { parseRawNumbers } from './raw-numbers.ts'
 
 declare const exact: unique symbol
@@ -24,33 +25,22 @@ declare global {
   }
 }
 
-// A superset, and never a miss: numbers of 16 and more characters (fewer digits always come back as they were), -0,
-// fractions that end in 0, exponents, and fractions that JavaScript writes with an exponent. What must stand before
-// and behind a number keeps times in texts (09.000000Z) from counting.
-const MAY_BE_INEXACT =
-  /[:,[\s](?:-0(?=[,\]}\s]|$)|-?(?:\d[\d.]{15}|\d+\.\d*0(?=[,\]}\s]|$)|\d+(?:\.\d+)?[eE][-+]?\d|0\.0{6}))/
-
-const EACH_INEXACT = new RegExp(MAY_BE_INEXACT, 'g')
-
-/** Whether a valid JSON text may hold a number that a plain JSON.parse changes. False is certain, true is not. */
-export function mayHoldInexactNumber(text: string): boolean {
-  return isBareNumber(text) || MAY_BE_INEXACT.test(text)
-}
-
-function isBareNumber(text: string): boolean {
-  const first = text.charCodeAt(0)
-  return first === 45 || (first >= 48 && first <= 57)
-}
-
-/** JSON.parse that keeps every number's text, and every field's name. Throws the SyntaxError of JSON.parse. */
+/** JSON.parse that keeps every number's text, and every field's name. Throws a SyntaxError where JSON.parse does. */
 export function parseExact(text: string): JsonValue {
-  const value = mayHoldInexactNumber(text) ? parseNumbers(text) : (JSON.parse(text) as JsonValue)
+  return parseExactAt(text, findInexactNumbers(text))
+}
+
+/**
+ * The same for a text of which it is known already what `findInexactNumbers` finds in it. That need not be numbers in a
+ * text that is not valid JSON.
+ */
+export function parseExactAt(text: string, inexact: readonly number[]): JsonValue {
+  const value: JsonValue = inexact.length === 0 ? JSON.parse(text) : parseNumbers(text, inexact)
   return hasEscapedName(text) ? readEscapedNames(text, exactNumber) : value
 }
 
-function parseNumbers(text: string): JsonValue {
-  const value = isBareNumber(text) ? undefined : parseRawNumbers(text, EACH_INEXACT, exactNumber)
-  return value ?? (JSON.parse(text, keepText) as JsonValue)
+function parseNumbers(text: string, inexact: readonly number[]): JsonValue {
+  return parseRawNumbers(text, inexact) ?? (JSON.parse(text, keepText) as JsonValue)
 }
 
 // The context is optional only because TypeScript's library does not know it. It has no source where V8 took a name for

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue, RawNumber } from './exact.ts'
-import { skipString } from './strings.ts'
+import { skipNumber } from './inexact.ts'
+import { skipSpace } from './spaces.ts'
 
-/** A whole JSON number, and that it ends here. */
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[,\]}\s])(?!\s*:)/y
+const COLON = 58
 
 /** Begins a text that stands for a number. No other text of the JSON begins so: that is looked at first. */
 const MARK = '\0'
@@ -11,44 +11,29 @@ const WRITTEN_MARK = '\\u0000'
 /**
  * JSON.parse where some numbers have to keep their text: these are put into quotes, read as texts, and exchanged
  * afterwards. A reviver, which has JSON.parse say how each number was written, takes six times as long for an order of 1
- * kB. Undefined for what has to be read that way all the same.
- * @param candidates Finds the numbers, each with the character before it, and perhaps what is none within a text.
- * @param read The number with this text; a plain one where nothing is lost.
+ * kB. Undefined for what has to be read that way all the same. Throws a SyntaxError where JSON.parse does.
+ * @param starts Where these numbers begin.
  */
-export function parseRawNumbers(
-  text: string,
-  candidates: RegExp,
-  read: (text: string) => number | RawNumber,
-): JsonValue | undefined {
+export function parseRawNumbers(text: string, starts: readonly number[]): JsonValue | undefined {
   if (text.includes(WRITTEN_MARK)) return undefined
   const numbers: RawNumber[] = []
   let marked = ''
   let copied = 0
-  // Each string is passed once, however many numbers stand behind it.
-  let string = text.indexOf('"')
-  candidates.lastIndex = 0
-  for (let found = candidates.exec(text); found; found = candidates.exec(text)) {
-    const start = found.index + 1
-    let outside = start
-    while (string !== -1 && string < start) {
-      outside = skipString(text, string)
-      string = text.indexOf('"', outside)
-    }
-    if (outside <= start) {
-      NUMBER.lastIndex = start
-      const [source] = NUMBER.exec(text) ?? []
-      if (source === undefined) return undefined
-      outside = start + source.length
-      const number = read(source)
-      if (typeof number === 'object') {
-        marked += `${text.slice(copied, start)}"${WRITTEN_MARK}${numbers.push(number) - 1}"`
-        copied = outside
-      }
-    }
-    candidates.lastIndex = outside
+  for (const start of starts) {
+    const end = skipNumber(text, start)
+    assertNoName(text, end)
+    marked += `${text.slice(copied, start)}"${WRITTEN_MARK}${numbers.length}"`
+    copied = end
+    // Throws where this is no number.
+    numbers.push(JSON.rawJSON(text.slice(start, end)))
   }
-  const value: JsonValue = JSON.parse(copied === 0 ? text : marked + text.slice(copied))
-  return numbers.length === 0 ? value : exchanged(value, { numbers, left: numbers.length })
+  const value: JsonValue = JSON.parse(marked + text.slice(copied))
+  return exchanged(value, { numbers, left: numbers.length })
+}
+
+/** Once it is in quotes a number would pass for the name of a field. Anywhere else it is valid if a text is. */
+function assertNoName(text: string, end: number): void {
+  if (text.charCodeAt(skipSpace(text, end)) === COLON) throw new SyntaxError('a number cannot name a field')
 }
 
 interface Exchange {
@@ -81,11 +66,7 @@ function exchangeFields(object: JsonObject, exchange: Exchange): void {
     const before = object[name]
     if (before === undefined) continue
     const after = exchanged(before, exchange)
-    if (after === before) continue
-    // To a field called `__proto__` nothing can be assigned; all others take that much better.
-    if (name === '__proto__') Object.defineProperty(object, name, { ...FIELD, value: after })
-    else object[name] = after
+    // A field called `__proto__` is the object's own by now, so that it can be assigned to.
+    if (after !== before) object[name] = after
   }
 }
-
-const FIELD = { enumerable: true, configurable: true, writable: true }

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Item, Job, Page, SightedItem } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { isKeyPlain, readKey } from './columns/key.ts'
+import { readKey } from './columns/key.ts'
 
 type KeyPaths = readonly (readonly string[])[]
 
@@ -32,8 +32,8 @@ export function sightItems(job: Job, page: Page, keyPaths: KeyPaths): SightedIte
 
 function sightItem(item: Item, keyPaths: KeyPaths): SightedItem {
   if (item.recognized) return { item, mark: item.recognized.mark, key: item.recognized.key }
-  if (!isJsonObject(item.plain)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
-  const reading = readKey(keyPaths, isKeyPlain(keyPaths, item.plain) ? item.plain : objectOf(item))
+  if (!isJsonObject(item.value)) return { item, mark: fingerprint(item.text), reject: 'is no object' }
+  const reading = readKey(keyPaths, item.value)
   if (!reading.ok) return { item, mark: fingerprint(item.text), reject: reading.reason }
   return { item, mark: markOf(reading.parts.map((part) => part.text)), key: reading.parts }
 }

@@ -28,9 +28,7 @@ export type Filters = Record<string, string | string[]>
 export interface Item {
   /** As it was sent. */
   text: string
-  /** As JSON.parse reads it: texts and safe integers are right, any other number may be rounded. */
-  readonly plain: JsonValue
-  /** With every number exact. Worked out when it is asked for, which for an item that did not change is never. */
+  /** With every number exact. Worked out when it is asked for, where the item is recognized. */
   readonly value: JsonValue
   /** Which item it is, where its text alone has told the mirror: then it is not read unless somebody asks for its values. */
   readonly recognized?: Recognized | null

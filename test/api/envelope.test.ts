@@ -5,7 +5,7 @@ import { type Envelope, readEnvelope } from '../../src/api/envelope.ts'
 import { EnvelopeError } from '../../src/api/envelope-error.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import type { Recognized } from '../../src/sync/types.ts'
-import { jsonTexts, numberTexts } from '../json/arbitrary.ts'
+import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
 
 const MOST_BYTES = 32 * 1024 * 1024
 
@@ -62,9 +62,9 @@ describe('an envelope that is accepted', () => {
     const envelope = read(paged())
 
     expect(envelope.paging).toEqual({ next: `${LIST}?page=2`, currentPage: 1, lastPage: 2, total: 27 })
-    expect(envelope.items.map(({ text, plain, value }) => [text, plain, value])).toEqual([
-      ['{"id":1}', { id: 1 }, { id: 1 }],
-      ['{"id":2}', { id: 2 }, { id: 2 }],
+    expect(envelope.items.map(({ text, value }) => [text, value])).toEqual([
+      ['{"id":1}', { id: 1 }],
+      ['{"id":2}', { id: 2 }],
     ])
   })
 
@@ -268,6 +268,21 @@ describe('items', () => {
     )
   })
 
+  it('are taken from no body that JSON.parse would refuse, and from no other one refused as such', () => {
+    const bodies = fc
+      .tuple(fc.array(spaced, { maxLength: 4 }), shape, space)
+      .map(([list, around, s]) =>
+        around(list.map(({ before, text, after }) => before + text + after).join(','), s),
+      )
+
+    fc.assert(
+      fc.property(spoiled(bodies), (body) => {
+        expect(isTakenForJson(body)).toBe(isJson(body.replace(/^\ufeff/, '')))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
   it('have every number as it was written', () => {
     // Compact texts whose names neither repeat nor look like numbers: JSON.stringify gives such a text back.
     const fields = fc.uniqueArray(fc.tuple(fc.stringMatching(/^[a-z]{1,3}$/), numberTexts), {
@@ -295,6 +310,24 @@ describe('items', () => {
   })
 })
 
+function isTakenForJson(body: string): boolean {
+  try {
+    read(body)
+    return true
+  } catch (error) {
+    return !/not JSON|breaks off|is empty/.test(String(error))
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 describe('items that are recognized by their text', () => {
   const RECOGNIZED: Recognized = { mark: '1', key: [{ text: '1', integer: true }], asOf: {} }
 
@@ -320,7 +353,7 @@ describe('items that are recognized by their text', () => {
     const { items } = readEnvelope(body, [RECOGNIZED, null])
 
     expect(items.map(({ recognized }) => recognized)).toEqual([RECOGNIZED, null])
-    expect(items.map(({ plain }) => plain)).toEqual([{ id: 1 }, { id: 2 }])
+    expect(items.map(({ value }) => JSON.stringify(value))).toEqual(['{"id":1}', '{"id":2.0}'])
   })
 
   it.each([

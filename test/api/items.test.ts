@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { breaksOff, outline } from '../../src/api/items.ts'
+import { findInexactNumbers } from '../../src/json/inexact.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
 
 /** More items than any of the texts has. */
@@ -52,7 +53,7 @@ describe('cutting items out of a body', () => {
   it('tells no keys of a list that takes the place of an object', () => {
     const { slices } = outline('{"data":{"a":1},"data":[2]}', MANY)
 
-    expect(slices).toEqual([{ key: null, start: 24, end: 25 }])
+    expect(slices).toEqual([{ key: null, start: 24, end: 25, inexact: [] }])
   })
 
   it('tells where the first items stand, and counts all', () => {
@@ -66,6 +67,25 @@ describe('cutting items out of a body', () => {
     const text = `{"${'x'.repeat(300_000)}"${':'.repeat(300_000)}`
 
     expect(outline(text, MANY)).toMatchObject({ depth: 1, values: 2 })
+  })
+
+  it('tells where in each item the numbers begin that JSON.parse changes', () => {
+    const lists = fc.array(fc.tuple(spaces, jsonTexts, spaces))
+
+    fc.assert(
+      fc.property(lists, fc.boolean(), (list, isObject) => {
+        const written = list.map(([before, text, after]) => before + text + after)
+        const members = isObject
+          ? `{${written.map((text) => `"1":${text}`).join(',')}}`
+          : `[${written.join(',')}]`
+
+        const { slices } = outline(`{"data":[1.10],"total":1.0,"data":${members},"meta":{"to":1.0}}`, MANY)
+
+        expect(slices?.map(({ inexact }) => inexact)).toEqual(
+          list.map(([, text]) => findInexactNumbers(text)),
+        )
+      }),
+    )
   })
 
   it('gives each item exactly as it was written', () => {

@@ -3,7 +3,7 @@ import type { Item, Page } from '../../src/sync/types.ts'
 
 /** An item as the API room hands it on: the text that was sent, and its values. */
 export function itemOf(text: string): Item {
-  return { text, plain: JSON.parse(text), value: parseExact(text) }
+  return { text, value: parseExact(text) }
 }
 
 /** A page that holds these texts and is the only one, or what is said instead. */

@@ -73,13 +73,26 @@ export const names = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }),
 )
 
+/** Texts that look like numbers, or hold what stands for one while a text is read. */
+const misleading = fc.constantFrom(
+  '1.10',
+  ':1.10,',
+  '", 1.10,"',
+  '[-0]',
+  '12345678901234567890',
+  '\\',
+  '"1e5',
+  '\x000',
+  '\\u00000',
+)
+
 const spaces = fc.constantFrom('', '', '', ' ', '\n\t')
 const { value, object } = fc.letrec<{ value: string; object: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     fc.constantFrom('null', 'true', 'false'),
     numberTexts,
-    fc.oneof(fc.string(), names).map((text) => JSON.stringify(text)),
+    fc.oneof(fc.string(), names, misleading).map((text) => JSON.stringify(text)),
     fc
       .tuple(spaces, fc.array(tie('value'), { maxLength: 3 }))
       .map(([space, list]) => `[${list.join(`${space},${space}`)}]`),
@@ -95,6 +108,19 @@ const { value, object } = fc.letrec<{ value: string; object: string }>((tie) => 
 
 /** JSON texts, some with a name given twice. */
 export const jsonTexts = value
+
+const crumbs = fc.oneof(
+  fc.constantFrom('1.10', '-0', '"a"', ''),
+  fc.stringMatching(/^[{}[\]:,"\\+.0e1 \n-]$/),
+)
+
+/** The same texts with one place exchanged for something else: not many are JSON. */
+export function spoiled(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.tuple(texts, fc.nat(), fc.nat({ max: 2 }), crumbs).map(([text, place, many, crumb]) => {
+    const at = place % (text.length + 1)
+    return text.slice(0, at) + crumb + text.slice(at + many)
+  })
+}
 
 /** Items with every number exact. */
 export const items = object.map(parseExact).filter(isJsonObject)

@@ -4,11 +4,12 @@ import { hasEscapedName, readEscapedNames } from '../../src/json/escaped-names.t
 import {
   isJsonObject,
   isRawNumber,
-  mayHoldInexactNumber,
+  type JsonValue,
   parseExact,
   type RawNumber,
 } from '../../src/json/exact.ts'
-import { jsonTexts } from './arbitrary.ts'
+import { findInexactNumbers } from '../../src/json/inexact.ts'
+import { jsonTexts, spoiled } from './arbitrary.ts'
 
 const INEXACT = [
   '12345678901234567890',
@@ -127,11 +128,44 @@ describe('parseExact', () => {
       { numRuns: 3000 },
     )
   })
+
+  it('gives a plain number wherever that loses nothing', () => {
+    fc.assert(
+      fc.property(jsonTexts, (text) => {
+        const needless = rawNumbersOf(parseExact(text)).filter((source) => source === String(Number(source)))
+
+        expect(needless).toEqual([])
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('refuses just what JSON.parse refuses', () => {
+    fc.assert(
+      fc.property(spoiled(jsonTexts), (text) => {
+        expect(errorOf(() => parseExact(text))).toBe(errorOf(() => JSON.parse(text)))
+      }),
+      { numRuns: 5000 },
+    )
+  })
 })
 
-/** As readers of items tell, before they take what JSON.parse gave. */
+function errorOf(read: () => unknown): string | null {
+  try {
+    read()
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.name : 'no error'
+  }
+}
+
+function rawNumbersOf(value: JsonValue): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return isRawNumber(value) ? [value.rawJSON] : Object.values(value).flatMap(rawNumbersOf)
+}
+
 function isPlainParseExact(text: string): boolean {
-  return !mayHoldInexactNumber(text) && !hasEscapedName(text)
+  return findInexactNumbers(text).length === 0 && !hasEscapedName(text)
 }
 
 describe('a text without inexact numbers and escaped names', () => {
@@ -158,13 +192,20 @@ describe('a text without inexact numbers and escaped names', () => {
   })
 })
 
-describe('mayHoldInexactNumber', () => {
-  it.each([
-    '{"created_at":"2024-05-06T07:08:09.000000Z","at":"2024-05-06 07:08:09.000"}',
-    '{"id":0,"n":[0,10,100,-5,0.5,10.05],"phone":"12345678901234567890","street":"12 rue, 3e"}',
-    '{"zone":"+00:00","offset":"UTC -05:00"}',
-  ])('spares texts without such numbers the slow way: %s', (text) => {
-    expect(mayHoldInexactNumber(text)).toBe(false)
+describe('findInexactNumbers', () => {
+  it.each<[string, string[]]>([
+    ['1.10', ['1.10']],
+    [' -0 ', ['-0']],
+    ['{"a":1.10,"b":[-0,12.5,[20.0]],"c": 1e5\n}', ['1.10', '-0', '20.0', '1e5']],
+    ['{"a":123456789012345,"b":1234567890123456,"c":-12345678901234567890}', ['-12345678901234567890']],
+    ['["1.10","\\"",1.10,"\\\\",-0]', ['1.10', '-0']],
+    ['{"created_at":"2024-05-06T07:08:09.000000Z","at":" 1.10"}', []],
+    ['{"id":0,"n":[0,10,100,-5,0.5,10.05],"phone":"12345678901234567890"}', []],
+    ['[true,false,null]', []],
+  ])('finds in %s just %j', (text, expected) => {
+    const found = findInexactNumbers(text).map((start) => /[-+.\deE]+/.exec(text.slice(start))?.[0])
+
+    expect(found).toEqual(expected)
   })
 })
 

@@ -148,7 +148,7 @@ describe('nothing else of the process is held up', () => {
 function pageWith(id: number) {
   return {
     number: 7,
-    items: [{ text: `{"id":${id}}`, plain: { id }, value: { id } }],
+    items: [{ text: `{"id":${id}}`, value: { id } }],
     next: 8,
     total: 500_000,
     lastPage: 20_000,

@@ -173,7 +173,7 @@ describe('a walk that is not trusted', () => {
     const scene = createScene()
     const { test, list, walk } = scene
     await walk()
-    const reject = { text: '{"no":"key"}', plain: { no: 'key' }, value: { no: 'key' } }
+    const reject = { text: '{"no":"key"}', value: { no: 'key' } }
     const broken = rejecting(list, reject)
 
     const first = await walk(without(upTo(30), 7), { source: broken.stoppingAt(3) })

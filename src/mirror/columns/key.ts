@@ -25,14 +25,6 @@ export function readKey(keyPaths: readonly (readonly string[])[], item: JsonObje
   return { ok: true, parts }
 }
 
-/** Whether a plain JSON.parse of the item shows its key as it was sent: in texts and safe integers alone. */
-export function isKeyPlain(keyPaths: readonly (readonly string[])[], item: JsonObject): boolean {
-  return keyPaths.every((path) => {
-    const value = valueAt(item, path)
-    return typeof value === 'string' || Number.isSafeInteger(value)
-  })
-}
-
 /**
  * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then TEXT for good.
  * @param current Null where no value was seen yet.

@@ -89,4 +89,4 @@ function entriesOf(count: number): SightedItem[] {
   return entries
 }
 
-const ENTRY: SightedItem = { item: { text: '', plain: null, value: null }, mark: '', key: [] }
+const ENTRY: SightedItem = { item: { text: '', value: null }, mark: '', key: [] }

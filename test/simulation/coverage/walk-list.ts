@@ -88,8 +88,7 @@ function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids:
 const ITEMS = new Map<number, Item[]>()
 
 function itemsOf(count: number): Item[] {
-  const items =
-    ITEMS.get(count) ?? Array.from({ length: count }, () => ({ text: '', plain: null, value: null }))
+  const items = ITEMS.get(count) ?? Array.from({ length: count }, () => ({ text: '', value: null }))
   ITEMS.set(count, items)
   return items
 }
