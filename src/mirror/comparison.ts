@@ -8,7 +8,7 @@ import { type Connection, guarded } from './database.ts'
 import { ledgerLine, noteSeen } from './ledger-line.ts'
 import { createMirrored } from './mirrored.ts'
 import { sightingOf } from './placing.ts'
-import { createSeenItems } from './seen-items.ts'
+import { createSeenItems, type SeenItems } from './seen-items.ts'
 import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, type StepOptions } from './steps.ts'
 import { createSuspects, type Suspects } from './suspects.ts'
@@ -28,21 +28,21 @@ const LISTED = 20
 export function createComparer(options: ComparisonOptions): (job: Job) => Comparison {
   let comparisons = 0
   let readings = 0
+  const { connection, file } = options
+  const seen = guarded(file, () => createSeenItems(connection))
   return (job) => {
-    const { connection, file } = options
     guarded(file, () => assertKey(connection, job.collection.name, keyPathsOf(job)))
     const suspects = guarded(file, () => createSuspects(connection, ++comparisons))
-    return createComparison(options, job, suspects, () => ++readings)
+    return createComparison(options, job, { suspects, seen }, () => ++readings)
   }
 }
 
 function createComparison(
   { connection, file, ...patience }: ComparisonOptions,
   job: Job,
-  suspects: Suspects,
+  { suspects, seen }: { suspects: Suspects; seen: SeenItems },
   nextReading: () => number,
 ): Comparison {
-  const seen = createSeenItems(connection)
   const walks = createWalkStore(connection)
   const mirrored = createMirrored(connection, job)
   const reading = { id: 0, count: 0, answers: 0, items: 0, newRejects: 0 }
@@ -106,7 +106,10 @@ function createComparison(
     sight: async (_job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
-        const before = entries.map(({ mark }) => seen.where(walk.id, mark))
+        const before = seen.whereAll(
+          walk.id,
+          entries.map(({ mark }) => mark),
+        )
         return sightingOf(entries, before, from, reading.answers + 1, seen.ledger(walk.id))
       }),
     savePage: async (_job, walk, _run, page, sighting) =>

@@ -38,8 +38,12 @@ export function ledgerLine(
 export function noteSeen(
   seen: SeenItems,
   walkId: number,
-  { pass, marks, placed, isPlaced }: Pick<LedgerLine, 'pass' | 'marks' | 'placed' | 'isPlaced'>,
+  { ordinal, pass, why, marks, placed, isPlaced }: LedgerLine,
 ): void {
+  if (why === 'forward') {
+    seen.addSegment(walkId, pass, ordinal, marks)
+    return
+  }
   marks.forEach((mark, entry) => {
     const place = placed[entry]
     if (place && isPlaced[entry]) seen.add(walkId, mark, { pass, ...place })

@@ -133,7 +133,10 @@ export function createMirror({
     sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))
-        const before = entries.map(({ mark }) => walks.whereSeen(walk.id, mark))
+        const before = walks.whereAllSeen(
+          walk.id,
+          entries.map(({ mark }) => mark),
+        )
         return sightingOf(entries, before, from, walks.nextOrdinal(walk.id), walks.seenLedger(walk.id))
       }),
 

@@ -10,25 +10,38 @@ export interface SeenPlace extends Place {
 /**
  * Where the items stand that open walks have seen, which is asked for each item of each page. Each walk has a temporary
  * table: it costs the mirror's own file nothing, and memory no more than SQLite's cache, the ledger can bring it back at
- * any time, and to drop it takes no time, however many items stand in it.
+ * any time, and to empty it takes no time, however many items stand in it. The next walk takes it over: whenever a
+ * temporary table is made or dropped, SQLite compiles every statement of the connection anew.
  */
 export interface SeenItems {
   begin(walkId: number): void
   /** Recalls what up to so many pages of the ledger say, those after this one. Returns the last of them; null at the ledger's end. */
   recall(walkId: number, afterOrdinal: number, pages: number): number | null
   where(walkId: number, mark: string): SeenPlace | undefined
+  /** The same for a whole page: one question takes half as long as one for each item. */
+  whereAll(walkId: number, marks: readonly string[]): (SeenPlace | undefined)[]
   add(walkId: number, mark: string, place: SeenPlace): void
+  /** Adds items that follow each other from the beginning of a segment. */
+  addSegment(walkId: number, pass: number, segment: number, marks: readonly string[]): void
   /** How many of them could not be placed. */
   rejects(walkId: number): number
   ledger(walkId: number): Ledger
   forget(walkId: number): void
 }
 
-interface Statements
-  extends Record<'where' | 'add' | 'after' | 'before' | 'first' | 'count' | 'rejects', Statement> {}
+interface Table {
+  name: string
+  items: ItemStatements
+  /** Prepared when it is asked for: only a list that moves needs them. */
+  order: OrderStatements | null
+}
+
+type ItemStatements = Record<'where' | 'whereAll' | 'add' | 'addSegment' | 'rejects' | 'clear', Statement>
+type OrderStatements = Record<'after' | 'before' | 'first' | 'count', Statement>
 
 export function createSeenItems(connection: Connection): SeenItems {
-  const known = new Map<number, Statements>()
+  const taken = new Map<number, Table>()
+  const free: Table[] = []
   const lastOf = connection
     .prepare(`
       SELECT max(ordinal)
@@ -36,36 +49,38 @@ export function createSeenItems(connection: Connection): SeenItems {
     `)
     .pluck()
 
-  function statementsOf(walkId: number): Statements {
-    const statements = known.get(walkId) ?? prepare(connection, tableOf(walkId))
-    known.set(walkId, statements)
-    return statements
+  function tableOf(walkId: number): Table {
+    const table = taken.get(walkId)
+    if (!table) throw new Error(`walk ${walkId} has not begun`)
+    return table
   }
 
-  function forget(walkId: number): void {
-    known.delete(walkId)
-    connection.exec(`DROP TABLE IF EXISTS ${tableOf(walkId)}`)
+  function orderOf(walkId: number): OrderStatements {
+    const table = tableOf(walkId)
+    table.order ??= prepareOrder(connection, table.name)
+    return table.order
+  }
+
+  function makeTable(): Table {
+    const name = `_seen_items_${taken.size + 1}`
+    create(connection, name)
+    return { name, items: prepareItems(connection, name), order: null }
   }
 
   return {
     begin(walkId) {
-      forget(walkId)
-      connection.exec(`
-        CREATE TABLE ${tableOf(walkId)} (
-          mark TEXT NOT NULL PRIMARY KEY,
-          pass INTEGER NOT NULL,
-          segment INTEGER NOT NULL,
-          position REAL NOT NULL
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX temp._places_of_items_${walkId} ON _seen_items_${walkId} (segment, position)
-      `)
+      const table = taken.get(walkId) ?? free.pop() ?? makeTable()
+      taken.set(walkId, table)
+      // A transaction that was undone has taken the table with it, or brought back what stood in it.
+      create(connection, table.name)
+      table.items.clear.run()
     },
     recall(walkId, afterOrdinal, pages) {
       const last = lastOf.get(walkId, afterOrdinal, pages) as number | null
       if (last === null) return null
       // In the order of the ledger: of an item that was seen twice the later line counts, unless it only found it again.
       const recall = connection.prepare(`
-        INSERT OR REPLACE INTO ${tableOf(walkId)} (mark, pass, segment, position)
+        INSERT OR REPLACE INTO temp.${tableOf(walkId).name} (mark, pass, segment, position)
         SELECT
           mark.value,
           sync_pages.pass,
@@ -80,30 +95,72 @@ export function createSeenItems(connection: Connection): SeenItems {
       recall.run(walkId, afterOrdinal, last)
       return last
     },
-    where: (walkId, mark) => statementsOf(walkId).where.get(mark) as SeenPlace | undefined,
+    where: (walkId, mark) => tableOf(walkId).items.where.get(mark) as SeenPlace | undefined,
+    whereAll(walkId, marks) {
+      const places: (SeenPlace | undefined)[] = marks.map(() => undefined)
+      const known = tableOf(walkId).items.whereAll.all(JSON.stringify(marks)) as (SeenPlace & {
+        at: number
+      })[]
+      for (const { at, ...place } of known) places[at] = place
+      return places
+    },
     add: (walkId, mark, { pass, segment, position }) => {
-      statementsOf(walkId).add.run(mark, pass, segment, position)
+      tableOf(walkId).items.add.run(mark, pass, segment, position)
     },
-    rejects: (walkId) => statementsOf(walkId).rejects.get() as number,
-    ledger(walkId) {
-      const { after, before, first, count } = statementsOf(walkId)
-      return {
-        after: ({ segment, position }) => after.get(segment, position) as number | null,
-        before: ({ segment, position }) => before.get(segment, position) as number | null,
-        first: (segment) => first.get(segment) as number | null,
-        distance: (from, to) => count.get(from.segment, from.position, to.segment, to.position) as number,
-      }
+    addSegment: (walkId, pass, segment, marks) => {
+      tableOf(walkId).items.addSegment.run(pass, segment, JSON.stringify(marks))
     },
-    forget,
+    rejects: (walkId) => tableOf(walkId).items.rejects.get() as number,
+    ledger: (walkId) => ({
+      after: ({ segment, position }) => orderOf(walkId).after.get(segment, position) as number | null,
+      before: ({ segment, position }) => orderOf(walkId).before.get(segment, position) as number | null,
+      first: (segment) => orderOf(walkId).first.get(segment) as number | null,
+      distance: (from, to) =>
+        orderOf(walkId).count.get(from.segment, from.position, to.segment, to.position) as number,
+    }),
+    forget(walkId) {
+      const table = taken.get(walkId)
+      if (!table) return
+      table.items.clear.run()
+      taken.delete(walkId)
+      free.push(table)
+    },
   }
 }
 
-function prepare(connection: Connection, table: string): Statements {
+function create(connection: Connection, name: string): void {
+  connection.exec(`
+    CREATE TABLE IF NOT EXISTS temp.${name} (
+      mark TEXT NOT NULL PRIMARY KEY,
+      pass INTEGER NOT NULL,
+      segment INTEGER NOT NULL,
+      position REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS temp.${name}_by_place ON ${name} (segment, position)
+  `)
+}
+
+function prepareItems(connection: Connection, name: string): ItemStatements {
+  const table = `temp.${name}`
+  const insert = `INSERT OR REPLACE INTO ${table} (mark, pass, segment, position)`
   return {
     where: connection.prepare(`SELECT pass, segment, position FROM ${table} WHERE mark = ?`),
-    add: connection.prepare(
-      `INSERT OR REPLACE INTO ${table} (mark, pass, segment, position) VALUES (?, ?, ?, ?)`,
-    ),
+    whereAll: connection.prepare(`
+      SELECT page.key AS at, pass, segment, position
+      FROM json_each(?) AS page
+      CROSS JOIN ${table} ON mark = page.value
+    `),
+    add: connection.prepare(`${insert} VALUES (?, ?, ?, ?)`),
+    addSegment: connection.prepare(`${insert} SELECT value, ?, ?, key FROM json_each(?)`),
+    // The marks of rejects begin with NUL, and no key does.
+    rejects: connection.prepare(`SELECT count(*) FROM ${table} WHERE mark < char(1)`).pluck(),
+    clear: connection.prepare(`DELETE FROM ${table}`),
+  }
+}
+
+function prepareOrder(connection: Connection, name: string): OrderStatements {
+  const table = `temp.${name}`
+  return {
     after: connection
       .prepare(`SELECT min(position) FROM ${table} WHERE segment = ? AND position > ?`)
       .pluck(),
@@ -111,8 +168,6 @@ function prepare(connection: Connection, table: string): Statements {
       .prepare(`SELECT max(position) FROM ${table} WHERE segment = ? AND position < ?`)
       .pluck(),
     first: connection.prepare(`SELECT min(position) FROM ${table} WHERE segment = ?`).pluck(),
-    // The marks of rejects begin with NUL, and no key does.
-    rejects: connection.prepare(`SELECT count(*) FROM ${table} WHERE mark < char(1)`).pluck(),
     // Behind the first place, up to the second and with it.
     count: connection
       .prepare(`
@@ -120,8 +175,4 @@ function prepare(connection: Connection, table: string): Statements {
       `)
       .pluck(),
   }
-}
-
-function tableOf(walkId: number): string {
-  return `temp._seen_items_${walkId}`
 }

@@ -22,6 +22,7 @@ export interface WalkStore {
   resume(walkId: number): Walk
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
+  whereAllSeen: SeenItems['whereAll']
   seenLedger: SeenItems['ledger']
   /** Whether the job's last complete full walk saw the list move. */
   expectsMoves(job: Job): boolean
@@ -164,6 +165,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     recall: seen.recall,
     whereSeen: seen.where,
+    whereAllSeen: seen.whereAll,
     seenLedger: seen.ledger,
     expectsMoves,
     tally(walkId) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createSeenItems } from '../../src/mirror/seen-items.ts'
 import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
@@ -46,5 +47,55 @@ describe('where the items of a walk stand', () => {
 
     expect(walks(test)).toMatchObject([{ status: 'open', pages: answer }])
     expect(places(next)).toEqual(known)
+  })
+})
+
+const PLACE = { pass: 1, segment: 1, position: 0 }
+
+describe('the table that a walk takes over from another one', () => {
+  it('holds nothing of what that one saw', () => {
+    const { connection } = openTestMirror()
+    const seen = createSeenItems(connection)
+    seen.begin(1)
+    seen.addSegment(1, 1, 1, ['a', 'b'])
+    seen.forget(1)
+
+    seen.begin(2)
+
+    expect(seen.whereAll(2, ['a', 'b'])).toEqual([undefined, undefined])
+  })
+
+  it.each([
+    { when: 'the walk began', task: 'begin' as const },
+    { when: 'the walk was forgotten', task: 'forget' as const },
+  ])('is empty where a transaction was undone in which $when', ({ task }) => {
+    const { connection } = openTestMirror()
+    const seen = createSeenItems(connection)
+    if (task === 'forget') {
+      seen.begin(1)
+      seen.add(1, 'a', PLACE)
+    }
+    const undone = connection.transaction(() => {
+      seen[task](1)
+      throw new Error('undone')
+    })
+    expect(undone).toThrow('undone')
+
+    seen.begin(1)
+
+    expect(seen.where(1, 'a')).toBeUndefined()
+  })
+
+  it('is not that of a walk which stands open', () => {
+    const { connection } = openTestMirror()
+    const seen = createSeenItems(connection)
+    seen.begin(1)
+    seen.add(1, 'a', PLACE)
+
+    seen.begin(2)
+    seen.add(2, 'b', PLACE)
+
+    expect(seen.whereAll(1, ['b', 'a'])).toEqual([undefined, PLACE])
+    expect(seen.whereAll(2, ['b', 'a'])).toEqual([PLACE, undefined])
   })
 })
