@@ -1,7 +1,10 @@
 import { type JsonValue, parseExact } from '../json/exact.ts'
 import type { Item, Recognized } from '../sync/types.ts'
 
-/** An item that is read when its value is asked for, if it was not before. A class, since getters of an object literal take a microsecond to make. */
+/**
+ * An item that is read when its value is asked for, if it was not before. A class, since the getters of an object literal
+ * take a microsecond to make.
+ */
 export class ListItem implements Item {
   readonly text: string
   readonly recognized: Recognized | null

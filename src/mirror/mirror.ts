@@ -32,8 +32,9 @@ export interface MirrorOptions {
   signal: AbortSignal
 }
 
+/** The mirror, which tells the API room of items that need not be read. */
 export interface RecognizingMirror extends Mirror {
-  /** Of the texts of items of a page, those that the job's rows hold just so. */
+  /** Of the texts of a page's items, which the job's rows hold just so; null for all others. */
   recognize(job: Job, texts: readonly string[]): Promise<readonly (Recognized | null)[]>
 }
 

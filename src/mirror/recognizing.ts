@@ -3,8 +3,8 @@ import type { CollectionTables } from './collection.ts'
 import { markOf } from './sighting.ts'
 
 /**
- * Finds the items that are kept with just these texts, without reading the texts: to read a page, and to clear away
- * what that leaves, is a seventh of the work on one that did not change. The key is guessed, which can do no harm: whatever row has it,
+ * Finds the items that are kept with just these texts, without reading the texts: to read a page that did not change, and to
+ * clear away what that leaves, is a seventh of the work on it. The key is guessed, which can do no harm: whatever row has it,
  * if that row holds just this text, then somebody has read the text before, and found this key in it.
  * @param tables The collection's tables if they are open.
  */
@@ -29,7 +29,7 @@ export function recognizeItems(
   return texts.map((text) => (isWorthIt ? recognize(text) : null))
 }
 
-/** Finds the first field of this name whose value is a whole number or a text without escapes; an empty text if there is none. */
+/** Finds the first field of this name, if its value is a whole number or a text without escapes; else gives an empty text. */
 function guessOf(name: string): (text: string) => string {
   const pattern = new RegExp(`${RegExp.escape(JSON.stringify(name))}\\s*:\\s*(?:(-?\\d+)|"([^"\\\\]+)")`)
   return (text) => {
