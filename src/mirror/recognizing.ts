@@ -29,7 +29,7 @@ export function recognizeItems(
   return texts.map((text) => (isWorthIt ? recognize(text) : null))
 }
 
-/** Finds the first field of this name, if its value is a whole number or a text without escapes; else gives an empty text. */
+/** Gives the value of the first field of this name that is a whole number or a text without escapes; an empty text if there is none. */
 function guessOf(name: string): (text: string) => string {
   const pattern = new RegExp(`${RegExp.escape(JSON.stringify(name))}\\s*:\\s*(?:(-?\\d+)|"([^"\\\\]+)")`)
   return (text) => {
