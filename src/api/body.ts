@@ -55,8 +55,9 @@ export function cutBody(bytes: Uint8Array, maxResponseBytes: number): CutBody {
 export function readBody(body: CutBody, recognized: readonly (Recognized | null)[]): Body {
   const elements = body.elements ?? []
   try {
-    const items = elements.map((element, index) => readItem(element, recognized[index] ?? null))
-    return { json: JSON.parse(textAround(body.text, elements)), items }
+    // First what is little: nothing is made of the items of a body that breaks off.
+    const json: unknown = JSON.parse(textAround(body.text, elements))
+    return { json, items: elements.map((element, index) => readItem(element, recognized[index] ?? null)) }
   } catch {
     throw notJson(body.text)
   }

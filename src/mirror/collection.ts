@@ -32,8 +32,6 @@ export interface CollectionTables {
   find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
   /** A name for the rows as they stand; another one whenever somebody may have changed any of them. */
   state(): object
-  /** The key that has these texts, if the row with it holds just this JSON. */
-  recognize(organizationId: string, texts: readonly string[], json: string): readonly KeyPart[] | null
   insert(
     organizationId: string,
     key: readonly KeyPart[],
@@ -193,12 +191,6 @@ export function openCollection(
       versionThen = version
       return state
     },
-    recognize(organizationId, texts, json) {
-      const key = texts.map((text, index) => ({ text, integer: keyTypes[index] !== 'TEXT' }))
-      if (key.some(({ text, integer }) => integer && !WHOLE_NUMBER.test(text))) return null
-      const row = statements.find.get(organizationId, ...bind(key)) as RawRow | undefined
-      return row?._json === json ? key : null
-    },
     insert(organizationId, key, json, item, at) {
       state = {}
       const { values, notices } = place(item, at)
@@ -238,9 +230,6 @@ export function openCollection(
       statements.pruneHistory.run(organizationId, before, rows).changes,
   }
 }
-
-/** As keys are written that stand in an INTEGER column. */
-const WHOLE_NUMBER = /^(?:0|-?[1-9]\d{0,17})$/
 
 /** No version ends before it began, whatever becomes of the clock. */
 function latest(at: string, other: string | null): string {

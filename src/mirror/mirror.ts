@@ -1,6 +1,6 @@
 import { InterruptedError } from '../errors.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Recognized, Sighting } from '../sync/types.ts'
+import type { Job, Recognize, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import type { KeyPart } from './columns/key.ts'
@@ -11,6 +11,7 @@ import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
+import { followRawRows } from './raw-rows.ts'
 import { recognizeItems } from './recognizing.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
@@ -34,8 +35,8 @@ export interface MirrorOptions {
 
 /** The mirror, which tells the API room of items that need not be read. */
 export interface RecognizingMirror extends Mirror {
-  /** Of the texts of a page's items, which the job's rows hold just so; null for all others. */
-  recognize(job: Job, texts: readonly string[]): Promise<readonly (Recognized | null)[]>
+  /** Finds, of the texts of a page's items, those that the job's rows hold just so. */
+  recognizer(job: Job): Recognize
 }
 
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
@@ -129,8 +130,15 @@ export function createMirror({
       guarded(file, () => {
         assertKey(connection, job.collection.name, keyPathsOf(job))
       }),
-    recognize: async (job, texts) =>
-      guarded(file, () => recognizeItems(collections.known(job.collection.name), job, texts)),
+    recognizer(job) {
+      const rowsNow = followRawRows(connection, job)
+      return async (texts) =>
+        guarded(file, () => {
+          const asOf = collections.known(job.collection.name)?.state() ?? {}
+          const rows = rowsNow()
+          return rows ? recognizeItems(rows, asOf, job, texts) : []
+        })
+    },
     sight: async (job, walk, from, page) =>
       guarded(file, () => {
         const entries = sightItems(job, page, keyPathsOf(job))

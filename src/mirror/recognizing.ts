@@ -1,27 +1,27 @@
 import type { Job, Recognized } from '../sync/types.ts'
-import type { CollectionTables } from './collection.ts'
+import type { RawRows } from './raw-rows.ts'
 import { markOf } from './sighting.ts'
 
 /**
  * Finds the items that are kept with just these texts, without reading the texts: to read a page that did not change, and to
  * clear away what that leaves, is a seventh of the work on it. The key is guessed, which can do no harm: whatever row has it,
  * if that row holds just this text, then somebody has read the text before, and found this key in it.
- * @param tables The collection's tables if they are open.
+ * @param asOf A name for the rows as they stand now.
  */
 export function recognizeItems(
-  tables: CollectionTables | undefined,
+  rows: RawRows,
+  asOf: object,
   { organization, collection }: Job,
   texts: readonly string[],
 ): (Recognized | null)[] {
   const guesses = collection.key.map(guessOf)
-  const asOf = tables?.state()
   const recognize = (text: string): Recognized | null => {
-    const key = tables?.recognize(
-      organization.id,
-      guesses.map((guess) => guess(text)),
-      text,
-    )
-    return key && asOf ? { mark: markOf(key.map((part) => part.text)), key, asOf } : null
+    const key = guesses.map((guess, index) => ({
+      text: guess(text),
+      integer: rows.keyTypes[index] === 'INTEGER',
+    }))
+    if (rows.find(organization.id, key) !== text) return null
+    return { mark: markOf(key.map((part) => part.text)), key, asOf }
   }
   // Most often all items of a page are known or none is, as when the list is read for the first time.
   const some = [texts[0], texts[texts.length >> 1]]

@@ -42,7 +42,7 @@ export interface Recognized {
   asOf: object
 }
 
-/** Tells, of the texts of a page's items, those that the mirror holds just so; null for all others. */
+/** Tells, of the texts of a page's items, those that the mirror holds just so; null for all others, or nothing at all. */
 export type Recognize = (texts: readonly string[]) => Promise<readonly (Recognized | null)[]>
 
 /** One answer, checked: what the page loop and the mirror work with. */

@@ -17,12 +17,12 @@ async function holding(texts: readonly string[], job: Job = jobOf()) {
 
 /** The marks of these texts, where they are recognized. */
 async function marksOf({ mirror }: TestMirror, job: Job, texts: readonly string[]) {
-  return (await mirror.recognize(job, texts)).map((one) => one?.mark ?? null)
+  return (await mirror.recognizer(job)(texts)).map((one) => one?.mark ?? null)
 }
 
 /** The items with these texts, of which those are recognized that can be. */
 async function recognizedItems({ mirror }: TestMirror, job: Job, texts: readonly string[]): Promise<Item[]> {
-  const recognized = await mirror.recognize(job, texts)
+  const recognized = await mirror.recognizer(job)(texts)
   return texts.map((text, index) => ({ ...itemOf(text), recognized: recognized[index] ?? null }))
 }
 
@@ -65,11 +65,27 @@ describe('an item is recognized', () => {
     expect(await marksOf(test, jobOf({}, GLOBEX), ['{"id":1}'])).toEqual([null])
   })
 
-  it('not before the tables were opened', async () => {
+  it('by a process that has not written anything', async () => {
     const { test, job } = await holding(['{"id":1}'])
     const other = openTestMirror({ file: test.file })
 
-    expect(await marksOf(other, job, ['{"id":1}'])).toEqual([null])
+    expect(await marksOf(other, job, ['{"id":1}'])).toEqual(['1'])
+  })
+
+  it('not while there are no tables, and then as they are', async () => {
+    const test = openTestMirror()
+    const recognize = test.mirror.recognizer(jobOf())
+    const before = await recognize(['{"id":"1"}'])
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1}')
+    const asInteger = await recognize(['{"id":1}'])
+    await saveItems('{"id":"x"}')
+
+    const asText = await recognize(['{"id":1}', '{"id":"x"}'])
+
+    expect(before).toEqual([])
+    expect(asInteger).toMatchObject([{ key: [{ text: '1', integer: true }] }])
+    expect(asText).toMatchObject([{ key: [{ text: '1', integer: false }] }, { mark: 'x' }])
   })
 
   it('as what reading it would tell, whatever the items are like', async () => {
@@ -88,7 +104,7 @@ describe('an item is recognized', () => {
         for (const text of texts) await save(pageOf([text], { number: 1, next: 2 }))
         const read = texts.map((text) => sightItems(job, pageOf([text]), keyPathsOf(job))[0])
 
-        const recognized = await test.mirror.recognize(job, texts)
+        const recognized = await test.mirror.recognizer(job)(texts)
 
         for (const [index, one] of recognized.entries()) if (one) expect(one.mark).toBe(read[index]?.mark)
         test.close()
