@@ -35,7 +35,11 @@ function arraySql(column: string): string {
 function valueSql({ path, type, holds }: ElementColumn): string {
   const at = `e."value", ${literal(path)}`
   if (holds === 'boolean') return `CASE json_type(${at}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END`
-  if (type !== 'TEXT') return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at}) END`
+  if (type !== 'TEXT') {
+    // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
+    const zero = type === 'REAL' ? ' + 0.0' : ''
+    return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at})${zero} END`
+  }
   // `->` gives a number, a boolean and an array as they stand in the JSON; json_extract would round the number.
   return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE e."value" -> ${literal(path)} END`
 }

@@ -139,13 +139,8 @@ function expectShown(
   const values = new Map(leavesOf(element).map(([path, value]) => [sqlitePath(path), value]))
   for (const { name, path, type } of elements) {
     const value = values.get(path) ?? null
-    expect([name, withoutSign(row[name])]).toEqual([name, value === null ? null : shown(value, type)])
+    expect([name, row[name]]).toEqual([name, value === null ? null : shown(value, type)])
   }
-}
-
-/** SQLite shows -0e0 as it is, and 0 for -0: to SQL they are the same. */
-function withoutSign(value: unknown): unknown {
-  return value === 0 ? 0 : value
 }
 
 function shown(value: Leaf, type: string): unknown {
@@ -154,7 +149,7 @@ function shown(value: Leaf, type: string): unknown {
   if (Array.isArray(value)) return JSON.stringify(value)
   const text = isRawNumber(value) ? value.rawJSON : numberText(value)
   if (type === 'INTEGER') return BigInt(canonicalNumber(text))
-  return type === 'REAL' ? withoutSign(Number(text)) : text
+  return type === 'REAL' ? Number(text) + 0 : text
 }
 
 function rowsOf(
