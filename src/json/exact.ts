@@ -1,5 +1,5 @@
 import { hasEscapedName, readEscapedNames } from './escaped-names.ts'
-import { findInexactNumbers } from './inexact.ts'
+import { findInexactNumbers, isInexact } from './inexact.ts'
 import { parseRawNumbers } from './raw-numbers.ts'
 
 declare const exact: unique symbol
@@ -50,7 +50,7 @@ function keepText(_key: string, value: unknown, context?: { source?: string }): 
 }
 
 function exactNumber(source: string): number | RawNumber {
-  return source === String(Number(source)) ? Number(source) : JSON.rawJSON(source)
+  return isInexact(source, 0, source.length) ? JSON.rawJSON(source) : Number(source)
 }
 
 export function isRawNumber(value: JsonValue): value is RawNumber {
