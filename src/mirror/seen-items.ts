@@ -62,6 +62,7 @@ export function createSeenItems(connection: Connection): SeenItems {
   }
 
   function makeTable(): Table {
+    // None is free, so those that are taken are all there are.
     const name = `_seen_items_${taken.size + 1}`
     create(connection, name)
     return { name, items: prepareItems(connection, name), order: null }
