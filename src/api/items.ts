@@ -1,3 +1,12 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../json/characters.ts'
 import { beginsNumber, isInexact, skipNumber } from '../json/inexact.ts'
 import { isSpace, skipSpace } from '../json/spaces.ts'
 import { skipString } from '../json/strings.ts'
@@ -29,14 +38,6 @@ export interface Outline {
    */
   slices: readonly Slice[] | null
 }
-
-const QUOTE = 34
-const COMMA = 44
-const COLON = 58
-const OPEN_ARRAY = 91
-const CLOSE_ARRAY = 93
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
 
 /**
  * Looks through a JSON text before anything is made of it, once, also for the numbers that JSON.parse would change.

@@ -1,12 +1,9 @@
+import { BACKSLASH, COLON, QUOTE } from './characters.ts'
 import type { JsonObject, JsonValue } from './exact.ts'
 import { skipString } from './strings.ts'
 
 const SPACE = /\s*/y
 const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
-
-const QUOTE = 34
-const COLON = 58
-const BACKSLASH = 92
 
 /**
  * Whether a name of a field is written with an escape in a valid JSON text. V8's JSON.parse, as it is in Node 24, may take such a

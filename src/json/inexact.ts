@@ -1,13 +1,5 @@
+import { BIG_E, DOT, MINUS, NINE, PLUS, QUOTE, SMALL_E, ZERO } from './characters.ts'
 import { skipString } from './strings.ts'
-
-const QUOTE = 34
-const PLUS = 43
-const MINUS = 45
-const DOT = 46
-const ZERO = 48
-const NINE = 57
-const BIG_E = 69
-const SMALL_E = 101
 
 /** So many digits come back from JSON.parse as they were, whatever they are. */
 const SAFE_LENGTH = 15

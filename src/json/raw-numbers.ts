@@ -1,8 +1,7 @@
+import { COLON } from './characters.ts'
 import type { JsonObject, JsonValue, RawNumber } from './exact.ts'
 import { skipNumber } from './inexact.ts'
 import { skipSpace } from './spaces.ts'
-
-const COLON = 58
 
 /** Begins a text that stands for a number. No other text of the JSON begins so: that is looked at first. */
 const MARK = '\0'

@@ -1,4 +1,4 @@
-const BACKSLASH = 92
+import { BACKSLASH } from './characters.ts'
 
 /** The place in a JSON text behind the string that begins here; behind the text's end, when it has no end. */
 export function skipString(text: string, start: number): number {
