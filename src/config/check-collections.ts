@@ -1,7 +1,7 @@
 import { DEFAULT_COLLECTIONS } from './collections.ts'
 import type { KeyPath } from './config-error.ts'
 import { nearest } from './nearest.ts'
-import type { Report } from './places.ts'
+import type { Report } from './problems.ts'
 import { rawAt, rawEntries, rawItems } from './raw-value.ts'
 
 const LONGEST_NAME = 60

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { KeyPath } from './config-error.ts'
 import { parseDuration } from './duration.ts'
-import type { Report } from './places.ts'
+import type { Report } from './problems.ts'
 import { rawAt, rawItems } from './raw-value.ts'
 import { DATABASE } from './schema.ts'
 import { RETRY_DELAYS } from './section-schemas.ts'

@@ -1,6 +1,6 @@
 import { formatKey, type KeyPath } from './config-error.ts'
 import { UUID_PATTERN } from './organization-schema.ts'
-import type { Report } from './places.ts'
+import type { Report } from './problems.ts'
 import { isRawMap, rawAt, rawItems } from './raw-value.ts'
 
 /**

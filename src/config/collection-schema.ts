@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { findPathProblem } from './addresses.ts'
-import { choice, duration, list } from './fields.ts'
+import { choice, duration, list, truthValue } from './fields.ts'
 
 const FIELD_TEXT = 'must be a field, or a dotted path to one. Write it like id or customer.id.'
 const fieldPath = z
@@ -36,7 +36,7 @@ const key = z
 
 const FILTER_TEXT =
   'must be a text or a number, or a list of them. Write it like "state: paid"; put a word such as null in quotes, and filter[state] as one key in quotes.'
-// The file may hold numbers and truth values here: they arrive as the text that was typed.
+// The file may hold numbers and truth values here, which are sent as they were typed.
 const filterText = z.string({ error: FILTER_TEXT }).meta({ type: ['string', 'number', 'boolean'] })
 const filters = z
   .record(
@@ -54,7 +54,7 @@ const filters = z
   .describe('Sent as query parameters with every request, and checked on every links.next')
 
 const history = z
-  .union([z.boolean(), duration()], {
+  .union([truthValue(), duration()], {
     error: 'must be true, false, or a duration with its unit. Write it like 90d.',
   })
   .describe('Keep superseded versions: true, false, or for how long after they ended (90d)')
@@ -73,7 +73,7 @@ export const CollectionSchema = z.strictObject({
   path: path.optional(),
   key: key.prefault('id').transform((paths) => (typeof paths === 'string' ? [paths] : paths)),
   filters: filters.prefault({}),
-  history: history.prefault(true),
+  history: history.default(true),
   ignore: ignore.prefault([]),
   total: total.default('check'),
 })
@@ -91,8 +91,8 @@ const OverrideSchema = z.strictObject({
 })
 
 /** False: not synced; true, nothing or settings: synced. */
-export const CollectionEntry = z.union([z.boolean(), z.null(), CollectionSchema], MAPPING_OR_SWITCH)
-export const OverrideEntry = z.union([z.boolean(), z.null(), OverrideSchema], MAPPING_OR_SWITCH)
+export const CollectionEntry = z.union([truthValue(), z.null(), CollectionSchema], MAPPING_OR_SWITCH)
+export const OverrideEntry = z.union([truthValue(), z.null(), OverrideSchema], MAPPING_OR_SWITCH)
 
 export type CollectionSettings = z.output<typeof CollectionSchema>
 export type Override = z.output<typeof OverrideEntry>

@@ -2,17 +2,15 @@ import { dirname, resolve } from 'node:path'
 import { checkCollections } from './check-collections.ts'
 import { type CronCheck, checkPaths, checkRetryDelays, checkSchedules } from './check-file.ts'
 import { checkOrganizations } from './check-organizations.ts'
-import { coerceVariables } from './coercion.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
 import { ConfigError } from './config-error.ts'
 import type { Environment } from './interpolation.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
-import { createPlaces, type Places } from './places.ts'
+import { createProblems, type Problems } from './problems.ts'
 import { isRawMap } from './raw-value.ts'
-import { readTree } from './read-tree.ts'
 import { type FileConfig, FileSchema } from './schema.ts'
-import { listSetKeys } from './set-keys.ts'
+import { readValues } from './values.ts'
 import { readYamlFile } from './yaml-file.ts'
 
 /** The configuration with all defaults filled in. Paths are absolute, durations are milliseconds. */
@@ -24,8 +22,6 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   collections: CollectionConfig[]
   /** In the order of the file. */
   organizations: OrganizationConfig[]
-  /** Keys that the file itself sets, such as `rateLimit.sharePercent`. */
-  setKeys: string[]
 }
 
 export interface LoadOptions {
@@ -39,35 +35,24 @@ export interface LoadOptions {
  * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file; a token
  * file is not read here but whenever `readToken` is called.
  */
-export function loadConfig(file: string, options: LoadOptions): Config {
-  const { document, lines } = readYamlFile(file)
-  const places = createPlaces(lines)
-  const tree = readTree({ document, places, env: options.env, leaveTokens: options.tokens === 'leave' })
-  const { parsed, raw } = parseTree(tree, places)
-  checkAcrossKeys(raw, places, resolve(file), options.isCron)
-
-  if (!parsed || places.problems.length > 0) throw new ConfigError(file, places.problems)
-  return createConfig({ parsed, tree, places, file: resolve(file), tokens: options.tokens })
-}
-
-/** Two looks: the first one tells where text from a variable has to become a number or a truth value. */
-function parseTree(
-  tree: unknown,
-  { report, variablesOf }: Places,
-): { parsed: FileConfig | undefined; raw: unknown } {
+export function loadConfig(file: string, { env, tokens, isCron }: LoadOptions): Config {
+  const yaml = readYamlFile(file)
+  const problems = createProblems(yaml)
+  const { document } = yaml
+  const values = readValues({ document, problems, env, leaveTokens: tokens === 'leave' })
   // Without the section its one required key is what is missing, not the section.
-  const whole = isRawMap(tree) ? { ...tree, api: tree.api ?? {} } : tree
-  const first = FileSchema.safeParse(whole)
-  if (first.success) return { parsed: first.data, raw: whole }
-  const raw = coerceVariables(whole, first.error.issues, (path) => variablesOf(path).length > 0)
-  const second = FileSchema.safeParse(raw)
-  reportIssues(second.error?.issues ?? [], raw, report)
-  return { parsed: second.data, raw }
+  const raw = isRawMap(values) ? { ...values, api: values.api ?? {} } : values
+  const { data, error } = FileSchema.safeParse(raw)
+  reportIssues(error?.issues ?? [], raw, problems.report)
+  checkAcrossKeys(raw, problems, resolve(file), isCron)
+
+  if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
+  return createConfig(data, problems, resolve(file), tokens)
 }
 
 function checkAcrossKeys(
   raw: unknown,
-  { report, variablesOf }: Places,
+  { report, variablesOf }: Problems,
   file: string,
   isCron: CronCheck,
 ): void {
@@ -78,20 +63,17 @@ function checkAcrossKeys(
   checkCollections(raw, report)
 }
 
-interface Parts {
-  parsed: FileConfig
-  tree: unknown
-  places: Places
-  file: string
-  tokens: LoadOptions['tokens']
-}
-
-function createConfig({ parsed, tree, places, file, tokens }: Parts): Config {
+function createConfig(
+  parsed: FileConfig,
+  { variablesOf }: Problems,
+  file: string,
+  tokens: LoadOptions['tokens'],
+): Config {
   const defined = defineCollections(parsed.collections)
   const organizations = createOrganizations(parsed, defined, {
     file,
     tokens,
-    tokenFileVariables: (index) => places.variablesOf(['organizations', index, 'tokenFile']),
+    tokenFileVariables: (index) => variablesOf(['organizations', index, 'tokenFile']),
   })
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))
   return {
@@ -103,6 +85,5 @@ function createConfig({ parsed, tree, places, file, tokens }: Parts): Config {
       .filter(({ config, enabled }) => enabled || synced.has(config.name))
       .map(({ config }) => config),
     organizations,
-    setKeys: listSetKeys(tree),
   }
 }

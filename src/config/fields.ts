@@ -12,7 +12,7 @@ const DURATION = must('a duration, a whole number with its unit. Write it like 5
 /** In the file a text such as `30s`, afterwards milliseconds. */
 export function duration(longest = LONGEST_MS) {
   return z
-    .string({ error: ({ input }) => DURATION.error + unitHint(input) })
+    .string(DURATION)
     .regex(DURATION_PATTERN, { ...DURATION, abort: true })
     .transform((text, context) => {
       const value = parseDuration(text)
@@ -27,28 +27,57 @@ export function timerDuration() {
   return duration(LONGEST_TIMER_MS)
 }
 
-/** Only a number of the file itself comes here; what variables hold is text, and never shown. */
-function unitHint(input: unknown): string {
-  if (typeof input !== 'number' || !Number.isInteger(input) || input <= 0) return ''
-  return ` For ${input} seconds write ${input}s, for minutes ${input}m.`
+/** What the JSON Schema says of a number, which the file may hold although it is read as text. */
+interface NumberShape {
+  type: 'number' | 'integer'
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: number
 }
 
-export function wholeNumber(least: number, most?: number) {
-  const text = must(
-    most === undefined ? `a whole number of ${least} or more` : `a whole number from ${least} to ${most}`,
+/** As YAML writes a number that is not infinite. */
+const NUMBER = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:e[-+]?\d+)?$/i
+
+function number(text: { error: string }, isAllowed: (value: number) => boolean, shape: NumberShape) {
+  return z
+    .string(text)
+    .transform((typed, context) => {
+      const value = NUMBER.test(typed) ? Number(typed) : Number.NaN
+      if (Number.isFinite(value) && isAllowed(value)) return value
+      context.addIssue({ code: 'custom', message: text.error })
+      return z.NEVER
+    })
+    .meta({ ...shape })
+}
+
+export function wholeNumber(least: number, most: number = Number.MAX_SAFE_INTEGER) {
+  const isOpen = most === Number.MAX_SAFE_INTEGER
+  return number(
+    must(isOpen ? `a whole number of ${least} or more` : `a whole number from ${least} to ${most}`),
+    (value) => Number.isInteger(value) && least <= value && value <= most,
+    { type: 'integer', minimum: least, maximum: most },
   )
-  const number = z.number(text).int(text).min(least, text)
-  return most === undefined ? number : number.max(most, text)
 }
 
 export function percent(least: number) {
   const text = must(`a number from ${least} to 100, without a % sign`)
-  return z.number(text).min(least, text).max(100, text)
+  return number(text, (value) => least <= value && value <= 100, {
+    type: 'number',
+    minimum: least,
+    maximum: 100,
+  })
 }
 
 export function positiveNumber() {
-  const text = must('a number greater than 0')
-  return z.number(text).positive(text)
+  return number(must('a number greater than 0'), (value) => value > 0, {
+    type: 'number',
+    exclusiveMinimum: 0,
+  })
+}
+
+/** `true` or `false`. */
+export function truthValue() {
+  return z.stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' }).meta({ type: 'boolean' })
 }
 
 export function choice<const Choices extends readonly string[]>(choices: Choices) {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { KeyPath } from './config-error.ts'
 import { explainUnknownKey } from './known-keys.ts'
-import type { Report } from './places.ts'
+import type { Report } from './problems.ts'
 import { rawAt } from './raw-value.ts'
 
 type Issue = z.core.$ZodIssue
@@ -43,9 +43,11 @@ function flattenUnion(issue: Issue): Issue[] {
 }
 
 function isOtherForm({ code, path }: Issue): boolean {
-  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_format')
+  return (
+    path.length === 0 && (code === 'invalid_type' || code === 'invalid_value' || code === 'invalid_format')
+  )
 }
 
-export function keyPath(path: readonly PropertyKey[]): KeyPath {
+function keyPath(path: readonly PropertyKey[]): KeyPath {
   return path.map((part) => (typeof part === 'number' ? part : String(part)))
 }

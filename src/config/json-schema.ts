@@ -6,8 +6,20 @@ export type JsonSchema = Record<string, unknown>
 
 /** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
 export function configJsonSchema(): JsonSchema {
-  const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7' })
+  const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7', override: withDefault })
   return isSchema(schema) ? allowVariables(schema) : {}
+}
+
+/** zod leaves out the default of a value that is read from a text. */
+function withDefault({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodTypes
+  jsonSchema: JsonSchema
+}): void {
+  const { def } = zodSchema._zod
+  if (def.type === 'default') jsonSchema.default = def.defaultValue
 }
 
 /** Inside the schema, without the additions for editors. */

@@ -26,13 +26,3 @@ export function rawEntries(value: unknown): [string, unknown][] {
 export function rawItems(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
-
-/** A copy with another value at `path`, which must exist. */
-export function withRaw(value: unknown, path: KeyPath, replacement: unknown): unknown {
-  const [part, ...rest] = path
-  if (part === undefined) return replacement
-  if (Array.isArray(value)) {
-    return value.map((item, index) => (index === part ? withRaw(item, rest, replacement) : item))
-  }
-  return isRawMap(value) ? { ...value, [part]: withRaw(value[part], rest, replacement) } : value
-}

@@ -3,19 +3,11 @@ import { idleSettings } from '../../src/cli/idle-settings.ts'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
 
-function configured(setKeys: string[]) {
-  return { setKeys }
-}
-
 describe('a setting without effect', () => {
-  it.each<[string, ReturnType<typeof configured>, string[]]>([
-    [
-      'is none of those that have one',
-      configured(['database', 'removals.brakeRows', 'rateLimit.sharePercent']),
-      [],
-    ],
-    ['is named', configured(['publish', 'publishEvery']), ['publish,', 'publishEvery,']],
-    ['is named by its section', configured(['http.port', 'http.host']), ['http,']],
+  it.each<[string, Parameters<typeof idleSettings>[0], string[]]>([
+    ['is none of those that have one', { publish: null, http: null }, []],
+    ['is named', { publish: '/srv/mirror.db', http: null }, ['publish,']],
+    ['is named by its section', { publish: null, http: { host: '::1', port: 1 } }, ['http,']],
   ])('%s', (_title, config, expected) => {
     const told = idleSettings(config)
 

@@ -23,14 +23,14 @@ describe('a key at the top level', () => {
     ['? [a]\n: 1', ' 7:3', 'holds a key that cannot be one'],
     ['concurrency: 2\nconcurrency: 3', 'concurrency 8:1', 'given twice, first in line 7'],
     ['concurrency: 1.5', 'concurrency 7:14', 'whole number from 1 to 100'],
-    ['concurrency: "4"', 'concurrency 7:14', 'whole number from 1 to 100'],
+    ['concurrency: 0x4', 'concurrency 7:14', 'whole number from 1 to 100'],
     ['concurrency: 101', 'concurrency 7:14', 'whole number from 1 to 100'],
     ['concurrency:', 'concurrency 7:13', 'has no value. It must be a whole number'],
     ['maxPasses: 0', 'maxPasses 7:12', 'from 1 to 10'],
     ['maxPasses: 11', 'maxPasses 7:12', 'from 1 to 10'],
     ['resumeWithin: 0s', 'resumeWithin 7:15', 'must be a duration'],
     ['resumeWithin: 24 h', 'resumeWithin 7:15', 'must be a duration'],
-    ['resumeWithin: 24', 'resumeWithin 7:15', 'write 24s'],
+    ['resumeWithin: 24', 'resumeWithin 7:15', 'a whole number with its unit'],
     ['keepRuns: 99999999d', 'keepRuns 7:11', 'at most 36500d'],
     ['keepRuns: [90d]', 'keepRuns 7:11', 'must be a duration'],
     ['schedule: hourly', 'schedule 7:11', '(too few fields: hourly). Write 5 or 6 fields'],
@@ -77,6 +77,7 @@ describe('a key at the top level', () => {
     'http: { host: "::1", port: 65535 }',
     'maxPasses: 10',
     'concurrency: 100',
+    'concurrency: "100"',
   ])('may be %s', (added) => {
     expect(load(`${SMALLEST}${added}\n`).file).toMatch(/admin-mirror\.yaml$/)
   })

@@ -99,6 +99,5 @@ function makeConfig(
     publish: null,
     collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
     organizations: createOrganizations(parsed, defined, options),
-    setKeys: [],
   }
 }

@@ -1,0 +1,151 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type Scalar,
+  visit,
+  type YAMLMap,
+} from 'yaml'
+import type { KeyPath } from './config-error.ts'
+import { type Environment, findMalformedReference, interpolate } from './interpolation.ts'
+import { nameOf, offsetOf, type Problems } from './problems.ts'
+
+/** Far beyond any real file, and far below what a few aliases of aliases would fill the memory with. */
+const MOST_VALUES = 300_000
+
+interface ValueOptions {
+  document: Document
+  problems: Problems
+  env: Environment
+  /** Whether `${NAME}` stays in tokens and in the paths of token files. */
+  leaveTokens: boolean
+}
+
+/**
+ * Returns the plain value of a document, with `${NAME}` replaced in its values (never in its keys) and with aliases and
+ * merge keys resolved. Every scalar but null is the text that was typed, so that 007 and 1.10 stay what they are; the
+ * schema makes numbers of texts. Reports what cannot be read, and leaves it out.
+ */
+export function readValues({ document, problems, env, leaveTokens }: ValueOptions): unknown {
+  function readScalar(scalar: Scalar, path: KeyPath): void {
+    if (scalar.value === null) return
+    const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? '')
+    scalar.value = text
+    if (leaveTokens && isAboutToken(path)) {
+      const malformed = findMalformedReference(text)
+      if (malformed !== null) problems.reportBroken(path, malformed)
+      return
+    }
+    const result = interpolate(text, env)
+    problems.noteVariables(scalar, result.variables)
+    if ('value' in result) scalar.value = result.value
+    else problems.reportBroken(path, result.problem)
+  }
+
+  visit(document, {
+    Map: (_, map, around) => reportRepeated(map, pathOf(around, map), problems),
+    Pair(_, pair, around) {
+      const path = pathOf(around, pair)
+      if (isMergeKey(pair)) {
+        if (isMergeable(pair.value, document, around)) return undefined
+        problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
+        return visit.REMOVE
+      }
+      if (nameOf(pair.key) !== null) return undefined
+      problems.reportAt(offsetOf(pair.key), path.slice(0, -1), NO_KEY)
+      return visit.REMOVE
+    },
+    Alias(_, alias, around) {
+      const target = alias.resolve(document)
+      if (target && !around.includes(target)) return undefined
+      problems.reportBroken(pathOf(around, alias), target ? OWN_ANCHOR : NO_ANCHOR)
+      return visit.REMOVE
+    },
+    Scalar(key, scalar, around) {
+      if (key === 'key') scalar.value = nameOf(scalar)
+      else readScalar(scalar, pathOf(around, scalar))
+    },
+  })
+  if (countValues(document) <= MOST_VALUES) return document.toJS({ maxAliasCount: -1 })
+  problems.reportBroken([], 'the aliases (*name) repeat too much. Write the values out.')
+  return null
+}
+
+const NOT_MERGEABLE =
+  'merges something that is no mapping. Write <<: *name, with &name at a mapping further up.'
+const NO_KEY =
+  'holds a key that cannot be one. Write each line as "key: value", with a plain word as the key.'
+const NO_ANCHOR = 'is an alias (*name) of no anchor (&name) further up. Put a text in quotes.'
+const OWN_ANCHOR = 'is an alias inside its own anchor. Write the value out.'
+
+function reportRepeated(map: YAMLMap, path: KeyPath, problems: Problems): void {
+  const first = new Map<string, unknown>()
+  for (const { key } of map.items) {
+    const name = nameOf(key)
+    if (name === null) continue
+    if (!first.has(name)) first.set(name, key)
+    else {
+      const line = problems.lineAt(offsetOf(first.get(name)))
+      problems.reportAt(
+        offsetOf(key),
+        [...path, name],
+        `is given twice, first in line ${line}. Keep one of the two.`,
+      )
+    }
+  }
+}
+
+function isMergeKey({ key }: Pair): boolean {
+  return isScalar(key) && key.type === 'PLAIN' && key.source === '<<'
+}
+
+function isMergeable(value: unknown, document: Document, around: readonly unknown[]): boolean {
+  const follow = (node: unknown) => (isAlias(node) ? node.resolve(document) : node)
+  const target = follow(value)
+  const sources = (isSeq(target) ? target.items : [target]).map(follow)
+  return sources.every((source) => isMap(source) && !around.includes(source))
+}
+
+/** The key path of a node, from the nodes around it. */
+function pathOf(around: readonly unknown[], node: unknown): KeyPath {
+  return [...around, node].flatMap<string | number>((part, index, parts) => {
+    const parent = parts[index - 1]
+    if (isSeq(parent)) return [parent.items.indexOf(part)]
+    return isPairOf(parent, part)
+      ? [String(isScalar(part.key) ? (part.key.source ?? part.key.value) : '')]
+      : []
+  })
+}
+
+function isPairOf(parent: unknown, part: unknown): part is Pair {
+  return isMap(parent) && typeof part === 'object' && part !== null && 'key' in part
+}
+
+/** Whether a value is about a token, which only some commands need: its variables can be left unset for the others. */
+function isAboutToken(path: KeyPath): boolean {
+  const [first, index, key, ...deeper] = path
+  const isOfOrganization = first === 'organizations' && typeof index === 'number' && deeper.length === 0
+  return isOfOrganization && (key === 'token' || key === 'tokenFile')
+}
+
+/** Counts the values of the document as if every alias was written out, without writing them out. */
+function countValues(document: Document): number {
+  const counts = new Map<Node, number>()
+
+  function count(node: unknown): number {
+    if (isAlias(node)) return count(node.resolve(document))
+    if (!isMap(node) && !isSeq(node)) return 1
+    const known = counts.get(node)
+    if (known !== undefined) return known
+    const inside = isMap(node) ? node.items.map(({ value }) => value) : node.items
+    const sum = inside.reduce<number>((total, item) => total + count(item), 1)
+    counts.set(node, sum)
+    return sum
+  }
+
+  return count(document.contents)
+}
