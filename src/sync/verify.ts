@@ -109,7 +109,7 @@ const NO_TRAFFIC: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rate
 async function readWhole(
   source: PageSource,
   comparison: Comparison,
-  { job, maxPasses, observer, now, turn, signal }: VerifyOptions,
+  { job, maxPasses, observer, turn, signal }: VerifyOptions,
 ): Promise<{ coverage: Coverage | null; isTrusted: boolean }> {
   const walk = await comparison.beginReading(startCheckpoint(1))
   observer.onStart(walk)
@@ -123,7 +123,6 @@ async function readWhole(
     mirror: comparison,
     maxPasses,
     observer,
-    now,
     turn,
     signal,
   })

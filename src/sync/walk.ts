@@ -5,7 +5,7 @@ import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
 import type { Mirror, WalkKeeper } from './mirror.ts'
-import { createOnTheirWay } from './on-their-way.ts'
+import { createReadAhead } from './read-ahead.ts'
 import { cameAtOnce, decideRemovals, type HeldRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type {
   Checkpoint,
@@ -36,7 +36,6 @@ export interface ReadOptions {
   mirror: WalkKeeper
   maxPasses: number
   observer: WalkObserver
-  now: () => number
   turn: () => Promise<void>
   signal: AbortSignal
 }
@@ -91,33 +90,30 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * From the checkpoint to the end of the list. The pages are asked for one after another, since only an answer tells
- * whether there is a next page; while one is written the next may be on its way. Each is committed with its checkpoint
- * before the next one is looked at: a process that is killed at any point has written either all of a page or nothing of
- * it.
+ * Reads from the checkpoint to the end of the list. Pages are asked for one after another, since only an answer tells
+ * which page is next; the next one is asked for before this one is written. Each is committed with its checkpoint before
+ * the next one is looked at: a process that is killed at any point has written either all of a page or nothing of it.
  */
 async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
   const { job, walk, run, mirror, observer } = options
-  const pages = createOnTheirWay(options)
+  const pages = createReadAhead(options)
   let checkpoint = from
   let distinct = distinctBefore
   let replaces = options.replace
   try {
     while (checkpoint.ask !== null) {
-      const page = await pages.fetch(checkpoint.ask)
+      const page = await pages.take(checkpoint.ask)
       const sighting = await mirror.sight(job, walk, checkpoint, page)
       checkpoint = advanceOn(job, rules, checkpoint, page, sighting)
-      const next = checkpoint
-      const saved = await pages.writeMeanwhile(next.ask, () =>
-        mirror.savePage(job, walk, run, page, sighting, next),
-      )
+      if (checkpoint.ask) await pages.request(checkpoint.ask)
+      const saved = await mirror.savePage(job, walk, run, page, sighting, checkpoint)
       for (const id of replaces) await mirror.abandonWalk(id)
       replaces = []
       distinct += sighting.newToWalk
       observer.onPage(page, saved, distinct)
     }
   } finally {
-    await pages.giveUp()
+    await pages.close()
   }
   return { checkpoint, distinct }
 }

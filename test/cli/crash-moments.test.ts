@@ -106,7 +106,7 @@ function expectWhole({ workspace, jobs }: Scene): void {
   expect(typed).toBe(jobs.length * PAGES * 2)
 }
 
-it(`a sync that is killed ${KILLS} times leaves the mirror sound, skips no page and has two asked again at most`, async () => {
+it(`a sync that is killed ${KILLS} times leaves the mirror sound, skips no page and has three asked again at most`, async () => {
   onTestFailed(() => console.error(`The same moments again: SEED=${SEED}`))
   const scene = await createScene()
 

@@ -113,7 +113,7 @@ export async function liveAndDie(
   return [...lives, last]
 }
 
-/** That the processes read one list among them: no page left out, and at most two asked again by each that followed a dead one. */
+/** That the processes read one list among them: no page left out, and at most three asked again by each that followed a dead one. */
 export function expectOneReading(lives: readonly Life[], pages: number): void {
   let furthest = 0
   for (const life of lives) {

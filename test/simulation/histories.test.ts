@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { patchedBy } from '../helpers/patch.ts'
 import { runSeeds } from './shards.ts'
 
 const SEEDS = 2000
@@ -63,19 +62,3 @@ it(`keeps its promises in ${SEEDS} random histories, in which everything happens
   const rare = Object.entries(FLOORS).filter(([what, floor]) => (counts[what] ?? 0) < floor)
   expect(rare.map(([what, floor]) => `${what}: ${counts[what] ?? 0} of at least ${floor}`)).toEqual([])
 }, 600_000)
-
-/** Their lists are too short for a page to be on its way while the one before is written: so here it always is. */
-const ALWAYS_ON_ITS_WAY = {
-  file: 'src/sync/on-their-way.ts',
-  find: 'LOOKED_AT = 32',
-  replace: 'LOOKED_AT = 1',
-}
-
-it('keeps them where the next page is on its way while one is written, too', async () => {
-  const env = patchedBy(ALWAYS_ON_ITS_WAY)
-
-  const { passed, failed, first } = await runSeeds({ from: SEEDS, seeds: 300, env })
-
-  expect(first && `seed ${first.seed}: ${first.complaint}\n${first.story}`).toBeNull()
-  expect({ passed, failed }).toEqual({ passed: 300, failed: 0 })
-}, 300_000)

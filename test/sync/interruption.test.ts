@@ -20,20 +20,19 @@ const ENDINGS: [string, Ending][] = [
     'stopped by a signal',
     async (test, list, written) => {
       const stop = new AbortController()
-      const observer = observerOf({ onPage: (page) => page.number === written && stop.abort('SIGTERM') })
       if (written === 0) stop.abort('SIGTERM')
-      await runOnce(test, list, { observer, signal: stop.signal })
+      await runOnce(test, stoppedAfter(list, written, stop), { signal: stop.signal })
     },
   ],
   ['a fault of the server', (test, list, written) => failAfter(test, list, written)],
   [
     'a process that dies while it waits for the answer',
     async (test, list, written) => {
-      const asked = new Promise<void>((tell) => {
-        const waiting = hanging(list, written, tell)
-        void runOnce(test, waiting)
+      const isWaiting = new Promise<void>((tell) => {
+        const observer = observerOf({ onPage: (page) => page.number === written && tell() })
+        void runOnce(test, hanging(list, written, written === 0 ? tell : () => {}), { observer })
       })
-      await asked
+      await isWaiting
       test.close()
     },
   ],
@@ -49,6 +48,15 @@ function failing(list: ScriptedList, written: number): ScriptedList {
     number > written
       ? Promise.reject(new PassingError('SERVER_ERROR', 'the server failed (500)'))
       : list.source.fetchPage(number, ...rest)
+  return { ...list, source: { ...list.source, fetchPage } }
+}
+
+/** The same list, whose process is told to stop when it asks for one page more. */
+function stoppedAfter(list: ScriptedList, written: number, stop: AbortController): ScriptedList {
+  const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
+    if (number > written) stop.abort('SIGTERM')
+    return list.source.fetchPage(number, ...rest)
+  }
   return { ...list, source: { ...list.source, fetchPage } }
 }
 

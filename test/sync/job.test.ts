@@ -185,9 +185,12 @@ describe('a run that is stopped', () => {
   ])('is interrupted, keeps what is written, and can go on: %s', async (_how, abort) => {
     const test = openTestMirror()
     const stop = new AbortController()
-    const observer = observerOf({ onPage: () => abort(stop) })
+    const before = (answer: number) => {
+      if (answer === 2) abort(stop)
+      stop.signal.throwIfAborted()
+    }
 
-    const result = await runOnce(test, scriptedList({ ids: upTo(10) }), { observer, signal: stop.signal })
+    const result = await runOnce(test, scriptedList({ ids: upTo(10), before }), { signal: stop.signal })
 
     expect(result.error).toBeInstanceOf(InterruptedError)
     expect(runs(test)).toEqual([

@@ -1,0 +1,44 @@
+import type { Question } from './coverage/account.ts'
+import type { Page, PageObserver, PageSource } from './types.ts'
+
+export interface ReadAheadOptions {
+  source: PageSource
+  observer: PageObserver
+  /** Yields to the event loop, so that a request that was begun leaves the process. */
+  turn: () => Promise<void>
+  signal: AbortSignal
+}
+
+/** Fetches the pages of one job, one at a time; the next one may be in flight while the caller writes the last. */
+export interface ReadAhead {
+  /** Returns the page that is asked for, which may be in flight already. Throws as `fetchPage` does. */
+  take(question: Question): Promise<Page>
+  /** Sends the request for the page that `take` will be asked for next; a failure is thrown by that `take`. */
+  request(question: Question): Promise<void>
+  /** Aborts the pending request and waits until it settles, so that its cost is counted. */
+  close(): Promise<void>
+}
+
+export function createReadAhead({ source, observer, turn, signal }: ReadAheadOptions): ReadAhead {
+  const stop = new AbortController()
+  const stopped = AbortSignal.any([signal, stop.signal])
+  let pending: Promise<Page> | null = null
+
+  return {
+    async take(question) {
+      const page = await (pending ?? source.fetchPage(question.page, observer, stopped))
+      pending = null
+      return page
+    },
+    async request(question) {
+      pending = source.fetchPage(question.page, observer, stopped)
+      pending.catch(() => {})
+      // Looking up and writing a page block the process: the request leaves first.
+      await turn()
+    },
+    async close() {
+      stop.abort()
+      await pending?.catch(() => {})
+    },
+  }
+}
