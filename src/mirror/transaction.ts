@@ -1,4 +1,3 @@
-import { createCheckpointer } from './checkpointer.ts'
 import { type Connection, isBusy, translate } from './database.ts'
 import { createWhereabouts } from './whereabouts.ts'
 
@@ -56,13 +55,12 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience): 
 export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience)
   const assertThere = createWhereabouts(file)
-  const checkpoint = createCheckpointer(connection, file, patience.now)
   const inPlace = <T>(task: () => T) => {
     assertThere()
     return task()
   }
-  return async (task) => {
-    const result = await wait(() => {
+  return (task) =>
+    wait(() => {
       try {
         return connection.transaction(() => inPlace(task)).immediate()
       } catch (error) {
@@ -70,7 +68,4 @@ export function createTransact({ connection, file, onRollback, ...patience }: Tr
         throw error
       }
     })
-    checkpoint()
-    return result
-  }
 }
