@@ -75,7 +75,7 @@ function makeConfig(
   collections: readonly string[],
   history: boolean,
 ): Setting['config'] {
-  const parsed = FileSchema.parse({
+  const given = {
     api: { baseUrl: BASE_URL },
     rateLimit: {
       requestsPerMinute: random.pick([null, null, 6, 20]),
@@ -90,7 +90,8 @@ function makeConfig(
       establishments: collections.includes('establishments') ? { history } : false,
     },
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
-  })
+  }
+  const parsed = FileSchema.parse(asTyped(given))
   const defined = defineCollections(parsed.collections)
   const options = { file: '/', tokens: 'resolve', tokenFileVariables: () => [] } as const
   return {
@@ -100,4 +101,12 @@ function makeConfig(
     collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
     organizations: createOrganizations(parsed, defined, options),
   }
+}
+
+/** The schema reads every number and truth value from the text that was typed. */
+function asTyped(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asTyped)
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, asTyped(part)]))
+  return value === null ? null : String(value)
 }
