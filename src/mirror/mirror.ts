@@ -1,22 +1,22 @@
 import { InterruptedError } from '../errors.ts'
+import type { ListedItem } from '../sync/items.ts'
+import type { KeyPart } from '../sync/key.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Recognize, Sighting } from '../sync/types.ts'
+import type { Job, Recognize } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
-import type { KeyPart } from './columns/key.ts'
+import { keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
 import { createJudging } from './judging.ts'
 import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
-import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { followRawRows } from './raw-rows.ts'
 import { recognizeItems } from './recognizing.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
-import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, SCATTERED } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
@@ -95,7 +95,6 @@ export function createMirror({
     read: (task) => guarded(file, task),
     toTheEnd,
     time,
-    walks,
     runs,
     jobs,
     missing,
@@ -114,15 +113,8 @@ export function createMirror({
 
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
-    async resumeWalk(walkId) {
-      const walk = guarded(file, () => walks.resume(walkId))
-      let ordinal: number | null = 0
-      await toTheEnd((pages) => {
-        ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))
-        return ordinal === null
-      })
-      return walk
-    },
+    resumeWalk: async (walkId) => guarded(file, () => walks.resume(walkId)),
+    readLedger: async (walkId, after) => guarded(file, () => walks.readLedger(walkId, after)),
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
@@ -139,25 +131,17 @@ export function createMirror({
           return rows ? recognizeItems(rows, asOf, job, texts) : []
         })
     },
-    sight: async (job, walk, from, page) =>
-      guarded(file, () => {
-        const entries = sightItems(job, page, keyPathsOf(job))
-        const before = walks.whereAllSeen(
-          walk.id,
-          entries.map(({ mark }) => mark),
-        )
-        return sightingOf(entries, before, from, walks.nextOrdinal(walk.id), walks.seenLedger(walk.id))
-      }),
 
-    async savePage(job, walk, run, page, sighting, next) {
+    async savePage(commit) {
+      const { job, items } = commit
       let saved = nothingSaved()
       // In one transaction, after as many as it takes to make room for the page's keys.
       await toTheEnd((rows) =>
         transact(() => {
           const at = time()
           const tables = openTables(job)
-          const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
-          if (hasRoom) saved = savePage({ job, walk, run, page, sighting, next }, tables, at)
+          const hasRoom = tables.admitKeys(keysOf(items), at, rows)
+          if (hasRoom) saved = savePage(commit, tables, at)
           collections.keep()
           return hasRoom
         }),
@@ -166,7 +150,7 @@ export function createMirror({
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    newRejects: async (walk) => guarded(file, () => walks.tally(walk.id).newRejects),
+    newRejects: async (walk) => guarded(file, () => walks.newRejects(walk.id)),
     ...judging,
     completeWalk: (job, walk, coverage, untrusted) =>
       transact(() => {
@@ -193,8 +177,8 @@ export function createMirror({
   }
 }
 
-function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
-  return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
+function keysOf(items: readonly ListedItem[]): (readonly KeyPart[])[] {
+  return items.flatMap((item) => ('key' in item ? [item.key.parts] : []))
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Job, Recognized } from '../sync/types.ts'
+import { packTexts } from '../text.ts'
 import type { RawRows } from './raw-rows.ts'
-import { markOf } from './sighting.ts'
 
 /**
  * Finds the items that are kept with just these texts, without reading the texts: to read a page that did not change, and to
@@ -21,7 +21,7 @@ export function recognizeItems(
       integer: rows.keyTypes[index] === 'INTEGER',
     }))
     if (rows.find(organization.id, key) !== text) return null
-    return { mark: markOf(key.map((part) => part.text)), key, asOf }
+    return { key: { id: packTexts(key.map((part) => part.text)), parts: key }, asOf }
   }
   // Most often all items of a page are known or none is, as when the list is read for the first time.
   const some = [texts[0], texts[texts.length >> 1]]

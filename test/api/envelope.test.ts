@@ -329,7 +329,7 @@ function isJson(text: string): boolean {
 }
 
 describe('items that are recognized by their text', () => {
-  const RECOGNIZED: Recognized = { mark: '1', key: [{ text: '1', integer: true }], asOf: {} }
+  const RECOGNIZED: Recognized = { key: { id: '1', parts: [{ text: '1', integer: true }] }, asOf: {} }
 
   /** What a body says, in which those of its items are recognized for which this is true; or its error. */
   function outcomeOf(text: string, isRecognized: (item: string) => boolean) {

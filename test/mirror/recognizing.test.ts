@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { keyPathsOf, sightItems } from '../../src/mirror/sighting.ts'
+import { identifyItems } from '../../src/sync/items.ts'
 import type { Item, Job } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { itemOf, pageOf } from '../helpers/pages.ts'
@@ -17,7 +17,7 @@ async function holding(texts: readonly string[], job: Job = jobOf()) {
 
 /** The marks of these texts, where they are recognized. */
 async function marksOf({ mirror }: TestMirror, job: Job, texts: readonly string[]) {
-  return (await mirror.recognizer(job)(texts)).map((one) => one?.mark ?? null)
+  return (await mirror.recognizer(job)(texts)).map((one) => one?.key.id ?? null)
 }
 
 /** The items with these texts, of which those are recognized that can be. */
@@ -84,8 +84,8 @@ describe('an item is recognized', () => {
     const asText = await recognize(['{"id":1}', '{"id":"x"}'])
 
     expect(before).toEqual([])
-    expect(asInteger).toMatchObject([{ key: [{ text: '1', integer: true }] }])
-    expect(asText).toMatchObject([{ key: [{ text: '1', integer: false }] }, { mark: 'x' }])
+    expect(asInteger).toMatchObject([{ key: { parts: [{ text: '1', integer: true }] } }])
+    expect(asText).toMatchObject([{ key: { parts: [{ text: '1', integer: false }] } }, { key: { id: 'x' } }])
   })
 
   it('as what reading it would tell, whatever the items are like', async () => {
@@ -102,11 +102,11 @@ describe('an item is recognized', () => {
         const job = jobOf()
         const { test, save } = await holding([])
         for (const text of texts) await save(pageOf([text], { number: 1, next: 2 }))
-        const read = texts.map((text) => sightItems(job, pageOf([text]), keyPathsOf(job))[0])
+        const read = texts.map((text) => identifyItems(job, pageOf([text]))[0])
 
         const recognized = await test.mirror.recognizer(job)(texts)
 
-        for (const [index, one] of recognized.entries()) if (one) expect(one.mark).toBe(read[index]?.mark)
+        for (const [index, one] of recognized.entries()) if (one) expect(one.key.id).toBe(read[index]?.id)
         test.close()
       }),
       { numRuns: 60 },
