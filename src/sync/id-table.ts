@@ -5,7 +5,7 @@ export interface IdTable {
   readonly size: number
   /** The id's number; undefined where it was not added. */
   find(id: string): number | undefined
-  /** Adds an id that is not in the table, and returns its number. */
+  /** Returns the id's number, and adds it where it is new: then the number is the size before. */
   add(id: string): number
 }
 
@@ -74,7 +74,10 @@ export function createIdTable(salt: number): IdTable {
     add(id) {
       if (size * 4 >= slots.length * 3) grow()
       const bits = hashOf(salt, id)
-      slots[slotOf(bits)] = size + 1
+      const slot = slotOf(bits)
+      const known = slots[slot] ?? 0
+      if (known !== 0) return known - 1
+      slots[slot] = size + 1
       high.set(size, bits.high)
       low.set(size, bits.low)
       return size++

@@ -64,10 +64,10 @@ export function createSeenItems(salt: number): SeenItems {
   }
 
   function put(id: string, { segment, position }: ListPosition): void {
-    const known = ids.find(id)
-    if (known !== undefined) unlink(known)
+    const { size } = ids
+    const item = ids.add(id)
+    if (item < size) unlink(item)
     else if (isRejectId(id)) rejects++
-    const item = known ?? ids.add(id)
     segments.set(item, segment)
     positions.set(item, position)
     link(item, segment)
