@@ -2,7 +2,7 @@ import { InterruptedError } from '../errors.ts'
 import type { ListedItem } from '../sync/items.ts'
 import type { KeyPart } from '../sync/key.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Recognize } from '../sync/types.ts'
+import type { Job } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
 import { keyPathsOf } from './columns/key.ts'
@@ -12,8 +12,6 @@ import { createJudging } from './judging.ts'
 import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { createPruning } from './pruning.ts'
-import { followRawRows } from './raw-rows.ts'
-import { recognizeItems } from './recognizing.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
@@ -33,12 +31,6 @@ export interface MirrorOptions {
   signal: AbortSignal
 }
 
-/** The mirror, which tells the API room of items that need not be read. */
-export interface RecognizingMirror extends Mirror {
-  /** Finds, of the texts of a page's items, those that the job's rows hold just so. */
-  recognizer(job: Job): Recognize
-}
-
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
 export function createMirror({
   connection,
@@ -48,7 +40,7 @@ export function createMirror({
   now,
   sleep,
   signal,
-}: MirrorOptions): RecognizingMirror {
+}: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
@@ -122,15 +114,6 @@ export function createMirror({
       guarded(file, () => {
         assertKey(connection, job.collection.name, keyPathsOf(job))
       }),
-    recognizer(job) {
-      const rowsNow = followRawRows(connection, job)
-      return async (texts) =>
-        guarded(file, () => {
-          const asOf = collections.known(job.collection.name)?.state() ?? {}
-          const rows = rowsNow()
-          return rows ? recognizeItems(rows, asOf, job, texts) : []
-        })
-    },
 
     async savePage(commit) {
       const { job, items } = commit
@@ -197,9 +180,6 @@ function createCollectionCache(connection: Connection) {
       version = versionNow()
       return tables
     },
-    /** The tables if they are open, and as they were opened. */
-    known: (name: string): CollectionTables | undefined =>
-      versionNow() === version ? known.get(name) : undefined,
     /** What this transaction itself did to the schema is known already. */
     keep(): void {
       version = versionNow()

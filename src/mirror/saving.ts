@@ -52,11 +52,8 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
   return (toSave: PageCommit, tables: CollectionTables, at: string): SavedPage => {
     const { job, walk, run, page, items, newToWalk, entry, next } = toSave
     const saved = nothingSaved()
-    const state = tables.state()
     let newRejects = 0
     for (const listed of items) {
-      // Nobody has changed the row since its item was recognized, so it need not be read again.
-      if (listed.item.recognized?.asOf === state) continue
       if ('key' in listed) saveItem(toSave, listed, tables, at, saved)
       else {
         saved.rejected++

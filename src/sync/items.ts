@@ -33,7 +33,6 @@ export function isRejectId(id: string): boolean {
 }
 
 function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
-  if (item.recognized) return { item, id: item.recognized.key.id, key: item.recognized.key }
   if (!isJsonObject(item.value)) return { item, id: fingerprint(item.text), reject: 'is no object' }
   const reading = readKey(keyPaths, item.value)
   if (!reading.ok) return { item, id: fingerprint(item.text), reject: reading.reason }

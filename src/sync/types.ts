@@ -2,7 +2,6 @@ import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/exact.ts'
 import type { Account, Place as ListPosition, Question } from './coverage/account.ts'
 import type { ListedItem } from './items.ts'
-import type { Key } from './key.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
 export interface Job {
@@ -30,21 +29,9 @@ export type Filters = Record<string, string | string[]>
 export interface Item {
   /** As it was sent. */
   text: string
-  /** With every number exact. Worked out when it is asked for, where the item is recognized. */
-  readonly value: JsonValue
-  /** Which item it is, where its text alone has told the mirror: then it is not read unless somebody asks for its values. */
-  readonly recognized?: Recognized | null
+  /** With every number exact. */
+  value: JsonValue
 }
-
-/** An item that the mirror holds with just the text that came. */
-export interface Recognized {
-  key: Key
-  /** The rows as they stood then, by a name that the mirror has for that. */
-  asOf: object
-}
-
-/** Tells, of the texts of a page's items, those that the mirror holds just so; null for all others, or nothing at all. */
-export type Recognize = (texts: readonly string[]) => Promise<readonly (Recognized | null)[]>
 
 /** One answer, checked: what the page loop and the mirror work with. */
 export interface Page {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { type Connection, openForWriting } from '../../src/mirror/database.ts'
-import { createMirror, type RecognizingMirror } from '../../src/mirror/mirror.ts'
+import { createMirror } from '../../src/mirror/mirror.ts'
 import { createOwners } from '../../src/mirror/owners.ts'
 import { createRegistry, type Registry } from '../../src/mirror/registry.ts'
 import { createTransact } from '../../src/mirror/transaction.ts'
@@ -11,6 +11,7 @@ import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
+import type { Mirror } from '../../src/sync/mirror.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
 import type { Job, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
@@ -26,7 +27,7 @@ export interface TestMirror {
   file: string
   clock: Clock
   connection: Connection
-  mirror: RecognizingMirror
+  mirror: Mirror
   registry: Registry
   /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
   rows(sql: string, ...values: unknown[]): Row[]
