@@ -37,6 +37,17 @@ export function sortedJson(record: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(Object.fromEntries(sorted))
 }
 
+/** Texts as one from which they can be told: a single one is itself, several are a JSON list. */
+export function packTexts(texts: readonly string[]): string {
+  const [first, ...others] = texts
+  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
+}
+
+/** So many texts that `packTexts` made one of. */
+export function unpackTexts(packed: string, count: number): string[] {
+  return count === 1 ? [packed] : (JSON.parse(packed) as string[])
+}
+
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // For what is counted not the language's own way, whose first call takes 11 ms.

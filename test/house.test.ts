@@ -50,7 +50,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   json: [],
   config: [],
   schedule: ['text.ts'],
-  sync: ['errors.ts', 'text.ts', 'type:json'],
+  sync: ['errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   mirror: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'type:mirror'],

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { parseExactAt } from '../json/exact.ts'
-import type { Recognized } from '../sync/types.ts'
+import type { Item } from '../sync/types.ts'
 import { counted, printable } from '../text.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import { breaksOff, outline, type Slice } from './items.ts'
-import { ListItem } from './list-item.ts'
 
 /** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
 const DEEPEST = 500
@@ -35,7 +34,7 @@ export interface Element {
 export interface Body {
   /** With a zero for each of the items. */
   json: unknown
-  items: ListItem[]
+  items: Item[]
 }
 
 /** The bytes of an answer as text. Throws EnvelopeError for what is no text, breaks off, or would take too much to read. */
@@ -47,24 +46,22 @@ export function cutBody(bytes: Uint8Array, maxResponseBytes: number): CutBody {
 }
 
 /**
- * Reads the JSON of an answer, and of its items those that are not recognized. Each is read by itself, and what stands
- * around them with a zero in the place of each: so nothing is read twice, which took a tenth of a first sync. The body is
- * JSON if all of these are; the text of a recognized item was JSON when it was kept. Throws EnvelopeError.
- * @param recognized One entry an element; or none at all.
+ * Reads the JSON of an answer: each item by itself, and what is around them with a zero in the place of each. So nothing
+ * is read twice, which took a tenth of a first sync. The body is JSON if all of these are. Throws EnvelopeError.
  */
-export function readBody(body: CutBody, recognized: readonly (Recognized | null)[]): Body {
+export function readBody(body: CutBody): Body {
   const elements = body.elements ?? []
   try {
     // First what is little: nothing is made of the items of a body that breaks off.
     const json: unknown = JSON.parse(textAround(body.text, elements))
-    return { json, items: elements.map((element, index) => readItem(element, recognized[index] ?? null)) }
+    return { json, items: elements.map(readItem) }
   } catch {
     throw notJson(body.text)
   }
 }
 
-function readItem({ slice, text }: Element, recognized: Recognized | null): ListItem {
-  return new ListItem(text, recognized ? undefined : parseExactAt(text, slice.inexact), recognized)
+function readItem({ slice, text }: Element): Item {
+  return { text, value: parseExactAt(text, slice.inexact) }
 }
 
 /** The body with a zero for each of its items: commas too many, and all else that is wrong between them, stay in it. */

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
-import type { Job, Page, PageObserver, PageSource, Recognize } from '../sync/types.ts'
+import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
@@ -41,7 +41,7 @@ export interface Credentials {
 
 export interface Api {
   guard(memory: HoldMemory): TokenGuard
-  open(job: Job, credentials: Credentials, recognize: Recognize): PageSource
+  open(job: Job, credentials: Credentials): PageSource
 }
 
 /** The Administration API, one page at a time. Nothing else of the network leaves this folder. */
@@ -62,7 +62,7 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
 
   return {
     guard: createTokenGuard,
-    open: (job, credentials, recognize) => {
+    open: (job, credentials) => {
       const gate = gateOf(credentials.scope)
       users.set(gate, (users.get(gate) ?? 0) + 1)
       const close = async () => {
@@ -70,7 +70,7 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
         users.set(gate, others)
         if (others === 0) await gate.rest()
       }
-      return { ...createPageSource(job, credentials, recognize, gate, exchange, options), close }
+      return { ...createPageSource(job, credentials, gate, exchange, options), close }
     },
   }
 }
@@ -78,7 +78,6 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
 function createPageSource(
   job: Job,
   { token, guard }: Credentials,
-  recognize: Recognize,
   gate: RateGate,
   exchange: Exchange,
   options: ApiOptions,
@@ -88,7 +87,7 @@ function createPageSource(
   const { path, filters } = job.collection
   const addressOf = createAddresses({ baseUrl, path, filters })
   const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
-  const rules = { maxResponseBytes, readLink, recognize }
+  const rules = { maxResponseBytes, readLink }
 
   async function ask(
     page: number,

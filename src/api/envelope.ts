@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Item, Recognized } from '../sync/types.ts'
+import type { Item } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { type CutBody, readBody } from './body.ts'
 import { EnvelopeError } from './envelope-error.ts'
@@ -45,10 +45,9 @@ const PAGING = [
 /**
  * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links`, and without
  * a sign of further pages), or a bare list. Throws EnvelopeError, each defect in words of its own.
- * @param recognized What `recognize` said of the body's elements.
  */
-export function readEnvelope(body: CutBody, recognized: readonly (Recognized | null)[]): Envelope {
-  const { json, items } = readBody(body, recognized)
+export function readEnvelope(body: CutBody): Envelope {
+  const { json, items } = readBody(body)
   if (Array.isArray(json)) return { items, paging: null }
   if (!isRecord(json)) throw new EnvelopeError(`the answer is ${describe(json)}, not a list`)
   if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)

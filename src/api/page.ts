@@ -1,5 +1,5 @@
 import { JobError } from '../errors.ts'
-import type { Page, Recognize } from '../sync/types.ts'
+import type { Page } from '../sync/types.ts'
 import { cutBody } from './body.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { EnvelopeError } from './envelope-error.ts'
@@ -11,19 +11,11 @@ import type { Announcement } from './rate-headers.ts'
 export interface PageRules {
   maxResponseBytes: number
   readLink: LinkReader
-  recognize: Recognize
 }
 
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
-export async function readPage(
-  response: Response,
-  told: Announcement,
-  page: number,
-  rules: PageRules,
-): Promise<Page> {
-  const body = cutBody(response.body, rules.maxResponseBytes)
-  const texts = body.elements?.map(({ text }) => text) ?? []
-  const envelope = readEnvelope(body, await rules.recognize(texts))
+export function readPage(response: Response, told: Announcement, page: number, rules: PageRules): Page {
+  const envelope = readEnvelope(cutBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
     throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)

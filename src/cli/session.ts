@@ -100,7 +100,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     try {
       const known = await credentials(organization)
       if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
-      return api.open(job, known, mirror.recognizer(job))
+      return api.open(job, known)
     } catch (error) {
       return closedSource(error)
     }

@@ -57,6 +57,12 @@ export function isRawNumber(value: JsonValue): value is RawNumber {
   return typeof value === 'object' && value !== null && JSON.isRawJSON(value)
 }
 
+/** The value, of which it is known that it is an object. Throws where it is not. */
+export function asJsonObject(value: JsonValue): JsonObject {
+  if (isJsonObject(value)) return value
+  throw new Error('the value is no object')
+}
+
 /** Whether the value is a JSON object: no list, no null, and no RawNumber, which is an object only for JavaScript. */
 export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)

@@ -1,12 +1,13 @@
 import type { JsonObject } from '../json/exact.ts'
+import type { KeyPart } from '../sync/key.ts'
 import type { Notice } from '../sync/types.ts'
 import { openArrayViews } from './array-views.ts'
 import { createRecorder, loadCatalog, loadKeyTypes, registerKey } from './column-records.ts'
 import { keyColumnNames } from './columns/catalog.ts'
 import type { Column, ColumnChange, SqlValue } from './columns/column.ts'
-import { type KeyPart, keyColumnTypes } from './columns/key.ts'
+import { keyColumnTypes } from './columns/key.ts'
 import { placeItem } from './columns/place.ts'
-import { type Connection, createDataVersion } from './database.ts'
+import type { Connection } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
@@ -30,8 +31,6 @@ export interface CollectionTables {
   /** Takes up to so many rows off what a key column that became TEXT has left behind. True when nothing is left. */
   tidy(at: string, rows: number): boolean
   find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
-  /** A name for the rows as they stand; another one whenever somebody may have changed any of them. */
-  state(): object
   insert(
     organizationId: string,
     key: readonly KeyPart[],
@@ -85,9 +84,6 @@ export function openCollection(
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
-  const versionOfOthers = createDataVersion(connection)
-  let versionThen = versionOfOthers()
-  let state = {}
 
   function shape(): TableShape {
     const columns = catalog.columns.filter((column) => column.role !== 'key')
@@ -185,14 +181,7 @@ export function openCollection(
     admitKeys,
     tidy,
     find: (organizationId, key) => statements.find.get(organizationId, ...bind(key)) as RawRow | undefined,
-    state() {
-      const version = versionOfOthers()
-      if (version !== versionThen) state = {}
-      versionThen = version
-      return state
-    },
     insert(organizationId, key, json, item, at) {
-      state = {}
       const { values, notices } = place(item, at)
       // One that comes back, by a clock that went back, begins when its last version ended.
       const since = latest(at, statements.lastEnd.get(organizationId, ...bind(key)) as string | null)
@@ -201,7 +190,6 @@ export function openCollection(
       return notices
     },
     update(organizationId, key, row, json, item, at, keep) {
-      state = {}
       const { values, notices } = place(item, at)
       const end = latest(at, row._changed_at)
       if (keep)
@@ -216,7 +204,6 @@ export function openCollection(
       return notices
     },
     remove(organizationId, key, reason, at, keep) {
-      state = {}
       const primary = [organizationId, ...bind(key)]
       const row = statements.find.get(...primary) as RawRow | undefined
       if (!row) return false

@@ -2,23 +2,28 @@ import { InterruptedError } from '../errors.ts'
 import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Comparison, Differences } from '../sync/comparison.ts'
-import type { Checkpoint, Job, Page, SightedItem, Sighting, Walk } from '../sync/types.ts'
+import type { ListedItem } from '../sync/items.ts'
+import type { SeenItems } from '../sync/seen-items.ts'
+import type { Checkpoint, Job, LedgerEntry, Walk } from '../sync/types.ts'
 import { assertKey } from './column-records.ts'
+import { keyPathsOf } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
-import { ledgerLine, noteSeen } from './ledger-line.ts'
 import { createMirrored } from './mirrored.ts'
-import { sightingOf } from './placing.ts'
-import { createSeenItems, type SeenItems } from './seen-items.ts'
-import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, type StepOptions } from './steps.ts'
 import { createSuspects, type Suspects } from './suspects.ts'
 import { createUnseen } from './unseen.ts'
 import { createWalkStore } from './walk-store.ts'
 
 export interface ComparisonOptions extends StepOptions {
-  /** One on which no walk of a sync is read: both keep what they have seen in temporary tables. */
   connection: Connection
   file: string
+}
+
+interface Reading {
+  count: number
+  newRejects: number
+  /** What it has seen before the page in hand. */
+  seen: Pick<SeenItems, 'has'>
 }
 
 /** The first differences of a kind that are listed; all of them are counted. */
@@ -29,34 +34,30 @@ export function createComparer(options: ComparisonOptions): (job: Job) => Compar
   let comparisons = 0
   let readings = 0
   const { connection, file } = options
-  const seen = guarded(file, () => createSeenItems(connection))
   return (job) => {
     guarded(file, () => assertKey(connection, job.collection.name, keyPathsOf(job)))
     const suspects = guarded(file, () => createSuspects(connection, ++comparisons))
-    return createComparison(options, job, { suspects, seen }, () => ++readings)
+    return createComparison(options, job, suspects, () => ++readings)
   }
 }
 
 function createComparison(
   { connection, file, ...patience }: ComparisonOptions,
   job: Job,
-  { suspects, seen }: { suspects: Suspects; seen: SeenItems },
+  suspects: Suspects,
   nextReading: () => number,
 ): Comparison {
   const walks = createWalkStore(connection)
   const mirrored = createMirrored(connection, job)
-  const reading = { id: 0, count: 0, answers: 0, items: 0, newRejects: 0 }
+  const reading: Reading = { count: 0, newRejects: 0, seen: { has: () => false } }
   // Against the mirror as it stands at one moment. It is only read, so nobody waits.
   const inOne = <T>(task: () => T): T => guarded(file, () => connection.transaction(task)())
 
-  function begin(checkpoint: Checkpoint): Walk {
-    if (reading.count > 0) seen.forget(reading.id)
-    const count = reading.count + 1
-    Object.assign(reading, { id: nextReading(), count, answers: 0, items: 0, newRejects: 0 })
-    seen.begin(reading.id)
+  function begin(checkpoint: Checkpoint, seen: Reading['seen']): Walk {
+    Object.assign(reading, { count: reading.count + 1, newRejects: 0, seen })
     const expectsMoves = walks.expectsMoves(job)
     return {
-      id: reading.id,
+      id: nextReading(),
       kind: 'full',
       firstPage: 1,
       checkpoint,
@@ -70,74 +71,58 @@ function createComparison(
    * An item that is met twice, and was not the same thing both times, changed while the list was read. One that is met
    * first behind the reader came, or moved, there after it had passed.
    */
-  function suspect(entry: SightedItem, page: Page, why: Sighting['why']): void {
-    const suspicion = mirrored.suspicion(entry, page.number)
-    const isMetAgain = seen.where(reading.id, entry.mark) !== undefined
+  function suspect(entry: ListedItem, page: number, why: LedgerEntry['why']): void {
+    const suspicion = mirrored.suspicion(entry, page)
+    const isMetAgain = reading.seen.has(entry.id)
     if (!isMetAgain) {
       if (suspicion) suspects.add(suspicion, why === 'forward' || why === 'overlap' ? 'suspected' : 'moved')
       return
     }
-    const before = suspects.find(entry.mark)
+    const before = suspects.find(entry.id)
     if (!before) {
       if (suspicion) suspects.add(suspicion, 'moved')
-    } else if (suspicion && isSameValue(before.json, entry)) suspects.moveTo(entry.mark, page.number)
-    else suspects.judge(entry.mark, 'moved')
+    } else if (suspicion && isSameValue(before.json, entry)) suspects.moveTo(entry.id, page)
+    else suspects.judge(entry.id, 'moved')
   }
 
-  function isSameValue(json: string | null, { item }: SightedItem): boolean {
+  function isSameValue(json: string | null, { item }: ListedItem): boolean {
     if (json === null || json === item.text) return json !== null
     return sameJson(parseExact(json), item.value, new Set(job.collection.ignore))
   }
 
-  function clear({ mark }: SightedItem): void {
-    if (suspects.find(mark)?.kind === 'extra') suspects.judge(mark, 'moved')
+  function clear({ id }: ListedItem): void {
+    if (suspects.find(id)?.kind === 'extra') suspects.judge(id, 'moved')
   }
 
-  function judge(entry: SightedItem, page: Page): void {
-    const before = suspects.find(entry.mark)
+  function judge(entry: ListedItem, page: number): void {
+    const before = suspects.find(entry.id)
     if (before?.judgement !== 'suspected' || before.kind === 'extra') return
-    const isCertain = mirrored.suspicion(entry, page.number) !== null && isSameValue(before.json, entry)
-    suspects.judge(entry.mark, isCertain ? 'certain' : 'moved')
+    const isCertain = mirrored.suspicion(entry, page) !== null && isSameValue(before.json, entry)
+    suspects.judge(entry.id, isCertain ? 'certain' : 'moved')
   }
 
   return {
     isNeverSynced: async () => guarded(file, () => mirrored.isNeverSynced()),
-    beginReading: async (first) => guarded(file, () => begin(first)),
-    sight: async (_job, walk, from, page) =>
-      guarded(file, () => {
-        const entries = sightItems(job, page, keyPathsOf(job))
-        const before = seen.whereAll(
-          walk.id,
-          entries.map(({ mark }) => mark),
-        )
-        return sightingOf(entries, before, from, reading.answers + 1, seen.ledger(walk.id))
-      }),
-    savePage: async (_job, walk, _run, page, sighting) =>
+    beginReading: async (first, seen) => guarded(file, () => begin(first, seen)),
+    savePage: async ({ items, entry: { page, why } }) =>
       inOne(() => {
-        const { entries } = sighting
-        for (const entry of entries) {
-          if (mirrored.isNewReject(entry)) reading.newRejects++
-          if (reading.count === 1) suspect(entry, page, sighting.why)
-          else clear(entry)
+        for (const item of items) {
+          if (mirrored.isNewReject(item)) reading.newRejects++
+          if (reading.count === 1) suspect(item, page, why)
+          else clear(item)
         }
-        noteSeen(seen, walk.id, ledgerLine(page, sighting))
-        reading.answers++
-        reading.items += sighting.newToWalk
         return { added: 0, changed: 0, rejected: 0, notices: [] }
       }),
     saveCheckpoint: async () => {},
     abandonWalk: async () => {},
-    reading: () => {
-      const { items, newRejects } = reading
-      return { items, newRejects }
-    },
+    newRejects: () => reading.newRejects,
     nextSuspect: async (after) => guarded(file, () => suspects.nextPage(after)),
-    lookAgain: async (page) =>
+    lookAgain: async (page, items) =>
       inOne(() => {
-        for (const entry of sightItems(job, page, keyPathsOf(job))) judge(entry, page)
+        for (const item of items) judge(item, page)
       }),
     async suspectUnseen() {
-      const unseen = createUnseen(mirrored.rows, job, (mark) => seen.where(reading.id, mark) !== undefined)
+      const unseen = createUnseen(mirrored.rows, job, reading.seen.has)
       const isDone = await inSteps(patience, (rows) =>
         inOne(() =>
           unseen.step(rows, (mark) =>
@@ -155,7 +140,6 @@ function createComparison(
     differences: async () => guarded(file, () => differencesOf(suspects)),
     close: async () =>
       guarded(file, () => {
-        if (reading.count > 0) seen.forget(reading.id)
         suspects.drop()
       }),
   }

@@ -169,12 +169,6 @@ export function createSchemaVersion(connection: Connection): () => number {
   return () => version.get() as number
 }
 
-/** What changes whenever another connection, here or in another process, has written anything. */
-export function createDataVersion(connection: Connection): () => number {
-  const version = connection.prepare('PRAGMA data_version').pluck()
-  return () => version.get() as number
-}
-
 /** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */
 export function guarded<T>(file: string, task: () => T): T {
   try {

@@ -1,5 +1,6 @@
-import type { Mirror } from '../sync/mirror.ts'
+import type { Mirror, SeenKeys } from '../sync/mirror.ts'
 import type { Job, Run, Walk } from '../sync/types.ts'
+import { unpackTexts } from '../text.ts'
 import type { CollectionTables } from './collection.ts'
 import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'
@@ -7,11 +8,9 @@ import { type Judge, type MissingStore, missedOnceMore } from './missing.ts'
 import { followRawRows } from './raw-rows.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
-import { keyOfMark } from './sighting.ts'
 import { SCATTERED } from './steps.ts'
 import type { Transact } from './transaction.ts'
 import { createUnseen } from './unseen.ts'
-import type { WalkStore } from './walk-store.ts'
 
 // What a trusted walk did not see, and what becomes of it. All of it goes in steps, each a transaction that leaves the
 // mirror right: whoever is killed in between, the next one judges the walk from the beginning, to the same end.
@@ -24,7 +23,6 @@ export interface JudgingOptions {
   /** Steps that are made to their end, or InterruptedError is thrown. */
   toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void>
   time(): string
-  walks: WalkStore
   runs: RunStore
   jobs: JobStore
   missing: MissingStore
@@ -32,18 +30,18 @@ export interface JudgingOptions {
   openTables(job: Job): CollectionTables
 }
 
+type IsSeen = (mark: string) => boolean
+
 type Judging = Pick<Mirror, 'findMissing' | 'holdMissing' | 'removeMissing'>
 
 export function createJudging(options: JudgingOptions): Judging {
   const { connection, transact, read, toTheEnd, time } = options
-  const { walks, runs, jobs, missing, seenSince, openTables } = options
-  const isSeen = (walk: Walk, mark: string) =>
-    walks.whereSeen(walk.id, mark) !== undefined || seenSince.has(walk.id, mark)
+  const { runs, jobs, missing, seenSince, openTables } = options
 
   /** Every row that is live was seen: where as many were seen as there are, none is to be looked for. */
-  function isNothingMissing(job: Job, walk: Walk): boolean {
+  function isNothingMissing(job: Job, walk: Walk, seen: SeenKeys): boolean {
     const { rows } = jobs.state(job)
-    return rows === walks.tally(walk.id).placed && !missing.has(job) && !seenSince.hasAny(walk.id)
+    return rows === seen.keyed && !missing.has(job) && !seenSince.hasAny(walk.id)
   }
 
   /** What a walk left that was abandoned before it was judged to its end counts for nothing. */
@@ -56,9 +54,9 @@ export function createJudging(options: JudgingOptions): Judging {
   }
 
   /** Takes off what the walk saw before another one missed it. Returns the last mark; null at the end. */
-  function dropSeen(job: Job, walk: Walk, behind: string, lines: number): string | null {
+  function dropSeen(job: Job, isSeen: IsSeen, behind: string, lines: number): string | null {
     const marks = missing.marksAfter(job, behind, lines)
-    const states = marks.filter((mark) => isSeen(walk, mark)).map((mark) => missing.drop(job, mark))
+    const states = marks.filter(isSeen).map((mark) => missing.drop(job, mark))
     jobs.addHeld(job, -states.filter((state) => state === 'held').length)
     return marks.length < lines ? null : (marks.at(-1) ?? null)
   }
@@ -75,7 +73,7 @@ export function createJudging(options: JudgingOptions): Judging {
     const tables = openTables(job)
     const due = missing.due(job, lines)
     const keep = job.collection.history !== false
-    const key = (mark: string) => keyOfMark(mark, tables.keyPaths.length)
+    const key = (mark: string) => unpackTexts(mark, tables.keyPaths.length).map((text) => ({ text }))
     const removed = due.filter(({ mark, reason }) =>
       tables.remove(job.organization.id, key(mark), reason, at, keep),
     ).length
@@ -87,24 +85,24 @@ export function createJudging(options: JudgingOptions): Judging {
   }
 
   return {
-    async findMissing(job, walk, atOnce) {
-      const listed = read(() => walks.tally(walk.id).placed)
-      if (!read(() => isNothingMissing(job, walk))) {
+    async findMissing(job, walk, seen, atOnce) {
+      const isSeen = (mark: string) => seen.has(mark) || seenSince.has(walk.id, mark)
+      if (!read(() => isNothingMissing(job, walk, seen))) {
         await toTheEnd((lines) => transact(() => takeOver(job, walk, lines)))
         let behind: string | null = ''
         await toTheEnd(async (lines) => {
-          behind = await transact(() => dropSeen(job, walk, behind ?? '', lines))
+          behind = await transact(() => dropSeen(job, isSeen, behind ?? '', lines))
           return behind === null
         })
         const { isOtherScope, isMixed } = read(() => jobs.state(job))
         const judge = { walkId: walk.id, atOnce, isOtherScope, isMixed, at: time() }
         const rows = followRawRows(connection, job)
-        const unseen = createUnseen(rows, job, (mark) => isSeen(walk, mark))
+        const unseen = createUnseen(rows, job, isSeen)
         const look = (most: number) => unseen.step(most, (mark) => noteMissed(job, mark, judge))
         await toTheEnd((most) => transact(() => look(most)), SCATTERED * 2)
       }
       const { rows: live, held } = read(() => jobs.state(job))
-      return { due: read(() => missing.countDue(job)), held, live, listed }
+      return { due: read(() => missing.countDue(job)), held, live, listed: seen.keyed }
     },
     async holdMissing(job, why) {
       await toTheEnd(

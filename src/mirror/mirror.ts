@@ -1,22 +1,20 @@
 import { InterruptedError } from '../errors.ts'
+import type { ListedItem } from '../sync/items.ts'
+import type { KeyPart } from '../sync/key.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Recognize, Sighting } from '../sync/types.ts'
+import type { Job } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
-import type { KeyPart } from './columns/key.ts'
+import { keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
 import { createJudging } from './judging.ts'
 import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
-import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
-import { followRawRows } from './raw-rows.ts'
-import { recognizeItems } from './recognizing.ts'
 import { createRunStore } from './run-store.ts'
 import { createPageSaving, nothingSaved } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
-import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, SCATTERED } from './steps.ts'
 import { createTransact, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
@@ -33,12 +31,6 @@ export interface MirrorOptions {
   signal: AbortSignal
 }
 
-/** The mirror, which tells the API room of items that need not be read. */
-export interface RecognizingMirror extends Mirror {
-  /** Finds, of the texts of a page's items, those that the job's rows hold just so. */
-  recognizer(job: Job): Recognize
-}
-
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
 export function createMirror({
   connection,
@@ -48,7 +40,7 @@ export function createMirror({
   now,
   sleep,
   signal,
-}: MirrorOptions): RecognizingMirror {
+}: MirrorOptions): Mirror {
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
@@ -95,7 +87,6 @@ export function createMirror({
     read: (task) => guarded(file, task),
     toTheEnd,
     time,
-    walks,
     runs,
     jobs,
     missing,
@@ -114,15 +105,8 @@ export function createMirror({
 
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
-    async resumeWalk(walkId) {
-      const walk = guarded(file, () => walks.resume(walkId))
-      let ordinal: number | null = 0
-      await toTheEnd((pages) => {
-        ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))
-        return ordinal === null
-      })
-      return walk
-    },
+    resumeWalk: async (walkId) => guarded(file, () => walks.resume(walkId)),
+    readLedger: async (walkId, after) => guarded(file, () => walks.readLedger(walkId, after)),
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
 
@@ -130,34 +114,17 @@ export function createMirror({
       guarded(file, () => {
         assertKey(connection, job.collection.name, keyPathsOf(job))
       }),
-    recognizer(job) {
-      const rowsNow = followRawRows(connection, job)
-      return async (texts) =>
-        guarded(file, () => {
-          const asOf = collections.known(job.collection.name)?.state() ?? {}
-          const rows = rowsNow()
-          return rows ? recognizeItems(rows, asOf, job, texts) : []
-        })
-    },
-    sight: async (job, walk, from, page) =>
-      guarded(file, () => {
-        const entries = sightItems(job, page, keyPathsOf(job))
-        const before = walks.whereAllSeen(
-          walk.id,
-          entries.map(({ mark }) => mark),
-        )
-        return sightingOf(entries, before, from, walks.nextOrdinal(walk.id), walks.seenLedger(walk.id))
-      }),
 
-    async savePage(job, walk, run, page, sighting, next) {
+    async savePage(commit) {
+      const { job, items } = commit
       let saved = nothingSaved()
       // In one transaction, after as many as it takes to make room for the page's keys.
       await toTheEnd((rows) =>
         transact(() => {
           const at = time()
           const tables = openTables(job)
-          const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
-          if (hasRoom) saved = savePage({ job, walk, run, page, sighting, next }, tables, at)
+          const hasRoom = tables.admitKeys(keysOf(items), at, rows)
+          if (hasRoom) saved = savePage(commit, tables, at)
           collections.keep()
           return hasRoom
         }),
@@ -166,7 +133,7 @@ export function createMirror({
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    newRejects: async (walk) => guarded(file, () => walks.tally(walk.id).newRejects),
+    newRejects: async (walk) => guarded(file, () => walks.newRejects(walk.id)),
     ...judging,
     completeWalk: (job, walk, coverage, untrusted) =>
       transact(() => {
@@ -193,8 +160,8 @@ export function createMirror({
   }
 }
 
-function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
-  return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
+function keysOf(items: readonly ListedItem[]): (readonly KeyPart[])[] {
+  return items.flatMap((item) => ('key' in item ? [item.key.parts] : []))
 }
 
 /**
@@ -213,9 +180,6 @@ function createCollectionCache(connection: Connection) {
       version = versionNow()
       return tables
     },
-    /** The tables if they are open, and as they were opened. */
-    known: (name: string): CollectionTables | undefined =>
-      versionNow() === version ? known.get(name) : undefined,
     /** What this transaction itself did to the schema is known already. */
     keep(): void {
       version = versionNow()

@@ -1,8 +1,8 @@
+import type { KeyPart } from '../sync/key.ts'
 import type { Job } from '../sync/types.ts'
 import { keyColumnNames } from './columns/catalog.ts'
-import type { KeyPart } from './columns/key.ts'
+import { keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion } from './database.ts'
-import { keyPathsOf } from './sighting.ts'
 import { quoted } from './sql.ts'
 import { type KeyType, tableName } from './tables.ts'
 

@@ -1,26 +1,15 @@
-import { parseExact } from '../json/exact.ts'
+import { asJsonObject, parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
-import type { Checkpoint, Job, Page, Run, SavedPage, SightedItem, Sighting, Walk } from '../sync/types.ts'
+import type { ListedItem } from '../sync/items.ts'
+import type { PageCommit, SavedPage } from '../sync/types.ts'
 import { counted } from '../text.ts'
 import type { CollectionTables } from './collection.ts'
 import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'
-import { ledgerLine } from './ledger-line.ts'
 import type { MissingStore } from './missing.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
-import { objectOf } from './sighting.ts'
 import type { WalkStore } from './walk-store.ts'
-
-/** A checked page, and what it means for the walk that asked for it. */
-export interface PageToSave {
-  job: Job
-  walk: Walk
-  run: Run
-  page: Page
-  sighting: Sighting
-  next: Checkpoint
-}
 
 export interface PageSaving {
   connection: Connection
@@ -43,66 +32,63 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
 
   /** Whether it had never come before. */
   function saveReject(
-    { job: { organization, collection }, page }: PageToSave,
-    { item, mark, reject }: Extract<SightedItem, { reject: string }>,
+    { job: { organization, collection }, page }: PageCommit,
+    { item, id, reject }: Extract<ListedItem, { reject: string }>,
     at: string,
   ): boolean {
-    if (renewReject.run(at, organization.id, collection.name, mark).changes > 0) return false
-    addReject.run(organization.id, collection.name, page.number, reject, item.text, at, mark)
+    if (renewReject.run(at, organization.id, collection.name, id).changes > 0) return false
+    addReject.run(organization.id, collection.name, page.number, reject, item.text, at, id)
     return true
   }
 
   /** An item that is seen again is missing no longer, whatever walk it was that saw it. */
-  function noteSeen({ job, walk }: PageToSave, marks: readonly string[]): void {
+  function noteSeen({ job, walk }: PageCommit, marks: readonly string[]): void {
     seenSince.note(job, walk.id, marks)
     if (!missing.has(job)) return
     const states = marks.map((mark) => missing.drop(job, mark))
     jobs.addHeld(job, -states.filter((state) => state === 'held').length)
   }
 
-  return (toSave: PageToSave, tables: CollectionTables, at: string): SavedPage => {
-    const { job, walk, run, page, sighting, next } = toSave
+  return (toSave: PageCommit, tables: CollectionTables, at: string): SavedPage => {
+    const { job, walk, run, page, items, newToWalk, entry, next } = toSave
     const saved = nothingSaved()
-    const state = tables.state()
     let newRejects = 0
-    for (const entry of sighting.entries) {
-      // Nobody has changed the row since its item was recognized, so it need not be read again.
-      if (entry.item.recognized?.asOf === state) continue
-      if ('key' in entry) saveItem(toSave, entry, tables, at, saved)
+    for (const listed of items) {
+      if ('key' in listed) saveItem(toSave, listed, tables, at, saved)
       else {
         saved.rejected++
-        if (saveReject(toSave, entry, at)) newRejects++
+        if (saveReject(toSave, listed, at)) newRejects++
       }
     }
-    saved.notices.push(...rejectNotice(sighting, page))
-    walks.addAnswer(walk.id, ledgerLine(page, sighting), next, at)
+    saved.notices.push(...rejectNotice(toSave))
+    walks.addAnswer(walk.id, entry, newToWalk, next, at)
     if (newRejects > 0) walks.addNewRejects(walk.id, newRejects)
     runs.addPage(run, page.items.length, saved)
     jobs.addRows(job, saved.added)
     jobs.readFrom(job)
-    noteSeen(toSave, marksOf(sighting))
+    noteSeen(toSave, idsOf(toSave))
     return saved
   }
 }
 
 function saveItem(
-  toSave: PageToSave,
-  { item, key }: Extract<SightedItem, { key: unknown }>,
+  toSave: PageCommit,
+  { item, key }: Extract<ListedItem, { key: unknown }>,
   tables: CollectionTables,
   at: string,
   saved: SavedPage,
 ): void {
   const { organization, collection } = toSave.job
   const { text } = item
-  const row = tables.find(organization.id, key)
+  const row = tables.find(organization.id, key.parts)
   if (row?._json === text) return
-  const value = objectOf(item)
+  const value = asJsonObject(item.value)
   if (!row) {
-    saved.notices.push(...tables.insert(organization.id, key, text, value, at))
+    saved.notices.push(...tables.insert(organization.id, key.parts, text, value, at))
     saved.added++
   } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
     const keep = collection.history !== false
-    saved.notices.push(...tables.update(organization.id, key, row, text, value, at, keep))
+    saved.notices.push(...tables.update(organization.id, key.parts, row, text, value, at, keep))
     saved.changed++
   }
 }
@@ -112,13 +98,13 @@ export function nothingSaved(): SavedPage {
 }
 
 /** What the log says of items that cannot be placed: how many, and why the first one. */
-function rejectNotice({ entries }: Sighting, page: Page): SavedPage['notices'] {
-  const reasons = entries.flatMap((entry) => ('reject' in entry ? [entry.reject] : []))
+function rejectNotice({ items, page }: PageCommit): SavedPage['notices'] {
+  const reasons = items.flatMap((item) => ('reject' in item ? [item.reject] : []))
   if (reasons.length === 0) return []
   const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
   return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
 }
 
-function marksOf({ entries }: Sighting): string[] {
-  return entries.flatMap((entry) => ('key' in entry ? [entry.mark] : []))
+function idsOf({ items }: PageCommit): string[] {
+  return items.flatMap((item) => ('key' in item ? [item.id] : []))
 }

@@ -1,6 +1,6 @@
 import type { Job } from '../sync/types.ts'
+import { packTexts } from '../text.ts'
 import type { KeyValues, RawRows } from './raw-rows.ts'
-import { markOf } from './sighting.ts'
 
 /** Goes through the rows of a job for those that a reading has not seen. */
 export interface Unseen {
@@ -26,7 +26,7 @@ export function createUnseen(
       types = String(raw.keyTypes)
       const keys = raw.keysAfter(organization.id, last, count)
       for (const key of keys) {
-        const mark = markOf(key.map(String))
+        const mark = packTexts(key.map(String))
         if (!isSeen(mark)) tell(mark)
       }
       last = keys.at(-1) ?? last

@@ -1,8 +1,6 @@
-import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
+import type { Checkpoint, Coverage, Job, LedgerEntry, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
 import type { Connection } from './database.ts'
-import { type LedgerLine, noteSeen } from './ledger-line.ts'
-import { createSeenItems, type SeenItems } from './seen-items.ts'
-import { unplanned } from './sql.ts'
+import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
 
 interface WalkRow {
   id: number
@@ -14,37 +12,30 @@ interface WalkRow {
   account: string
 }
 
-/** `sync_walks`, the page ledger, and the items that open walks have seen. */
+/** `sync_walks`, and the page ledger. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, beginning: WalkBeginning, at: string): Walk
-  /** Where an open walk has come to. What it has seen is to be recalled then. */
+  /** Loads the walk's checkpoint; the caller then rebuilds what the walk has seen. */
   resume(walkId: number): Walk
-  recall: SeenItems['recall']
-  whereSeen: SeenItems['where']
-  whereAllSeen: SeenItems['whereAll']
-  seenLedger: SeenItems['ledger']
+  /** Up to 500 answers after this one, in their order. */
+  readLedger(walkId: number, after: number): LedgerEntry[]
   /** Whether the job's last complete full walk saw the list move. */
   expectsMoves(job: Job): boolean
-  /** Distinct items of an open walk that could be placed, and whether one that could not had never come before. */
-  tally(walkId: number): WalkTally
+  /** Items of the walk without a usable key that had never come before. */
+  newRejects(walkId: number): number
   addNewRejects(walkId: number, count: number): void
-  /** The number that the walk's next answer gets in the page ledger. */
-  nextOrdinal(walkId: number): number
   /** A line of the ledger, and the checkpoint with it. */
-  addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
+  addAnswer(walkId: number, answer: LedgerEntry, newToWalk: number, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, coverage: Coverage | null, untrusted: string | null, at: string): void
   abandon(walkId: number, at: string): void
 }
 
-export interface WalkTally {
-  placed: number
-  newRejects: number
-}
+/** Answers of the ledger that are read at once. */
+const LEDGER_BATCH = 500
 
 export function createWalkStore(connection: Connection): WalkStore {
-  const seen = createSeenItems(connection)
   const openWalks = connection.prepare(`
     SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
     FROM sync_walks
@@ -63,9 +54,13 @@ export function createWalkStore(connection: Connection): WalkStore {
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   `)
-  const nextOrdinal = connection
-    .prepare(`SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ${unplanned('INTEGER')}`)
-    .pluck()
+  const answersAfter = connection.prepare(`
+    SELECT ordinal, pass, page, total, keys, why, places
+    FROM sync_pages
+    WHERE walk_id = ? AND ordinal > ?
+    ORDER BY ordinal
+    LIMIT ${LEDGER_BATCH}
+  `)
   const lastCoverage = connection
     .prepare(`
       SELECT coverage
@@ -83,9 +78,7 @@ export function createWalkStore(connection: Connection): WalkStore {
   const updateCheckpoint = connection.prepare(
     'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
   )
-  const findTally = connection.prepare(
-    'SELECT rows_seen AS seen, new_rejects AS newRejects FROM sync_walks WHERE id = ?',
-  )
+  const findNewRejects = connection.prepare('SELECT new_rejects FROM sync_walks WHERE id = ?').pluck()
   const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
@@ -109,7 +102,6 @@ export function createWalkStore(connection: Connection): WalkStore {
 
   function abandon(walkId: number, at: string): void {
     abandonWalk.run(at, at, walkId)
-    seen.forget(walkId)
   }
 
   return {
@@ -136,10 +128,8 @@ export function createWalkStore(connection: Connection): WalkStore {
         plan.firstPage,
         account,
       )
-      const id = Number(lastInsertRowid)
-      seen.begin(id)
       return {
-        id,
+        id: Number(lastInsertRowid),
         kind: plan.kind,
         firstPage: plan.firstPage,
         checkpoint: first,
@@ -150,7 +140,6 @@ export function createWalkStore(connection: Connection): WalkStore {
     },
     resume(walkId) {
       const row = walkById.get(walkId) as WalkRow
-      seen.begin(walkId)
       const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
       const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
       return {
@@ -163,38 +152,24 @@ export function createWalkStore(connection: Connection): WalkStore {
         expectsMoves: account.watching,
       }
     },
-    recall: seen.recall,
-    whereSeen: seen.where,
-    whereAllSeen: seen.whereAll,
-    seenLedger: seen.ledger,
+    readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
     expectsMoves,
-    tally(walkId) {
-      const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
-      return { placed: items - seen.rejects(walkId), newRejects }
-    },
+    newRejects: (walkId) => findNewRejects.get(walkId) as number,
     addNewRejects: (walkId, count) => {
       addNewRejects.run(count, walkId)
     },
-    nextOrdinal: (walkId) => nextOrdinal.get(walkId) as number,
-    addAnswer(walkId, line, next, at) {
-      const { ordinal, pass, page, total, why, marks, placed, isPlaced, newToWalk } = line
-      const found = why === 'forward' ? null : JSON.stringify(placesFound(placed, isPlaced))
-      insertAnswer.run(walkId, ordinal, pass, page, total, JSON.stringify(marks), at, why, found)
-      noteSeen(seen, walkId, line)
+    addAnswer(walkId, answer, newToWalk, next, at) {
+      const { ordinal, pass, page, total, keys, why, places } = ledgerRow(answer)
+      insertAnswer.run(walkId, ordinal, pass, page, total, keys, at, why, places)
       countAnswer.run(newToWalk, total, walkId)
       saveCheckpoint(walkId, next, at)
     },
     saveCheckpoint,
     complete(walkId, coverage, untrusted, at) {
       completeWalk.run(coverage, untrusted, at, at, walkId)
-      seen.forget(walkId)
     },
     abandon,
   }
-}
-
-function placesFound(placed: LedgerLine['placed'], isPlaced: LedgerLine['isPlaced']) {
-  return placed.map(({ segment, position }, entry) => (isPlaced[entry] ? [segment, position] : null))
 }
 
 function accountText({ ask, account }: Checkpoint): string {

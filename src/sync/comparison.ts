@@ -1,5 +1,7 @@
+import type { ListedItem } from './items.ts'
 import type { WalkKeeper } from './mirror.ts'
-import type { Checkpoint, Coverage, Page, Walk } from './types.ts'
+import type { SeenItems } from './seen-items.ts'
+import type { Checkpoint, Coverage, Walk } from './types.ts'
 
 /** An item in which a list and the mirror are apart. */
 export interface Difference {
@@ -36,11 +38,11 @@ export interface Differences {
 export interface Comparison extends WalkKeeper {
   isNeverSynced(): Promise<boolean>
   /** Begins a reading of the whole list. In the first one its items are held against the mirror's; later ones clear what they see of suspicion. */
-  beginReading(first: Checkpoint): Promise<Walk>
-  /** Of the last reading: distinct items, and those without a usable key that the mirror does not know. */
-  reading(): { items: number; newRejects: number }
-  /** Judges the suspects that stand on a page that was asked for again. */
-  lookAgain(page: Page): Promise<void>
+  beginReading(first: Checkpoint, seen: Pick<SeenItems, 'has'>): Promise<Walk>
+  /** Of the last reading: items without a usable key that the mirror does not know. */
+  newRejects(): number
+  /** Judges the suspects among the items of a page that was asked for again. */
+  lookAgain(page: number, items: readonly ListedItem[]): Promise<void>
   /** The first page behind this one on which a suspect stood that is not judged yet. */
   nextSuspect(afterPage: number): Promise<number | null>
   /** Suspects every row that the reading has not seen; returns how many. */

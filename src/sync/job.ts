@@ -1,7 +1,7 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import type { Mirror } from './mirror.ts'
 import { heldError, type RemovalRules } from './removals.ts'
-import { findWalk } from './resume.ts'
+import { findWalk, recallSeenItems } from './resume.ts'
 import type {
   Coverage,
   Job,
@@ -144,6 +144,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
       ...options,
       source,
       walk,
+      seen: await recallSeenItems(walk, options),
       replace,
       run,
       observer: counting(observer, traffic),

@@ -1,15 +1,16 @@
 import type { HeldRemovals, HoldReason, Missing } from './removals.ts'
+import type { SeenItems } from './seen-items.ts'
 import type {
   Checkpoint,
   Coverage,
   Job,
+  LedgerEntry,
   OpenWalk,
-  Page,
+  PageCommit,
   Run,
   RunOutcome,
   RunRecord,
   SavedPage,
-  Sighting,
   Trigger,
   Walk,
   WalkBeginning,
@@ -26,31 +27,23 @@ export interface Mirror {
   openWalks(job: Job): Promise<OpenWalk[]>
   beginWalk(job: Job, beginning: WalkBeginning): Promise<Walk>
   resumeWalk(walkId: number): Promise<Walk>
+  /** The answers of a walk after this one, in their order: up to 500 of them, none at the ledger's end. */
+  readLedger(walkId: number, after: number): Promise<LedgerEntry[]>
   beginRun(job: Job, walk: Walk, trigger: Trigger): Promise<number>
   /** Undoes `beginRun`: the run was refused before its first request. */
   cancelRun(runId: number): Promise<void>
   /** Throws `CONFIGURATION` where the collection's rows are kept by another key. */
   assertKey(job: Job): Promise<void>
-  /** Tells known items from new ones; writes nothing. */
-  sight(job: Job, walk: Walk, from: Checkpoint, page: Page): Promise<Sighting>
-  /** Rows, history, ledger, counters and checkpoint, in one transaction. */
-  savePage(
-    job: Job,
-    walk: Walk,
-    run: Run,
-    page: Page,
-    sighting: Sighting,
-    next: Checkpoint,
-  ): Promise<SavedPage>
+  savePage(commit: PageCommit): Promise<SavedPage>
   /** The next pass begins: nothing but the checkpoint. */
   saveCheckpoint(walk: Walk, next: Checkpoint): Promise<void>
   /** Items of the walk that could not be placed and had never come before. */
   newRejects(walk: Walk): Promise<number>
   /**
-   * Notes the live rows that a trusted walk did not see, in steps; a walk that was killed in between is judged anew.
+   * Notes the live rows that a trusted walk did not see, in steps; a walk that was killed in between is judged again.
    * `atOnce`: the list came in one answer, so that to have missed a row once is enough for it to be due.
    */
-  findMissing(job: Job, walk: Walk, atOnce: boolean): Promise<Missing>
+  findMissing(job: Job, walk: Walk, seen: SeenKeys, atOnce: boolean): Promise<Missing>
   /** Has all rows that are due be held back, in steps. Null: for the reason that others are held for. */
   holdMissing(job: Job, why: HoldReason | null): Promise<void>
   /** Removes all rows that are due or held back, in steps. */
@@ -71,5 +64,8 @@ export interface Mirror {
   prune(job: Job): Promise<void>
 }
 
+/** The items with a usable key that a walk has seen. */
+export type SeenKeys = Pick<SeenItems, 'keyed' | 'has'>
+
 /** What one reading of a list asks of a mirror. */
-export type WalkKeeper = Pick<Mirror, 'sight' | 'savePage' | 'saveCheckpoint' | 'abandonWalk'>
+export type WalkKeeper = Pick<Mirror, 'savePage' | 'saveCheckpoint' | 'abandonWalk'>

@@ -1,6 +1,7 @@
 import { sortedJson } from '../text.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
 import type { Mirror } from './mirror.ts'
+import { createSeenItems, type SeenItems } from './seen-items.ts'
 import type { Filters, Job, OpenWalk, Walk, WalkPlan } from './types.ts'
 
 /** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
@@ -63,4 +64,27 @@ export async function findWalk(
   }
   for (const id of abandon) await mirror.abandonWalk(id)
   return { walk: await mirror.resumeWalk(resume), replace }
+}
+
+/** What one reading of the page ledger takes. */
+export interface RecallOptions {
+  mirror: Pick<Mirror, 'readLedger'>
+  turn: () => Promise<void>
+  signal: AbortSignal
+}
+
+/** Recalls what a walk has seen from its page ledger, and lets the rest of the process work in between. */
+export async function recallSeenItems(
+  walk: Pick<Walk, 'id' | 'resumed'>,
+  { mirror, turn, signal }: RecallOptions,
+): Promise<SeenItems> {
+  const seen = createSeenItems(walk.id)
+  if (!walk.resumed) return seen
+  for (;;) {
+    const answers = await mirror.readLedger(walk.id, seen.answers)
+    if (answers.length === 0) return seen
+    for (const entry of answers) seen.add(entry)
+    await turn()
+    signal.throwIfAborted()
+  }
 }

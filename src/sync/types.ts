@@ -1,6 +1,7 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/exact.ts'
-import type { Account, Place, Question } from './coverage/account.ts'
+import type { Account, Place as ListPosition, Question } from './coverage/account.ts'
+import type { ListedItem } from './items.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
 export interface Job {
@@ -28,22 +29,9 @@ export type Filters = Record<string, string | string[]>
 export interface Item {
   /** As it was sent. */
   text: string
-  /** With every number exact. Worked out when it is asked for, where the item is recognized. */
-  readonly value: JsonValue
-  /** Which item it is, where its text alone has told the mirror: then it is not read unless somebody asks for its values. */
-  readonly recognized?: Recognized | null
+  /** With every number exact. */
+  value: JsonValue
 }
-
-/** An item that the mirror holds with just the text that came. */
-export interface Recognized {
-  mark: string
-  key: readonly { text: string; integer: boolean }[]
-  /** The rows as they stood then, by a name that the mirror has for that. */
-  asOf: object
-}
-
-/** Tells, of the texts of a page's items, those that the mirror holds just so; null for all others, or nothing at all. */
-export type Recognize = (texts: readonly string[]) => Promise<readonly (Recognized | null)[]>
 
 /** One answer, checked: what the page loop and the mirror work with. */
 export interface Page {
@@ -149,27 +137,53 @@ export interface Walk {
   expectsMoves: boolean
 }
 
-/** How the items of a page stand to what the walk has seen; made by the mirror, which alone knows the keys. */
-export interface Sighting {
+/** How the items of a page stand to what the walk has seen. */
+export interface PageMatch {
   /** The number that the answer gets in the page ledger. */
   ordinal: number
   pass: number
   why: Question['why']
-  /** One entry an item of the page, in its order: its key, or why it has none. The same item twice has one entry. */
-  entries: SightedItem[]
+  /** One entry an item of the page, in its order. The same item twice has one entry. */
+  entries: ListedItem[]
   /** New to this walk, rejected items too. */
   newToWalk: number
   newToPass: number
   /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
-  places: (Place | null)[]
-  placed: Place[]
+  places: (ListPosition | null)[]
+  placed: ListPosition[]
   /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
   known: { entry: number; distance: number } | null
 }
 
-export type SightedItem =
-  | { item: Item; mark: string; key: Recognized['key'] }
-  | { item: Item; mark: string; reject: string }
+// The name that the rules of coverage still have for it.
+export type { PageMatch as Sighting }
+
+/** One answer of a walk, as the page ledger keeps it. */
+export interface LedgerEntry {
+  /** The number of the answer within its walk, from 1 on. */
+  ordinal: number
+  pass: number
+  page: number
+  total: number | null
+  why: Question['why']
+  /** Of the page's items, in the order of the list. */
+  ids: readonly string[]
+  /** Where each of these items was found; null for one that was known before. Null as a whole: all stand in this answer, in their order. */
+  positions: readonly (ListPosition | null)[] | null
+}
+
+/** A page as it is written, in one transaction: rows, history, ledger, counters and checkpoint. */
+export interface PageCommit {
+  job: Job
+  walk: Walk
+  run: Run
+  page: Page
+  items: readonly ListedItem[]
+  /** How many of the items are new to the walk. */
+  newToWalk: number
+  entry: LedgerEntry
+  next: Checkpoint
+}
 
 /** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */
 export interface Notice {

@@ -1,9 +1,11 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import type { Comparison, Differences } from './comparison.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
+import { identifyItems } from './items.ts'
 import { claim, type JobObserver, type JobOptions, stopped } from './job.ts'
 import type { Mirror } from './mirror.ts'
 import { whyUntrusted } from './removals.ts'
+import { createSeenItems } from './seen-items.ts'
 import type { Coverage, Job, PageSource, RunTraffic } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
@@ -86,13 +88,12 @@ async function verifyFrom(
   if (await comparison.isNeverSynced()) return neverSynced(source, options)
   const first = await readWhole(source, comparison, options)
   await lookAgain(source, comparison, options)
-  const { items } = comparison.reading()
   let isExtraTold = first.isTrusted
   if (isExtraTold && (await comparison.suspectUnseen()) > 0) {
     isExtraTold = (await readWhole(source, comparison, options)).isTrusted
     if (isExtraTold) await comparison.confirmExtra()
   }
-  const { coverage } = first
+  const { coverage, items } = first
   return { items, ...(await comparison.differences()), coverage, isExtraTold, isNeverSynced: false }
 }
 
@@ -109,14 +110,16 @@ const NO_TRAFFIC: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rate
 async function readWhole(
   source: PageSource,
   comparison: Comparison,
-  { job, maxPasses, observer, turn, signal }: VerifyOptions,
-): Promise<{ coverage: Coverage | null; isTrusted: boolean }> {
-  const walk = await comparison.beginReading(startCheckpoint(1))
+  { job, maxPasses, observer, now, turn, signal }: VerifyOptions,
+): Promise<{ coverage: Coverage | null; items: number; isTrusted: boolean }> {
+  const seen = createSeenItems(now())
+  const walk = await comparison.beginReading(startCheckpoint(1), seen)
   observer.onStart(walk)
   const run = { id: 0, traffic: NO_TRAFFIC }
   const reading = await readList({
     job,
     walk,
+    seen,
     replace: [],
     run,
     source,
@@ -127,7 +130,8 @@ async function readWhole(
     signal,
   })
   const { coverage } = reading
-  return { coverage, isTrusted: whyUntrusted(reading, comparison.reading().newRejects) === null }
+  const isTrusted = whyUntrusted(reading, comparison.newRejects()) === null
+  return { coverage, items: seen.items, isTrusted }
 }
 
 /** An item that slid is looked for on so many further pages. */
@@ -145,7 +149,7 @@ async function lookAgain(source: PageSource, comparison: Comparison, options: Ve
 async function lookFrom(
   source: PageSource,
   comparison: Comparison,
-  { observer, signal }: VerifyOptions,
+  { job, observer, signal }: VerifyOptions,
   pageFor: (suspectPage: number, lastAsked: number) => number,
   reach: number,
 ): Promise<void> {
@@ -157,7 +161,7 @@ async function lookFrom(
     last = Math.max(suspect, last + 1)
     if (number < 1) continue
     const page = await source.fetchPage(number, observer, signal)
-    await comparison.lookAgain(page)
+    await comparison.lookAgain(page.number, identifyItems(job, page))
     if (page.next === null && number >= suspect) return
   }
 }

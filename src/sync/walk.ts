@@ -4,20 +4,23 @@ import { advance } from './coverage/advance.ts'
 import { nextPass, watchingFromStart } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
 import { judgePass } from './coverage/verdict.ts'
+import { identifyItems } from './items.ts'
+import { ledgerEntry, matchPage } from './match-page.ts'
 import type { Mirror, WalkKeeper } from './mirror.ts'
 import { createReadAhead } from './read-ahead.ts'
 import { cameAtOnce, decideRemovals, type HeldRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
+import type { SeenItems } from './seen-items.ts'
 import type {
   Checkpoint,
   Coverage,
   Job,
   Page,
+  PageMatch,
   PageObserver,
   PageSource,
   Reading,
   Run,
   SavedPage,
-  Sighting,
   Walk,
 } from './types.ts'
 
@@ -29,6 +32,8 @@ export interface WalkObserver extends PageObserver {
 export interface ReadOptions {
   job: Job
   walk: Walk
+  /** What the walk has seen so far; each page is added when it is written. */
+  seen: SeenItems
   /** Walks that this one takes the place of with its first page. */
   replace: readonly number[]
   run: Run
@@ -63,16 +68,14 @@ export async function walkList(options: WalkOptions): Promise<WalkEnd> {
  * cannot be had; the checkpoint of the page before it stands.
  */
 export async function readList(options: ReadOptions): Promise<Reading> {
-  const { job, walk, mirror, maxPasses, observer } = options
+  const { job, walk, seen, mirror, maxPasses, observer } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = beginning(rules, walk)
-  let distinct = walk.rowsSeen
   for (;;) {
-    const end = await walkPass(options, rules, checkpoint, distinct)
-    distinct = end.distinct
-    const verdict = judgePass(end.checkpoint, distinct, { ...rules, maxPasses })
+    const end = await walkPass(options, rules, checkpoint)
+    const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
-      const { pass: passes, account } = end.checkpoint
+      const { pass: passes, account } = end
       return { coverage: verdict.coverage, why: verdict.why ?? null, passes, account }
     }
     if (verdict.kind === 'incomplete') {
@@ -80,10 +83,10 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       throw new JobError(
         'INCOMPLETE',
         `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${verdict.why}. ` +
-          `What came is in the mirror and nothing was removed; ${afterIncomplete(end.checkpoint.account)}`,
+          `What came is in the mirror and nothing was removed; ${afterIncomplete(end.account)}`,
       )
     }
-    checkpoint = nextPass(end.checkpoint)
+    checkpoint = nextPass(end)
     await mirror.saveCheckpoint(walk, checkpoint)
     observer.onPassAgain(verdict.why, checkpoint.pass)
   }
@@ -94,28 +97,31 @@ export async function readList(options: ReadOptions): Promise<Reading> {
  * which page is next; the next one is asked for before this one is written. Each is committed with its checkpoint before
  * the next one is looked at: a process that is killed at any point has written either all of a page or nothing of it.
  */
-async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint, distinctBefore: number) {
-  const { job, walk, run, mirror, observer } = options
+async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
+  const { job, walk, seen, run, mirror, observer } = options
   const pages = createReadAhead(options)
   let checkpoint = from
-  let distinct = distinctBefore
   let replaces = options.replace
   try {
     while (checkpoint.ask !== null) {
       const page = await pages.take(checkpoint.ask)
-      const sighting = await mirror.sight(job, walk, checkpoint, page)
-      checkpoint = advanceOn(job, rules, checkpoint, page, sighting)
-      if (checkpoint.ask) await pages.request(checkpoint.ask)
-      const saved = await mirror.savePage(job, walk, run, page, sighting, checkpoint)
+      const items = identifyItems(job, page)
+      const match = matchPage(items, checkpoint, seen)
+      const { newToWalk } = match
+      const entry = ledgerEntry(page, match)
+      const next = advanceOn(job, rules, checkpoint, page, match)
+      if (next.ask) await pages.request(next.ask)
+      const saved = await mirror.savePage({ job, walk, run, page, items, newToWalk, entry, next })
+      seen.add(entry)
+      checkpoint = next
       for (const id of replaces) await mirror.abandonWalk(id)
       replaces = []
-      distinct += sighting.newToWalk
-      observer.onPage(page, saved, distinct)
+      observer.onPage(page, saved, seen.items)
     }
   } finally {
     await pages.close()
   }
-  return { checkpoint, distinct }
+  return checkpoint
 }
 
 /**
@@ -123,14 +129,14 @@ async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
  * judges it once more.
  */
 async function endWalk(
-  { job, walk, run, mirror, removals }: WalkOptions,
+  { job, walk, seen, run, mirror, removals }: WalkOptions,
   reading: Reading,
 ): Promise<WalkEnd> {
   const { coverage, account } = reading
   const isFull = walk.kind === 'full'
   const untrusted = isFull ? whyUntrusted(reading, await mirror.newRejects(walk)) : null
   if (isFull && untrusted === null) {
-    const missing = await mirror.findMissing(job, walk, cameAtOnce(reading))
+    const missing = await mirror.findMissing(job, walk, seen, cameAtOnce(reading))
     const listed = Math.min(missing.listed, account.passDistinct)
     const { hold, remove } = decideRemovals({ ...missing, listed }, removals)
     if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
@@ -148,9 +154,9 @@ function afterIncomplete({ passShort }: Pick<Account, 'passShort'>): string {
 }
 
 /** `advance`, whose complaint gets the name of the list. */
-function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   try {
-    return advance(rules, from, page, sighting)
+    return advance(rules, from, page, match)
   } catch (error) {
     if (!(error instanceof JobError)) throw error
     throw new JobError(error.code, `${job.organization.name} ${job.collection.name}: ${error.message}`)

@@ -4,7 +4,6 @@ import { cutBody } from '../../src/api/body.ts'
 import { type Envelope, readEnvelope } from '../../src/api/envelope.ts'
 import { EnvelopeError } from '../../src/api/envelope-error.ts'
 import { parseExact } from '../../src/json/exact.ts'
-import type { Recognized } from '../../src/sync/types.ts'
 import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
 
 const MOST_BYTES = 32 * 1024 * 1024
@@ -12,12 +11,12 @@ const MOST_BYTES = 32 * 1024 * 1024
 const LIST = 'https://admin.example.com/api/v1/admin/orders'
 
 function read(text: string): Envelope {
-  return readEnvelope(cutBody(Buffer.from(text), MOST_BYTES), [])
+  return readEnvelope(cutBody(Buffer.from(text), MOST_BYTES))
 }
 
 function errorOf(body: string | Uint8Array): EnvelopeError {
   try {
-    readEnvelope(cutBody(Buffer.from(body), MOST_BYTES), [])
+    readEnvelope(cutBody(Buffer.from(body), MOST_BYTES))
   } catch (error) {
     if (error instanceof EnvelopeError) return error
     throw error
@@ -233,7 +232,7 @@ function withoutMeta(): string {
 }
 
 function inHalfAMegabyte(text: string) {
-  return () => readEnvelope(cutBody(Buffer.from(text), 500_000), [])
+  return () => readEnvelope(cutBody(Buffer.from(text), 500_000))
 }
 
 function deep(levels: number): string {
@@ -327,73 +326,6 @@ function isJson(text: string): boolean {
     return false
   }
 }
-
-describe('items that are recognized by their text', () => {
-  const RECOGNIZED: Recognized = { mark: '1', key: [{ text: '1', integer: true }], asOf: {} }
-
-  /** What a body says, in which those of its items are recognized for which this is true; or its error. */
-  function outcomeOf(text: string, isRecognized: (item: string) => boolean) {
-    try {
-      const body = cutBody(Buffer.from(text), MOST_BYTES)
-      const texts = body.elements?.map((element) => element.text) ?? []
-      const { items, paging } = readEnvelope(
-        body,
-        texts.map((item) => (isRecognized(item) ? RECOGNIZED : null)),
-      )
-      return { paging, items: items.map(({ text: sent, value }) => [sent, JSON.stringify(value)]) }
-    } catch (error) {
-      if (error instanceof EnvelopeError) return error.message
-      throw error
-    }
-  }
-
-  it('are not read, and all others are', () => {
-    const body = cutBody(Buffer.from('{"data":[{"id":1},{"id":2.0}],"links":{"next":null}}'), MOST_BYTES)
-
-    const { items } = readEnvelope(body, [RECOGNIZED, null])
-
-    expect(items.map(({ recognized }) => recognized)).toEqual([RECOGNIZED, null])
-    expect(items.map(({ value }) => JSON.stringify(value))).toEqual(['{"id":1}', '{"id":2.0}'])
-  })
-
-  it.each([
-    ['a comma too many', '{"data":[{"id":1},,{"id":2}]}'],
-    ['a comma at the end', '{"data":[{"id":1},]}'],
-    ['a comma that is missing', '{"data":[{"id":1} {"id":2}]}'],
-    ['another bracket at the end', '{"data":[{"id":1}}}'],
-    ['no bracket at the end', '{"data":[{"id":1}'],
-    ['names in a list', '{"data":["0":{"id":1}]}'],
-    ['no names in an object', '{"data":{{"id":1}}}'],
-    ['something else behind it', '{"data":[{"id":1}]} x'],
-    ['data that comes once more', '{"data":[{"id":1}],"data":null}'],
-  ])('make no list of an answer with %s', (_what, text) => {
-    expect(outcomeOf(text, (item) => item === '{"id":1}')).toBe(outcomeOf(text, () => false))
-    expect(outcomeOf(text, () => false)).toEqual(expect.any(String))
-  })
-
-  it('change nothing about what an answer says, whole or damaged', () => {
-    const item = jsonTexts.filter((text) => text.startsWith('{'))
-    const list = fc.array(fc.record({ text: item, known: fc.boolean() }), { maxLength: 4 })
-    const damage = fc.record({
-      at: fc.nat(),
-      cut: fc.nat({ max: 2 }),
-      put: fc.constantFrom('', '[', ']', '{', '}', ',', ':', '"', '\\', '0', ' '),
-    })
-
-    fc.assert(
-      fc.property(list, shape, space, fc.option(damage), (elements, around, s, damaged) => {
-        const whole = around(elements.map(({ text }) => text).join(`${s},`), s)
-        const at = damaged ? damaged.at % (whole.length + 1) : 0
-        const text = damaged ? whole.slice(0, at) + damaged.put + whole.slice(at + damaged.cut) : whole
-        // Nothing else was ever kept.
-        const kept = new Set(elements.flatMap(({ text: one, known }) => (known ? [one] : [])))
-
-        expect(outcomeOf(text, (one) => kept.has(one))).toEqual(outcomeOf(text, () => false))
-      }),
-      { numRuns: 2000 },
-    )
-  })
-})
 
 describe('an answer that is no list', () => {
   it.each<[string, string, string]>([

@@ -61,7 +61,7 @@ const OF_A_BEGINNING: Step[] = [
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
   ['before the transaction', dyingBefore(WALK, 'const saved = await pages.writeMeanwhile(', ON_THIRD)],
-  ['before the rows', dyingBefore(SAVING, 'for (const entry of sighting.entries) {', ON_THIRD)],
+  ['before the rows', dyingBefore(SAVING, 'for (const listed of items) {', ON_THIRD)],
   ['after the first row', dyingAfter(SAVING, 'saved.added++', `toSave.${ON_THIRD}`)],
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],
   [
@@ -116,7 +116,7 @@ const OF_A_KEY: Step[] = [
 ]
 
 const BETWEEN_PASSES: Step[] = [
-  ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end.checkpoint)')],
+  ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end)')],
   ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(walk.id, next, time())')],
   ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
 ]

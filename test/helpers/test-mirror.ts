@@ -3,13 +3,17 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { type Connection, openForWriting } from '../../src/mirror/database.ts'
-import { createMirror, type RecognizingMirror } from '../../src/mirror/mirror.ts'
+import { createMirror } from '../../src/mirror/mirror.ts'
 import { createOwners } from '../../src/mirror/owners.ts'
 import { createRegistry, type Registry } from '../../src/mirror/registry.ts'
 import { createTransact } from '../../src/mirror/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { identifyItems } from '../../src/sync/items.ts'
+import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
+import type { Mirror } from '../../src/sync/mirror.ts'
 import { filtersText } from '../../src/sync/resume.ts'
+import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
 import type { Job, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
@@ -23,7 +27,7 @@ export interface TestMirror {
   file: string
   clock: Clock
   connection: Connection
-  mirror: RecognizingMirror
+  mirror: Mirror
   registry: Registry
   /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
   rows(sql: string, ...values: unknown[]): Row[]
@@ -103,6 +107,8 @@ const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs:
 export interface TestWalk {
   walk: Walk
   runId: number
+  /** What the walk has seen. */
+  seen: SeenItems
   save(page: Page): Promise<SavedPage>
   /** Saves a page that holds these texts. */
   saveItems(...texts: string[]): Promise<SavedPage>
@@ -117,12 +123,18 @@ export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<T
   }
   const walk = await mirror.beginWalk(job, beginning)
   const runId = await mirror.beginRun(job, walk, 'manual')
+  const run = { id: runId, traffic: NO_TRAFFIC }
+  const seen = createSeenItems(walk.id)
   let checkpoint = walk.checkpoint
   let number = 1
   const save = async (page: Page) => {
-    const sighting = await mirror.sight(job, walk, checkpoint, page)
-    const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, sighting)
-    const saved = await mirror.savePage(job, walk, { id: runId, traffic: NO_TRAFFIC }, page, sighting, next)
+    const items = identifyItems(job, page)
+    const match = matchPage(items, checkpoint, seen)
+    const { newToWalk } = match
+    const entry = ledgerEntry(page, match)
+    const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, match)
+    const saved = await mirror.savePage({ job, walk, run, page, items, newToWalk, entry, next })
+    seen.add(entry)
     checkpoint = next
     number = page.number + 1
     return saved
@@ -130,6 +142,7 @@ export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<T
   return {
     walk,
     runId,
+    seen,
     save,
     saveItems: (...texts) => save(pageOf(texts, { number, next: number + 1, lastPage: 1000, total: 25_000 })),
   }

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { recallSeenItems } from '../../src/sync/resume.ts'
 import type { Clock } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { holdLock } from '../helpers/other-process.ts'
@@ -72,14 +72,16 @@ describe('nothing else of the process is held up', () => {
     const test = openTestMirror({ clock: REAL })
     const id = await walkWithLedger(test, 20_000)
 
-    const resuming = await longestStandstill(() => test.mirror.resumeWalk(id))
-    const walk = resuming.result
-    const sighting = await test.mirror.sight(jobOf(), walk, startCheckpoint(1), pageWith(500_000))
+    const { signal } = new AbortController()
+    const resuming = await longestStandstill(() =>
+      recallSeenItems({ id, resumed: true }, { mirror: test.mirror, turn: setImmediate, signal }),
+    )
     const forgetting = await longestStandstill(() => test.mirror.abandonWalk(id))
     const pruning = await longestStandstill(() => test.mirror.prune(jobOf()))
 
     expect(resuming.standstill).toBeLessThan(MUCH_MS)
-    expect(sighting).toMatchObject({ newToWalk: 0, newToPass: 0 })
+    expect(resuming.result.items).toBe(500_001)
+    expect(resuming.result.has('500000')).toBe(true)
     expect(forgetting.standstill).toBeLessThan(MUCH_MS)
     expect(pruning.standstill).toBeLessThan(MUCH_MS)
     expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
@@ -144,15 +146,3 @@ describe('nothing else of the process is held up', () => {
     expect(test.value('PRAGMA quick_check')).toBe('ok')
   })
 })
-
-function pageWith(id: number) {
-  return {
-    number: 7,
-    items: [{ text: `{"id":${id}}`, value: { id } }],
-    next: 8,
-    total: 500_000,
-    lastPage: 20_000,
-    paginated: true,
-    announcedLimit: null,
-  }
-}

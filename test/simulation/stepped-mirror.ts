@@ -30,6 +30,7 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     openWalks: (job) => call(() => mirror.openWalks(job)),
     beginWalk: (job, beginning) => call(() => mirror.beginWalk(job, beginning)),
     resumeWalk: (walk) => call(() => mirror.resumeWalk(walk)),
+    readLedger: (walk, after) => call(() => mirror.readLedger(walk, after)),
     beginRun: (job, walk, trigger) =>
       call(async () => {
         const run = await mirror.beginRun(job, walk, trigger)
@@ -43,12 +44,10 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
         tell({ kind: 'run cancelled', process, run })
       }),
     assertKey: (job) => call(() => mirror.assertKey(job)),
-    sight: (job, walk, pass, page) => call(() => mirror.sight(job, walk, pass, page)),
-    savePage: (job, walk, run, page, sighting, next) =>
-      call(() => mirror.savePage(job, walk, run, page, sighting, next)),
+    savePage: (commit) => call(() => mirror.savePage(commit)),
     saveCheckpoint: (walk, next) => call(() => mirror.saveCheckpoint(walk, next)),
     newRejects: (walk) => call(() => mirror.newRejects(walk)),
-    findMissing: (job, walk, atOnce) => call(() => mirror.findMissing(job, walk, atOnce)),
+    findMissing: (job, walk, seen, atOnce) => call(() => mirror.findMissing(job, walk, seen, atOnce)),
     holdMissing: (job, why) => call(() => mirror.holdMissing(job, why)),
     removeMissing: (job, run) => call(() => mirror.removeMissing(job, run)),
     completeWalk: (job, walk, coverage, untrusted) =>

@@ -17,7 +17,7 @@ function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'n
     ordinal: 1,
     pass: 1,
     why: 'forward',
-    entries: page.items.map((item) => ({ item, mark: item.text, key: [] })),
+    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: items,
     newToPass: items,
     places: page.items.map(() => null),

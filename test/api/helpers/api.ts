@@ -44,7 +44,7 @@ export function createSetting({
   const signal = new AbortController().signal
 
   function open(another: Job = job) {
-    const source = api.open(another, { token, scope: 'scope', guard }, async () => [])
+    const source = api.open(another, { token, scope: 'scope', guard })
     return {
       refusal: source.refusal,
       fetchPage: (page = 1) => source.fetchPage(page, observer, signal),

@@ -3,8 +3,10 @@ import { advance } from '../../../src/sync/coverage/advance.ts'
 import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
+import type { ListedItem } from '../../../src/sync/items.ts'
+import { ledgerEntry, matchPage } from '../../../src/sync/match-page.ts'
+import { createSeenItems } from '../../../src/sync/seen-items.ts'
 import type { Coverage, Item, Page } from '../../../src/sync/types.ts'
-import { createArrayLedger } from './array-ledger.ts'
 import type { ServedPage } from './serving.ts'
 
 /** What a walk reads: the pages of a list as it stands, and what happens to it meanwhile. */
@@ -34,9 +36,8 @@ const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
 /** The page loop, with nothing but its decisions. */
 export function walkList(walked: Walked): WalkResult {
-  const ledger = createArrayLedger()
+  const seen = createSeenItems(0)
   const asked: Record<string, number> = {}
-  let distinct = 0
   let checkpoint = startCheckpoint(1)
   checkpoint = { ...checkpoint, account: { ...checkpoint.account, watching: walked.expectsMoves } }
   for (let request = 1; ; request++) {
@@ -49,21 +50,20 @@ export function walkList(walked: Walked): WalkResult {
     if (ask) {
       asked[ask.why] = (asked[ask.why] ?? 0) + 1
       const { page, ids } = pageOf(walked, ask.page)
-      const sighting = ledger.sight(checkpoint, ids)
-      checkpoint = advance(RULES, checkpoint, page, sighting)
-      ledger.save(sighting, ids)
-      distinct += sighting.newToWalk
+      const match = matchPage(ids.map(listedItem), checkpoint, seen)
+      checkpoint = advance(RULES, checkpoint, page, match)
+      seen.add(ledgerEntry(page, match))
     }
     if (checkpoint.ask) continue
-    const verdict = judgePass(checkpoint, distinct, { ...RULES, maxPasses: walked.maxPasses })
+    const verdict = judgePass(checkpoint, seen.items, { ...RULES, maxPasses: walked.maxPasses })
     if (verdict.kind !== 'again') {
       const coverage = verdict.kind === 'complete' ? verdict.coverage : null
       return {
         coverage,
-        requests: ledger.answers,
+        requests: seen.answers,
         passes: checkpoint.pass,
         asked,
-        has: ledger.has,
+        has: (id) => seen.has(String(id)),
       }
     }
     checkpoint = nextPass(checkpoint)
@@ -85,10 +85,16 @@ function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids:
   return { page, ids }
 }
 
+const ITEM: Item = { text: '', value: null }
+
+function listedItem(id: number): ListedItem {
+  return { item: ITEM, id: String(id), reject: '' }
+}
+
 const ITEMS = new Map<number, Item[]>()
 
 function itemsOf(count: number): Item[] {
-  const items = ITEMS.get(count) ?? Array.from({ length: count }, () => ({ text: '', value: null }))
+  const items = ITEMS.get(count) ?? Array.from({ length: count }, () => ITEM)
   ITEMS.set(count, items)
   return items
 }

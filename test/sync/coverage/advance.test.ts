@@ -31,7 +31,7 @@ function sighting(changed: Partial<Sighting> = {}): Sighting {
     ordinal: 1,
     pass: 1,
     why: 'forward',
-    entries: answer().items.map((item) => ({ item, mark: item.text, key: [] })),
+    entries: answer().items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: 3,
     newToPass: 3,
     places: [null, null, null],

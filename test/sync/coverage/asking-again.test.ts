@@ -66,7 +66,7 @@ function answered(
     ordinal: 1,
     pass: 1,
     why,
-    entries: page.items.map((item) => ({ item, mark: item.text, key: [] })),
+    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: isNew,
     newToPass: isNew,
     places,

@@ -1,46 +1,36 @@
 import { describe, expect, it } from 'vitest'
-import { type Ledger, sightingOf } from '../../src/mirror/placing.ts'
 import type { Place, Question } from '../../src/sync/coverage/account.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
-import type { SightedItem } from '../../src/sync/types.ts'
+import type { ListedItem } from '../../src/sync/items.ts'
+import { matchPage } from '../../src/sync/match-page.ts'
+import { createSeenItems } from '../../src/sync/seen-items.ts'
 import { itemOf } from '../helpers/pages.ts'
 
-/** A pass that read a to e in its first answer, and f to h in its third; x was seen in an earlier pass. */
-const SEEN: Record<string, Place & { pass: number }> = Object.fromEntries([
-  ...'abcde'.split('').map((mark, position) => [mark, { pass: 2, segment: 11, position }]),
-  ...'fgh'.split('').map((mark, position) => [mark, { pass: 2, segment: 13, position }]),
-  ['x', { pass: 1, segment: 1, position: 0 }],
-])
-
-const PLACES = Object.values(SEEN).filter(({ pass }) => pass === 2)
-const isUpTo = (one: Place, other: Place) =>
-  one.segment < other.segment || (one.segment === other.segment && one.position <= other.position)
-
-const LEDGER: Ledger = {
-  after: ({ segment, position }) =>
-    PLACES.find((one) => one.segment === segment && one.position > position)?.position ?? null,
-  before: ({ segment, position }) =>
-    PLACES.findLast((one) => one.segment === segment && one.position < position)?.position ?? null,
-  first: (segment) => PLACES.find((one) => one.segment === segment)?.position ?? null,
-  distance: (from, to) => PLACES.filter((one) => !isUpTo(one, from) && isUpTo(one, to)).length,
+/** A walk that saw x in its first pass; the second read a to e in its first answer, and f to h in its third. */
+function seenItems() {
+  const seen = createSeenItems(0)
+  const line = { page: 1, total: null, why: 'forward' as const, positions: null }
+  seen.add({ ...line, ordinal: 1, pass: 1, ids: ['x'] })
+  seen.add({ ...line, ordinal: 11, pass: 2, ids: 'abcde'.split('') })
+  seen.add({ ...line, ordinal: 13, pass: 2, ids: 'fgh'.split('') })
+  return seen
 }
 
-function sightingOn(marks: string, ask: Partial<Question>) {
-  const entries: SightedItem[] = marks.split('').map((mark) => ({ item: itemOf(`"${mark}"`), mark, key: [] }))
-  const before = marks.split('').map((mark) => SEEN[mark])
+function matchOf(ids: string, ask: Partial<Question>) {
+  const entries: ListedItem[] = ids.split('').map((id) => ({ item: itemOf('{}'), id, reject: '' }))
   const from = {
     ...startCheckpoint(1),
     pass: 2,
     ask: { why: 'look', page: 1, until: null, before: null, ...ask } satisfies Question,
   }
-  return sightingOf(entries, before, from, 20, LEDGER)
+  return matchPage(entries, from, seenItems())
 }
 
 const at = ({ segment, position }: Place) => `${segment}:${Number(position.toFixed(3))}`
 
 describe('the place of a key', () => {
   it.each<[string, string, Partial<Question>, string[]]>([
-    ['is where it is read on', 'dnf', { why: 'forward' }, ['20:0', '20:1', '20:2']],
+    ['is where it is read on', 'dnf', { why: 'forward' }, ['14:0', '14:1', '14:2']],
     ['stays what it was where something is looked for', 'abc', {}, ['11:0', '11:1', '11:2']],
     ['is behind the key before it, when it is found', 'abnc', {}, ['11:0', '11:1', '11:1.5', '11:2']],
     ['leaves room for all that were found there', 'bmnc', {}, ['11:1', '11:1.333', '11:1.667', '11:2']],
@@ -63,14 +53,14 @@ describe('the place of a key', () => {
       'is behind all others, when nothing is known and nothing is named',
       'mn',
       { why: 'overlap' },
-      ['20:-2', '20:-1'],
+      ['14:-2', '14:-1'],
     ],
-  ])('%s', (_title, marks, ask, expected) => {
-    expect(sightingOn(marks, ask).placed.map(at)).toEqual(expected)
+  ])('%s', (_title, ids, ask, expected) => {
+    expect(matchOf(ids, ask).placed.map(at)).toEqual(expected)
   })
 
   it('tells new keys of the pass from new keys of the walk', () => {
-    expect(sightingOn('axn', {})).toMatchObject({ newToPass: 2, newToWalk: 1 })
+    expect(matchOf('axn', {})).toMatchObject({ newToPass: 2, newToWalk: 1 })
   })
 })
 
@@ -93,7 +83,7 @@ describe('the distance', () => {
     ],
     ['but begins at any, where none does', 'g', { segment: 13, position: 2 }, { entry: 0, distance: 1 }],
     ['begins nowhere where nothing is known', 'mn', { segment: 13, position: 2 }, null],
-  ])('%s', (_title, marks, until, expected) => {
-    expect(sightingOn(marks, { until }).known).toEqual(expected)
+  ])('%s', (_title, ids, until, expected) => {
+    expect(matchOf(ids, { until }).known).toEqual(expected)
   })
 })

@@ -1,42 +1,43 @@
-import type { Place } from '../sync/coverage/account.ts'
-import type { Checkpoint, SightedItem, Sighting } from '../sync/types.ts'
+import type { Place as ListPosition } from './coverage/account.ts'
+import type { ListedItem } from './items.ts'
+import type { ListOrder, SeenItems } from './seen-items.ts'
+import type { Checkpoint, LedgerEntry, Page, PageMatch } from './types.ts'
 
-/** What is known of the order in which a walk's items stand. */
-export interface Ledger {
-  /** The position next to a place within its segment, and the first one of a segment; null where nothing stands there. */
-  after(place: Place): number | null
-  before(place: Place): number | null
-  first(segment: number): number | null
-  /** How many keys stand behind the first place, up to the second and with it. */
-  distance(from: Place, to: Place): number
-}
-
-/**
- * How the entries of an answer stand to what the walk has seen: `before` says where each stood and in which pass, `own`
- * is the number that the answer will have in the ledger.
- */
-export function sightingOf(
-  entries: SightedItem[],
-  before: readonly ((Place & { pass: number }) | undefined)[],
-  { pass, ask }: Checkpoint,
-  own: number,
-  ledger: Ledger,
-): Sighting {
+/** How the items of a page stand to what the walk has seen; `from` says what the page was asked for. */
+export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: SeenItems): PageMatch {
   const why = ask?.why ?? 'forward'
-  const places = before.map((place) => (place?.pass === pass ? place : null))
+  const ordinal = seen.answers + 1
+  const before = items.map(({ id }) => seen.find(id))
+  const places = before.map((found) => (found?.pass === pass ? found : null))
   return {
-    ordinal: own,
+    ordinal,
     pass,
     why,
-    entries,
-    newToWalk: before.filter((place) => place === undefined).length,
-    newToPass: places.filter((place) => place === null).length,
+    entries: items,
+    newToWalk: before.filter((found) => found === undefined).length,
+    newToPass: places.filter((found) => found === null).length,
     places,
     placed:
       why === 'forward'
-        ? places.map((_, position) => ({ segment: own, position }))
-        : placeFound(places, ledger, ask?.before ?? null, own),
-    known: ask?.until ? lastKnown(places, ask.until, ledger) : null,
+        ? places.map((_, position) => ({ segment: ordinal, position }))
+        : placeFound(places, seen, ask?.before ?? null, ordinal),
+    known: ask?.until ? lastKnown(places, ask.until, seen) : null,
+  }
+}
+
+/** What the answer adds to the page ledger of its walk. */
+export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
+  const { ordinal, pass, why, entries, places, placed } = match
+  // Where something was looked for, what was known stays where it is.
+  const found = () => placed.map((position, index) => (places[index] ? null : position))
+  return {
+    ordinal,
+    pass,
+    page: page.number,
+    total: page.total,
+    why,
+    ids: entries.map(({ id }) => id),
+    positions: why === 'forward' ? null : found(),
   }
 }
 
@@ -44,14 +45,18 @@ export function sightingOf(
  * The last known entry at or before a place. One whose neighbour on the page stands in its segment too is preferred: an
  * item that was moved stands elsewhere than the ledger says.
  */
-function lastKnown(places: readonly (Place | null)[], until: Place, { distance }: Ledger): Sighting['known'] {
+function lastKnown(
+  places: readonly (ListPosition | null)[],
+  until: ListPosition,
+  { distance }: ListOrder,
+): PageMatch['known'] {
   const known = [...places.keys()].filter((entry) => isUpTo(places[entry], until))
   const entry = known.findLast((at) => places[at]?.segment === places[at - 1]?.segment) ?? known.at(-1)
   const place = entry === undefined ? null : places[entry]
   return entry === undefined || !place ? null : { entry, distance: distance(place, until) }
 }
 
-function isUpTo(place: Place | null | undefined, until: Place): boolean {
+function isUpTo(place: ListPosition | null | undefined, until: ListPosition): boolean {
   if (!place) return false
   return (
     place.segment < until.segment || (place.segment === until.segment && place.position <= until.position)
@@ -64,11 +69,11 @@ function isUpTo(place: Place | null | undefined, until: Place): boolean {
  * known stand before the segment that is named, or make one of their own.
  */
 function placeFound(
-  known: readonly (Place | null)[],
-  neighbours: Ledger,
+  known: readonly (ListPosition | null)[],
+  neighbours: ListOrder,
   before: number | null,
   own: number,
-): Place[] {
+): ListPosition[] {
   const first = known.findIndex((place) => place !== null)
   const anchor = known[first]
   if (!anchor) return known.map((_, index) => inFront(index - known.length, before, own, neighbours))
@@ -88,23 +93,23 @@ function placeFound(
   return placed
 }
 
-function inFront(offset: number, before: number | null, own: number, { first }: Ledger): Place {
+function inFront(offset: number, before: number | null, own: number, { first }: ListOrder): ListPosition {
   if (before === null) return { segment: own, position: offset }
   return { segment: before, position: Math.floor(first(before) ?? 0) + offset + 0.5 }
 }
 
-function leading(count: number, anchor: Place, { before }: Ledger): Place[] {
+function leading(count: number, anchor: ListPosition, { before }: ListOrder): ListPosition[] {
   const low = Math.max(before(anchor) ?? anchor.position - 1, anchor.position - 1)
   return between(anchor.segment, low, anchor.position, count)
 }
 
-function behind(place: Place, count: number, { after }: Ledger): Place[] {
+function behind(place: ListPosition, count: number, { after }: ListOrder): ListPosition[] {
   const high = Math.min(after(place) ?? place.position + 1, place.position + 1)
   return between(place.segment, place.position, high, count)
 }
 
 /** Never on a whole number: those are for keys that were read there first. */
-function between(segment: number, low: number, high: number, count: number): Place[] {
+function between(segment: number, low: number, high: number, count: number): ListPosition[] {
   const step = (high - low) / (count + 1)
   return Array.from({ length: count }, (_, index) => ({ segment, position: low + step * (index + 1) }))
 }

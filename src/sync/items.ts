@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { JobError } from '../errors.ts'
+import { isJsonObject } from '../json/exact.ts'
+import { sameJson } from '../json/same.ts'
+import { printable } from '../text.ts'
+import { type Key, readKey } from './key.ts'
+import type { Item, Job, Page } from './types.ts'
+
+/**
+ * An item of a page: with its key, or with the reason why it has none. The `id` tells it from all other items: the key's
+ * own, or a fingerprint of its text, which begins with NUL.
+ */
+export type ListedItem = { item: Item; id: string; key: Key } | { item: Item; id: string; reject: string }
+
+/** Returns the items of a page, the same item once. Throws BAD_RESPONSE where two different items have one key. */
+export function identifyItems(job: Job, page: Page): ListedItem[] {
+  // The key is the same, 1 or "1": that is no difference.
+  const ignore = new Set([...job.collection.ignore, ...job.collection.key])
+  const listed = new Map<string, ListedItem>()
+  for (const item of page.items) {
+    const identified = identifyItem(job.collection.key, item)
+    const other = listed.get(identified.id)
+    if (!other) listed.set(identified.id, identified)
+    else if (other.item.text !== item.text && !sameJson(other.item.value, item.value, ignore))
+      throw ambiguous(job, page, identified.id)
+  }
+  return [...listed.values()]
+}
+
+/** Whether the id is that of an item without a usable key. No key holds NUL. */
+export function isRejectId(id: string): boolean {
+  return id.startsWith('\0')
+}
+
+function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
+  if (!isJsonObject(item.value)) return { item, id: fingerprint(item.text), reject: 'is no object' }
+  const reading = readKey(keyPaths, item.value)
+  if (!reading.ok) return { item, id: fingerprint(item.text), reject: reading.reason }
+  return { item, id: reading.key.id, key: reading.key }
+}
+
+function fingerprint(text: string): string {
+  return `\0${createHash('sha256').update(text).digest('base64url')}`
+}
+
+function ambiguous({ organization, collection }: Job, page: Page, id: string): JobError {
+  return new JobError(
+    'BAD_RESPONSE',
+    `${organization.name} ${collection.name} page ${page.number}: two different items have the same key ` +
+      `(${collection.key.join(', ')}: ${printable(id, 80)}); give the collection a "key" that tells its items apart`,
+  )
+}

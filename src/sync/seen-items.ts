@@ -1,0 +1,128 @@
+import type { Place as ListPosition } from './coverage/account.ts'
+import { ChunkedArray, createIdTable } from './id-table.ts'
+import { isRejectId } from './items.ts'
+import type { LedgerEntry } from './types.ts'
+
+/** What is known of the order in which a walk's items stand. */
+export interface ListOrder {
+  /** The position next to this one within its answer, and the first one of an answer; null where there is none. */
+  after(position: ListPosition): number | null
+  before(position: ListPosition): number | null
+  first(segment: number): number | null
+  /** How many items stand behind the first position, up to the second and with it. */
+  distance(from: ListPosition, to: ListPosition): number
+}
+
+/**
+ * The distinct items that a walk has seen, each with the answer that it belongs to and its position there. In memory, 36
+ * bytes an item; the page ledger recalls it for the process that continues the walk.
+ */
+export interface SeenItems extends ListOrder {
+  /** The number of the walk's last answer in the page ledger; 0 before the first. */
+  readonly answers: number
+  readonly items: number
+  /** How many of them have a usable key. */
+  readonly keyed: number
+  has(id: string): boolean
+  /** Where the item stands, and the pass that found it there. */
+  find(id: string): (ListPosition & { pass: number }) | undefined
+  /** Adds an answer: to be called when it is committed, and for each line of the page ledger, in order. */
+  add(entry: LedgerEntry): void
+}
+
+/** @param salt See `createIdTable`. */
+export function createSeenItems(salt: number): SeenItems {
+  const ids = createIdTable(salt)
+  // By item. The items of an answer are a linked list; a link is an item's number plus 1, and 0 where the list ends.
+  const segments = new ChunkedArray(Uint32Array)
+  const positions = new ChunkedArray(Float64Array)
+  const links = { next: new ChunkedArray(Uint32Array), previous: new ChunkedArray(Uint32Array) }
+  // By answer.
+  const passes = new ChunkedArray(Uint32Array)
+  const heads = new ChunkedArray(Uint32Array)
+  const counts = new ChunkedArray(Uint32Array)
+  let answers = 0
+  let rejects = 0
+
+  function unlink(item: number): void {
+    const segment = segments.get(item)
+    const next = links.next.get(item)
+    const previous = links.previous.get(item)
+    if (previous === 0) heads.set(segment, next)
+    else links.next.set(previous - 1, next)
+    if (next !== 0) links.previous.set(next - 1, previous)
+    counts.set(segment, counts.get(segment) - 1)
+  }
+
+  function link(item: number, segment: number): void {
+    const head = heads.get(segment)
+    links.next.set(item, head)
+    links.previous.set(item, 0)
+    if (head !== 0) links.previous.set(head - 1, item + 1)
+    heads.set(segment, item + 1)
+    counts.set(segment, counts.get(segment) + 1)
+  }
+
+  function put(id: string, { segment, position }: ListPosition): void {
+    const { size } = ids
+    const item = ids.add(id)
+    if (item < size) unlink(item)
+    else if (isRejectId(id)) rejects++
+    segments.set(item, segment)
+    positions.set(item, position)
+    link(item, segment)
+  }
+
+  function* positionsIn(segment: number): Generator<number> {
+    for (let item = heads.get(segment); item !== 0; item = links.next.get(item - 1))
+      yield positions.get(item - 1)
+  }
+
+  function countUpTo({ segment, position }: ListPosition): number {
+    return positionsIn(segment).reduce((count, other) => count + (other <= position ? 1 : 0), 0)
+  }
+
+  return {
+    get answers() {
+      return answers
+    },
+    get items() {
+      return ids.size
+    },
+    get keyed() {
+      return ids.size - rejects
+    },
+    has: (id) => ids.find(id) !== undefined,
+    find(id) {
+      const item = ids.find(id)
+      if (item === undefined) return undefined
+      const segment = segments.get(item)
+      return { pass: passes.get(segment), segment, position: positions.get(item) }
+    },
+    add({ ordinal, pass, ids: listed, positions: found }) {
+      answers = ordinal
+      passes.set(ordinal, pass)
+      for (const [index, id] of listed.entries()) {
+        const position = found === null ? { segment: ordinal, position: index } : found[index]
+        if (position) put(id, position)
+      }
+    },
+    after: ({ segment, position }) => least(positionsIn(segment).filter((other) => other > position)),
+    before({ segment, position }) {
+      const below = positionsIn(segment).filter((other) => other < position)
+      return below.reduce<number | null>((most, other) => Math.max(most ?? other, other), null)
+    },
+    first: (segment) => least(positionsIn(segment)),
+    distance(from, to) {
+      let between = 0
+      for (let segment = from.segment; segment < to.segment; segment++) between += counts.get(segment)
+      return between - countUpTo(from) + countUpTo(to)
+    },
+  }
+}
+
+function least(positions: Iterable<number>): number | null {
+  let lowest: number | null = null
+  for (const position of positions) lowest = Math.min(lowest ?? position, position)
+  return lowest
+}

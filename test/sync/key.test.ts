@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { readKey } from '../../src/sync/key.ts'
+import { item } from '../mirror/columns/items.ts'
+
+describe('readKey', () => {
+  it.each([
+    ['1', '1', true],
+    ['1.0', '1', true],
+    ['1e2', '100', true],
+    ['-0', '0', true],
+    ['-7', '-7', true],
+    ['9007199254740993', '9007199254740993', true],
+    ['9223372036854775807', '9223372036854775807', true],
+    ['9223372036854775808', '9223372036854775808', false],
+    ['12345678901234567890', '12345678901234567890', false],
+    ['1.50', '1.5', false],
+    ['1e400', '1e400', false],
+    ['"1"', '1', false],
+    ['"01"', '01', false],
+    ['"1.0"', '1.0', false],
+    ['" "', ' ', false],
+    ['"7f3c-é😀"', '7f3c-é😀', false],
+  ])('reads %s as %s', (text, canonical, integer) => {
+    expect(readKey(['id'], item(`{"id":${text}}`))).toEqual({
+      ok: true,
+      key: { id: canonical, parts: [{ text: canonical, integer }] },
+    })
+  })
+
+  it.each([
+    ['{}', 'key "id" is missing'],
+    ['{"id":null}', 'key "id" is null'],
+    ['{"id":true}', 'key "id" is true, neither text nor a number'],
+    ['{"id":[1]}', 'key "id" is a list'],
+    ['{"id":{"a":1}}', 'key "id" is an object'],
+    ['{"id":""}', 'key "id" is an empty text'],
+    ['{"id":"a\\u0000"}', 'key "id" holds a NUL character'],
+    ['{"id":"a\\ud800"}', 'key "id" holds half of a surrogate pair'],
+    [`{"id":"${'x'.repeat(1001)}"}`, 'key "id" is longer than 1,000 characters'],
+    [`{"id":1${'1'.repeat(1000)}}`, 'key "id" is longer than 1,000 characters'],
+  ])('refuses %s', (text, reason) => {
+    expect(readKey(['id'], item(text))).toEqual({ ok: false, reason })
+  })
+
+  it('takes a text of 1,000 characters', () => {
+    expect(readKey(['id'], item(`{"id":"${'x'.repeat(1000)}"}`)).ok).toBe(true)
+  })
+
+  it('reads several fields, dotted paths among them, in their order', () => {
+    const paths = ['customer.id', 'line']
+
+    expect(readKey(paths, item('{"line":"a","customer":{"id":2}}'))).toEqual({
+      ok: true,
+      key: {
+        id: '["2","a"]',
+        parts: [
+          { text: '2', integer: true },
+          { text: 'a', integer: false },
+        ],
+      },
+    })
+  })
+
+  it.each([
+    ['{"line":1}', 'customer.id" is missing'],
+    ['{"line":1,"customer":null}', 'customer.id" is missing'],
+    ['{"line":1,"customer":[{"id":1}]}', 'customer.id" is missing'],
+    ['{"line":1,"customer":1.10}', 'customer.id" is missing'],
+    ['{"line":1,"customer.id":1}', 'customer.id" is missing'],
+    ['{"customer":{"id":1}}', 'line" is missing'],
+  ])('names the field that is missing in %s', (text, reason) => {
+    expect(readKey(['customer.id', 'line'], item(text))).toEqual({
+      ok: false,
+      reason: `key "${reason}`,
+    })
+  })
+
+  it('does not find what every JavaScript object has', () => {
+    expect(readKey(['constructor.name'], item('{}')).ok).toBe(false)
+  })
+})

@@ -1,0 +1,117 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Place as ListPosition, Why } from '../../src/sync/coverage/account.ts'
+import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import type { ListedItem } from '../../src/sync/items.ts'
+import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
+import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
+import type { Checkpoint, LedgerEntry } from '../../src/sync/types.ts'
+import { itemOf, pageOf } from '../helpers/pages.ts'
+
+/** An answer of a random walk: what it was asked for, and the items on it. */
+interface Answered {
+  why: Why
+  ids: string[]
+  /** The next pass begins with it. */
+  isNextPass: boolean
+  /** Which of the positions that are known is counted up to, and before which answer of the pass the items are put; as fractions. */
+  until: number | null
+  before: number | null
+}
+
+const IDS = Array.from({ length: 40 }, (_, number) => String(number))
+
+const answered: fc.Arbitrary<Answered> = fc.record({
+  why: fc.constantFrom<Why>('forward', 'forward', 'forward', 'back', 'look', 'front', 'overlap'),
+  ids: fc.uniqueArray(fc.constantFrom(...IDS, '\0reject'), { maxLength: 8 }),
+  isNextPass: fc.boolean().chain((one) => (one ? fc.boolean() : fc.constant(false))),
+  until: fc.option(fc.double({ min: 0, max: 0.999, noNaN: true })),
+  before: fc.option(fc.double({ min: 0, max: 0.999, noNaN: true })),
+})
+
+type Model = Pick<SeenItems, 'find' | 'after' | 'before' | 'first' | 'distance' | 'add'>
+
+function isUpTo(one: ListPosition, other: ListPosition): boolean {
+  return one.segment < other.segment || (one.segment === other.segment && one.position <= other.position)
+}
+
+/** The same by lists that are gone through from end to end. */
+function createModel(): Model {
+  const items = new Map<string, ListPosition & { pass: number }>()
+  const positionsIn = (wanted: number) =>
+    [...items.values()]
+      .flatMap(({ segment, position }) => (segment === wanted ? [position] : []))
+      .toSorted((a, b) => a - b)
+  return {
+    find: (id) => items.get(id),
+    after: ({ segment, position }) => positionsIn(segment).find((other) => other > position) ?? null,
+    before: ({ segment, position }) => positionsIn(segment).findLast((other) => other < position) ?? null,
+    first: (segment) => positionsIn(segment)[0] ?? null,
+    distance: (from, to) => [...items.values()].filter((one) => !isUpTo(one, from) && isUpTo(one, to)).length,
+    add({ ordinal, pass, ids, positions }) {
+      for (const [index, id] of ids.entries()) {
+        const at = positions === null ? { segment: ordinal, position: index } : positions[index]
+        if (at) items.set(id, { pass, segment: at.segment, position: at.position })
+      }
+    },
+  }
+}
+
+const entriesOf = (ids: readonly string[]): ListedItem[] =>
+  ids.map((id) => ({ item: itemOf('{}'), id, reject: '' }))
+
+/** The element at this fraction of a list. */
+function pick<T>(from: readonly T[], at: number | null): T | null {
+  return at === null ? null : (from[Math.floor(at * from.length)] ?? null)
+}
+
+/** Lets a walk see these answers, and hands on each line of its ledger before it is added. */
+function walkThrough(
+  answers: readonly Answered[],
+  seen: SeenItems,
+  hear: (entry: LedgerEntry) => void,
+): void {
+  let pass = 1
+  let segments: number[] = []
+  for (const { why, ids, isNextPass, until, before } of answers) {
+    if (isNextPass) {
+      pass++
+      segments = []
+    }
+    const places = IDS.map((id) => seen.find(id)).filter((place) => place?.pass === pass)
+    const ask = { why, page: 1, until: pick(places, until) ?? null, before: pick(segments, before) }
+    const from: Checkpoint = { ...startCheckpoint(1), pass, ask }
+    const match = matchPage(entriesOf(ids), from, seen)
+    const entry = ledgerEntry(pageOf([]), match)
+    hear(entry)
+    seen.add(entry)
+    segments.push(entry.ordinal)
+  }
+}
+
+describe('what a walk has seen', () => {
+  it('stands where a walk through all of it says, after any answers', () => {
+    fc.assert(
+      fc.property(fc.array(answered, { maxLength: 25 }), (answers) => {
+        const seen = createSeenItems(1)
+        const model = createModel()
+        walkThrough(answers, seen, (entry) => {
+          model.add(entry)
+        })
+        const places = IDS.map((id) => model.find(id))
+        const known = places.filter((place) => place !== undefined)
+
+        expect(IDS.map((id) => seen.find(id))).toEqual(places)
+        for (const place of known) {
+          expect(seen.after(place)).toBe(model.after(place))
+          expect(seen.before(place)).toBe(model.before(place))
+          expect(seen.first(place.segment)).toBe(model.first(place.segment))
+          for (const to of known)
+            if (to.segment > place.segment || (to.segment === place.segment && to.position >= place.position))
+              expect(seen.distance(place, to)).toBe(model.distance(place, to))
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
