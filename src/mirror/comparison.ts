@@ -54,7 +54,6 @@ function createComparison(
     const count = reading.count + 1
     Object.assign(reading, { id: nextReading(), count, answers: 0, items: 0, newRejects: 0 })
     seen.begin(reading.id)
-    const expectsMoves = walks.expectsMoves(job)
     return {
       id: reading.id,
       kind: 'full',
@@ -62,7 +61,7 @@ function createComparison(
       checkpoint,
       resumed: false,
       rowsSeen: 0,
-      expectsMoves,
+      ...walks.expectations(job),
     }
   }
 

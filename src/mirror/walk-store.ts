@@ -1,4 +1,4 @@
-import type { Checkpoint, Coverage, Job, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
+import type { Checkpoint, Job, OpenWalk, Walk, WalkBeginning, WalkOutcome } from '../sync/types.ts'
 import type { Connection } from './database.ts'
 import { type LedgerLine, noteSeen } from './ledger-line.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
@@ -24,8 +24,8 @@ export interface WalkStore {
   whereSeen: SeenItems['where']
   whereAllSeen: SeenItems['whereAll']
   seenLedger: SeenItems['ledger']
-  /** Whether the job's last complete full walk saw the list move. */
-  expectsMoves(job: Job): boolean
+  /** What the job's last complete full walk makes the next one expect. */
+  expectations(job: Job): Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
   /** Distinct items of an open walk that could be placed, and whether one that could not had never come before. */
   tally(walkId: number): WalkTally
   addNewRejects(walkId: number, count: number): void
@@ -34,7 +34,7 @@ export interface WalkStore {
   /** A line of the ledger, and the checkpoint with it. */
   addAnswer(walkId: number, answer: LedgerLine, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
-  complete(walkId: number, coverage: Coverage | null, untrusted: string | null, at: string): void
+  complete(walkId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
 }
 
@@ -66,15 +66,13 @@ export function createWalkStore(connection: Connection): WalkStore {
   const nextOrdinal = connection
     .prepare(`SELECT coalesce(max(ordinal), 0) + 1 FROM sync_pages WHERE walk_id = ${unplanned('INTEGER')}`)
     .pluck()
-  const lastCoverage = connection
-    .prepare(`
-      SELECT coverage
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
+  const lastOutcome = connection.prepare(`
+    SELECT coverage, total_off AS totalOff
+    FROM sync_walks
+    WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  `)
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
     SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
@@ -89,8 +87,16 @@ export function createWalkStore(connection: Connection): WalkStore {
   const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
-    SET status = 'complete', coverage = ?, untrusted = ?, next_page = NULL, updated_at = ?, finished_at = ?
-    WHERE id = ?
+    SET
+      status = 'complete',
+      coverage = :coverage,
+      expected_missed = :expectedMissed,
+      untrusted = :untrusted,
+      total_off = :totalOff,
+      next_page = NULL,
+      updated_at = :at,
+      finished_at = :at
+    WHERE id = :walkId
   `)
   const abandonWalk = connection.prepare(`
     UPDATE sync_walks
@@ -102,9 +108,12 @@ export function createWalkStore(connection: Connection): WalkStore {
     updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
   }
 
-  function expectsMoves({ organization, collection }: Job): boolean {
-    const coverage = lastCoverage.get(organization.id, collection.name)
-    return coverage === 'repaired' || coverage === 'drifted'
+  function expectations({ organization, collection }: Job) {
+    const last = lastOutcome.get(organization.id, collection.name) as
+      | Pick<WalkOutcome, 'coverage' | 'totalOff'>
+      | undefined
+    const expectsMoves = last?.coverage === 'repaired' || last?.coverage === 'drifted'
+    return { expectsMoves, doubtsTotal: (last?.totalOff ?? null) !== null }
   }
 
   function abandon(walkId: number, at: string): void {
@@ -145,7 +154,7 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint: first,
         resumed: false,
         rowsSeen: 0,
-        expectsMoves: expectsMoves(job),
+        ...expectations(job),
       }
     },
     resume(walkId) {
@@ -161,13 +170,14 @@ export function createWalkStore(connection: Connection): WalkStore {
         resumed: true,
         rowsSeen: row.rows_seen,
         expectsMoves: account.watching,
+        doubtsTotal: account.totals.isDoubted,
       }
     },
     recall: seen.recall,
     whereSeen: seen.where,
     whereAllSeen: seen.whereAll,
     seenLedger: seen.ledger,
-    expectsMoves,
+    expectations,
     tally(walkId) {
       const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
       return { placed: items - seen.rejects(walkId), newRejects }
@@ -185,8 +195,8 @@ export function createWalkStore(connection: Connection): WalkStore {
       saveCheckpoint(walkId, next, at)
     },
     saveCheckpoint,
-    complete(walkId, coverage, untrusted, at) {
-      completeWalk.run(coverage, untrusted, at, at, walkId)
+    complete(walkId, outcome, at) {
+      completeWalk.run({ ...outcome, at, walkId })
       seen.forget(walkId)
     },
     abandon,

@@ -10,7 +10,7 @@ import { createTransact } from '../../src/mirror/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import type { Job, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
+import type { Job, Page, SavedPage, Walk, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { pageOf } from './pages.ts'
@@ -141,3 +141,6 @@ export function dump({ rows }: TestMirror): Record<string, Row[]> {
   const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name))
   return { schema, ...Object.fromEntries(tables.map((name) => [name, rows(`SELECT * FROM "${name}"`)])) }
 }
+
+/** What a walk says of itself over a list that stood still. */
+export const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
