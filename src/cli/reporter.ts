@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { isWorthTelling } from '../report/expected-missed.ts'
 import type { JobObserver, JobResult } from '../sync/job.ts'
 import { untrustedNote } from '../sync/removals.ts'
 import type { Job, Page } from '../sync/types.ts'
@@ -170,7 +171,7 @@ function tellVerified(log: Logger, { differences, error }: VerifyResult): void {
 }
 
 function tellFinish(log: Logger, result: JobResult): void {
-  const { run, walk, trigger, coverage, error, held, untrusted } = result
+  const { run, walk, trigger, coverage, expectedMissed, error, held, untrusted } = result
   const told = error ?? held
   const failure = told ? { error_code: told.code, error_message: told.message } : {}
   const level = error ? (error.code === 'INTERRUPTED' ? 'warn' : 'error') : held ? 'warn' : 'info'
@@ -197,6 +198,7 @@ function tellFinish(log: Logger, result: JobResult): void {
       rate_limit_hits: run.rateLimitHits,
       rate_limit_wait_ms: run.rateLimitWaitMs,
       coverage,
+      ...(isWorthTelling(expectedMissed) ? { expected_missed: expectedMissed } : {}),
       ...failure,
     },
     'run finished',

@@ -1,3 +1,4 @@
+import { missedText } from '../report/expected-missed.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
 /** A line of the log with its fields. */
@@ -24,6 +25,7 @@ export const TOLD_FIELDS = [
   'rate_limit_hits',
   'rate_limit_wait_ms',
   'coverage',
+  'expected_missed',
   'error_code',
   'error_message',
 ]
@@ -53,7 +55,9 @@ function numbers(line: LogFields): string[] {
   return [
     counted(number('pages'), 'page'),
     `${counted(number('rows_seen'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed})`,
-    ...(typeof line.coverage === 'string' ? [line.coverage] : []),
+    ...(typeof line.coverage === 'string'
+      ? [`${line.coverage}${missedText(number('expected_missed'))}`]
+      : []),
     ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
   ]
 }

@@ -55,7 +55,6 @@ function createComparison(
 
   function begin(checkpoint: Checkpoint, seen: Reading['seen']): Walk {
     Object.assign(reading, { count: reading.count + 1, newRejects: 0, seen })
-    const expectsMoves = walks.expectsMoves(job)
     return {
       id: nextReading(),
       kind: 'full',
@@ -63,7 +62,7 @@ function createComparison(
       checkpoint,
       resumed: false,
       rowsSeen: 0,
-      expectsMoves,
+      ...walks.expectations(job),
     }
   }
 

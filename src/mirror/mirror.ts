@@ -135,10 +135,10 @@ export function createMirror({
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
     newRejects: async (walk) => guarded(file, () => walks.newRejects(walk.id)),
     ...judging,
-    completeWalk: (job, walk, coverage, untrusted) =>
+    completeWalk: (job, walk, outcome) =>
       transact(() => {
-        walks.complete(walk.id, coverage, untrusted, time())
-        if (walk.kind === 'full' && untrusted === null) jobs.confirm(job, walk.id)
+        walks.complete(walk.id, outcome, time())
+        if (walk.kind === 'full' && outcome.untrusted === null) jobs.confirm(job, walk.id)
         return jobs.held(job)
       }),
     abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),

@@ -22,7 +22,7 @@ export function disown(connection: Connection, job: ForgottenJob, at: string): n
   connection
     .prepare(`
       UPDATE sync_walks
-      SET status = 'abandoned', coverage = NULL, finished_at = coalesce(finished_at, :at)
+      SET status = 'abandoned', coverage = NULL, expected_missed = NULL, finished_at = coalesce(finished_at, :at)
       WHERE ${OF_JOB}
     `)
     .run({ ...job, at })

@@ -1,3 +1,4 @@
+import type { WalkOutcome } from '../sync/types.ts'
 import type { Connection } from './database.ts'
 import { isOwnerAlive } from './owner-probe.ts'
 
@@ -11,6 +12,8 @@ export interface StatusRow {
   as_of: string | null
   last_complete_at: string | null
   coverage: string | null
+  /** How many items a walk like the last complete full one misses on average. */
+  expected_missed: number | null
   last_run_at: string | null
   /** As `sync_runs` has it: `running` also after the process was killed. */
   last_run_status: string | null
@@ -22,6 +25,8 @@ export interface StatusRow {
   held_why: 'brake' | 'empty' | null
   /** Why nothing is removed on the word of the last complete reading; null where it is trusted. */
   untrusted: string | null
+  /** Whether that reading, and the one before it, found the total to be wrong. */
+  total_is_wrong: boolean
   /** Rows that one trusted reading did not see: one more, and they go. */
   rows_missed: number
   held_since: string | null
@@ -56,7 +61,8 @@ export interface OpenBackfill {
   is_last_run: boolean
 }
 
-interface JobRow extends Omit<StatusRow, 'running' | 'backfills'> {
+interface JobRow extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong'> {
+  total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
 }
@@ -72,8 +78,9 @@ export function readStatus(connection: Connection, file: string): StatusRow[] {
   // An owner without a lock may have come to its end since its name was read; what it left is read once more.
   const rows = [...states.values()].includes(false) ? read() : first
   const backfills = connection.prepare(BACKFILLS_SQL)
-  return rows.map(({ owner, last_walk_id: lastWalk, ...row }) => ({
+  return rows.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...row }) => ({
     ...row,
+    total_is_wrong: totalOff === 'again',
     // Whoever has taken a job since the first reading lives.
     running: owner !== null && (states.has(owner) ? (states.get(owner) ?? null) : true),
     backfills: (backfills.all(row.organization_id, row.collection) as BackfillRow[]).map((walk) =>
@@ -106,6 +113,7 @@ const STATUS_SQL = `
     sync_status.as_of,
     sync_status.last_complete_at,
     sync_status.coverage,
+    sync_status.expected_missed,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,
@@ -114,13 +122,8 @@ const STATUS_SQL = `
     run.error_message,
     job.removals_held,
     iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
-    (
-      SELECT untrusted
-      FROM sync_walks
-      WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    ) AS untrusted,
+    last.untrusted,
+    last.total_off,
     (
       SELECT count(*)
       FROM sync_missing
@@ -142,6 +145,13 @@ const STATUS_SQL = `
   JOIN organizations ON organizations.id = job.organization_id
   LEFT JOIN sync_runs AS run ON run.id = (
     SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
+  )
+  LEFT JOIN sync_walks AS last ON last.id = (
+    SELECT id
+    FROM sync_walks
+    WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
   )
   LEFT JOIN sync_walks AS walk ON walk.id = (
     SELECT id

@@ -1,4 +1,4 @@
-import type { Checkpoint, Coverage, Job, LedgerEntry, OpenWalk, Walk, WalkBeginning } from '../sync/types.ts'
+import type { Checkpoint, Job, LedgerEntry, OpenWalk, Walk, WalkBeginning, WalkOutcome } from '../sync/types.ts'
 import type { Connection } from './database.ts'
 import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
 
@@ -20,15 +20,15 @@ export interface WalkStore {
   resume(walkId: number): Walk
   /** Up to 500 answers after this one, in their order. */
   readLedger(walkId: number, after: number): LedgerEntry[]
-  /** Whether the job's last complete full walk saw the list move. */
-  expectsMoves(job: Job): boolean
+  /** What the job's last complete full walk makes the next one expect. */
+  expectations(job: Job): Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
   /** Items of the walk without a usable key that had never come before. */
   newRejects(walkId: number): number
   addNewRejects(walkId: number, count: number): void
   /** A line of the ledger, and the checkpoint with it. */
   addAnswer(walkId: number, answer: LedgerEntry, newToWalk: number, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
-  complete(walkId: number, coverage: Coverage | null, untrusted: string | null, at: string): void
+  complete(walkId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
 }
 
@@ -61,15 +61,13 @@ export function createWalkStore(connection: Connection): WalkStore {
     ORDER BY ordinal
     LIMIT ${LEDGER_BATCH}
   `)
-  const lastCoverage = connection
-    .prepare(`
-      SELECT coverage
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
+  const lastOutcome = connection.prepare(`
+    SELECT coverage, total_off AS totalOff
+    FROM sync_walks
+    WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  `)
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
     SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
@@ -82,8 +80,16 @@ export function createWalkStore(connection: Connection): WalkStore {
   const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
-    SET status = 'complete', coverage = ?, untrusted = ?, next_page = NULL, updated_at = ?, finished_at = ?
-    WHERE id = ?
+    SET
+      status = 'complete',
+      coverage = :coverage,
+      expected_missed = :expectedMissed,
+      untrusted = :untrusted,
+      total_off = :totalOff,
+      next_page = NULL,
+      updated_at = :at,
+      finished_at = :at
+    WHERE id = :walkId
   `)
   const abandonWalk = connection.prepare(`
     UPDATE sync_walks
@@ -95,9 +101,12 @@ export function createWalkStore(connection: Connection): WalkStore {
     updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
   }
 
-  function expectsMoves({ organization, collection }: Job): boolean {
-    const coverage = lastCoverage.get(organization.id, collection.name)
-    return coverage === 'repaired' || coverage === 'drifted'
+  function expectations({ organization, collection }: Job) {
+    const last = lastOutcome.get(organization.id, collection.name) as
+      | Pick<WalkOutcome, 'coverage' | 'totalOff'>
+      | undefined
+    const expectsMoves = last?.coverage === 'repaired' || last?.coverage === 'drifted'
+    return { expectsMoves, doubtsTotal: (last?.totalOff ?? null) !== null }
   }
 
   function abandon(walkId: number, at: string): void {
@@ -135,7 +144,7 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint: first,
         resumed: false,
         rowsSeen: 0,
-        expectsMoves: expectsMoves(job),
+        ...expectations(job),
       }
     },
     resume(walkId) {
@@ -150,10 +159,11 @@ export function createWalkStore(connection: Connection): WalkStore {
         resumed: true,
         rowsSeen: row.rows_seen,
         expectsMoves: account.watching,
+        doubtsTotal: account.totals.isDoubted,
       }
     },
     readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
-    expectsMoves,
+    expectations,
     newRejects: (walkId) => findNewRejects.get(walkId) as number,
     addNewRejects: (walkId, count) => {
       addNewRejects.run(count, walkId)
@@ -165,8 +175,8 @@ export function createWalkStore(connection: Connection): WalkStore {
       saveCheckpoint(walkId, next, at)
     },
     saveCheckpoint,
-    complete(walkId, coverage, untrusted, at) {
-      completeWalk.run(coverage, untrusted, at, at, walkId)
+    complete(walkId, outcome, at) {
+      completeWalk.run({ ...outcome, at, walkId })
     },
     abandon,
   }

@@ -16,7 +16,14 @@ export function nextStep(row: StatusRow, now: number): string | null {
   if (isStopped(row)) return afterBackfill(row)
   if (row.removals_held > 0)
     return `look whether they are gone, then: ${sync} --collection ${shellWord(row.collection)} --accept-removals`
+  if (row.total_is_wrong) return ignoreTotal(row)
   return row.as_of === null ? sync : null
+}
+
+/** A list whose total cannot be counted by: without a change of the configuration nothing is ever removed from it. */
+function ignoreTotal({ organization, collection }: StatusRow): string {
+  const sync = `admin-mirror sync --org ${shellWord(organization)} --collection ${shellWord(collection)}`
+  return `the total of ${collection} is wrong, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${sync}`
 }
 
 /** No run would send anything before the time that the server asked for. */

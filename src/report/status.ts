@@ -1,5 +1,6 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
+import { missedText } from './expected-missed.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { progressNotes } from './progress-notes.ts'
 
@@ -35,6 +36,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     as_of: null,
     last_complete_at: null,
     coverage: null,
+    expected_missed: null,
     last_run_at: null,
     last_run_status: null,
     last_run_trigger: null,
@@ -43,6 +45,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     removals_held: 0,
     held_why: null,
     untrusted: null,
+    total_is_wrong: false,
     rows_missed: 0,
     held_since: null,
     held_reason: null,
@@ -162,7 +165,8 @@ function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): stri
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
 
-function freshness({ as_of: asOf, age_ms: age, coverage, last_run_at: lastRun }: JobStatus): string {
+function freshness({ as_of: asOf, age_ms: age, last_run_at: lastRun, ...job }: JobStatus): string {
   if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
-  return `as of ${asOf} (${inWords(age)} ago)${coverage ? `, ${coverage}` : ''}`
+  const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
+  return `as of ${asOf} (${inWords(age)} ago)${coverage}`
 }

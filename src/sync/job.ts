@@ -3,7 +3,6 @@ import type { Mirror } from './mirror.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { findWalk, recallSeenItems } from './resume.ts'
 import type {
-  Coverage,
   Job,
   PageSource,
   RunOutcome,
@@ -11,6 +10,7 @@ import type {
   RunTraffic,
   Trigger,
   Walk,
+  WalkOutcome,
   WalkPlan,
 } from './types.ts'
 import { type WalkObserver, walkList } from './walk.ts'
@@ -45,17 +45,14 @@ export interface JobOptions {
  * How a job ended. `walk` is null where it never began: nothing was sent and no line of `sync_runs` was written. `run` is
  * null there too, and where the mirror could not say any more what the run did.
  */
-export interface JobResult {
+export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   job: Job
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  coverage: Coverage | null
   error: KnownError | null
   /** Of a run that succeeded: what waits for somebody's word. */
   held: KnownError | null
-  /** Why nothing is removed on the word of this reading; null where it is trusted, partial, or has failed. */
-  untrusted: string | null
 }
 
 /** How often a job that another process has is asked for. */
@@ -70,6 +67,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     walk: null,
     run: null,
     coverage: null,
+    expectedMissed: null,
     untrusted: null,
     error: null,
     held: null,
@@ -140,7 +138,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
   observer.onStart(walk)
   try {
     await mirror.assertKey(job)
-    const { coverage, held, untrusted } = await walkList({
+    const { held, coverage, expectedMissed, untrusted } = await walkList({
       ...options,
       source,
       walk,
@@ -149,8 +147,7 @@ async function runFrom(source: PageSource, options: JobOptions, result: JobResul
       run,
       observer: counting(observer, traffic),
     })
-    result.coverage = coverage
-    result.untrusted = untrusted
+    Object.assign(result, { coverage, expectedMissed, untrusted })
     result.held = held && heldError(job, held, untrusted)
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)

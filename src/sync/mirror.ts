@@ -2,7 +2,6 @@ import type { HeldRemovals, HoldReason, Missing } from './removals.ts'
 import type { SeenItems } from './seen-items.ts'
 import type {
   Checkpoint,
-  Coverage,
   Job,
   LedgerEntry,
   OpenWalk,
@@ -14,6 +13,7 @@ import type {
   Trigger,
   Walk,
   WalkBeginning,
+  WalkOutcome,
 } from './types.ts'
 
 /** Whether a job is ours now; if not, the name of the process that has it. */
@@ -49,15 +49,9 @@ export interface Mirror {
   /** Removes all rows that are due or held back, in steps. */
   removeMissing(job: Job, run: Run): Promise<void>
   /**
-   * Returns what is held back of the job's rows. By a full walk that is trusted rows are known to be listed; `untrusted`
-   * says why it is not.
+   * Returns what is held back of the job's rows. By a full walk that is trusted rows are known to be listed.
    */
-  completeWalk(
-    job: Job,
-    walk: Walk,
-    coverage: Coverage | null,
-    untrusted: string | null,
-  ): Promise<HeldRemovals | null>
+  completeWalk(job: Job, walk: Walk, outcome: WalkOutcome): Promise<HeldRemovals | null>
   abandonWalk(walkId: number): Promise<void>
   finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Takes away what earlier runs of the job left behind and nobody needs any more, a little at a time. */

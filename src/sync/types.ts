@@ -79,6 +79,17 @@ export interface Checkpoint {
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
 
+/** What a complete walk says of itself. */
+export interface WalkOutcome {
+  coverage: Coverage | null
+  /** How many items such a walk misses on average; null where that cannot be told. */
+  expectedMissed: number | null
+  /** Why nothing is removed on the word of this walk; null where it is trusted, or partial. */
+  untrusted: string | null
+  /** Of one that is drifted: whether the total was off in its last pass, and in the one before it, too. */
+  totalOff: 'once' | 'again' | null
+}
+
 /** A list that was read to its end. */
 export interface Reading {
   coverage: Coverage | null
@@ -135,6 +146,8 @@ export interface Walk {
   rowsSeen: number
   /** Whether the job's last complete full walk saw the list move. */
   expectsMoves: boolean
+  /** Whether that walk found the total off. */
+  doubtsTotal: boolean
 }
 
 /** How the items of a page stand to what the walk has seen. */

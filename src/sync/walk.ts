@@ -1,8 +1,10 @@
 import { JobError } from '../errors.ts'
 import type { Account, WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
-import { nextPass, watchingFromStart } from './coverage/beginning.ts'
+import { expecting, nextPass } from './coverage/beginning.ts'
+import { expectedMissed } from './coverage/expected-missed.ts'
 import { resumeReading } from './coverage/overlap.ts'
+import { totalOff } from './coverage/totals.ts'
 import { judgePass } from './coverage/verdict.ts'
 import { identifyItems } from './items.ts'
 import { ledgerEntry, matchPage } from './match-page.ts'
@@ -12,7 +14,6 @@ import { cameAtOnce, decideRemovals, type HeldRemovals, type RemovalRules, whyUn
 import type { SeenItems } from './seen-items.ts'
 import type {
   Checkpoint,
-  Coverage,
   Job,
   Page,
   PageMatch,
@@ -22,6 +23,7 @@ import type {
   Run,
   SavedPage,
   Walk,
+  WalkOutcome,
 } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
@@ -50,12 +52,9 @@ export interface WalkOptions extends ReadOptions {
   removals: RemovalRules
 }
 
-export interface WalkEnd {
-  coverage: Coverage | null
+export interface WalkEnd extends WalkOutcome {
   /** Rows that left the list, or seem to, and wait for somebody's word. */
   held: HeldRemovals | null
-  /** Why nothing is removed on the word of this walk; null where it is trusted, or partial. */
-  untrusted: string | null
 }
 
 /** Reads a list, removes what has left it, and completes the walk. Returns how sure it is. Throws as `readList` does. */
@@ -76,7 +75,10 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
       const { pass: passes, account } = end
-      return { coverage: verdict.coverage, why: verdict.why ?? null, passes, account }
+      const key = `collections.${job.collection.name}.total`
+      const isWrong = totalOff(verdict.coverage, account) === 'again'
+      const why = isWrong ? `${verdict.why}: set ${key}: ignore` : (verdict.why ?? null)
+      return { coverage: verdict.coverage, why, passes, account }
     }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
@@ -142,8 +144,14 @@ async function endWalk(
     if (hold) await mirror.holdMissing(job, hold === 'earlier' ? null : hold)
     if (remove) await mirror.removeMissing(job, run)
   }
-  const held = await mirror.completeWalk(job, walk, coverage, untrusted)
-  return { coverage, untrusted, held }
+  const outcome = {
+    coverage,
+    untrusted,
+    expectedMissed: isFull ? expectedMissed(coverage, account) : null,
+    totalOff: totalOff(coverage, account),
+  }
+  const held = await mirror.completeWalk(job, walk, outcome)
+  return { ...outcome, held }
 }
 
 /** What to do about a list that ends too early. Not to look away, where its own pages say that there are more. */
@@ -163,7 +171,6 @@ function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, mat
   }
 }
 
-function beginning(rules: WalkRules, { resumed, expectsMoves, checkpoint }: Walk): Checkpoint {
-  if (resumed) return resumeReading(rules, checkpoint)
-  return expectsMoves ? watchingFromStart(checkpoint) : checkpoint
+function beginning(rules: WalkRules, walk: Walk): Checkpoint {
+  return walk.resumed ? resumeReading(rules, walk.checkpoint) : expecting(walk.checkpoint, walk)
 }

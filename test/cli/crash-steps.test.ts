@@ -72,9 +72,9 @@ const OF_A_PAGE: Step[] = [
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   [
     'before the walk is complete',
-    dyingBefore(WALK, 'const held = await mirror.completeWalk(job, walk, coverage, untrusted)'),
+    dyingBefore(WALK, 'const held = await mirror.completeWalk(job, walk, outcome)'),
   ],
-  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, coverage, untrusted, time())')],
+  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, outcome, time())')],
 ]
 
 const OF_THE_TABLES: Step[] = [

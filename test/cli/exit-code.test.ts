@@ -11,7 +11,17 @@ const JOB = {
 function result(code: ErrorCode | null): JobResult {
   const error: KnownError | null = code === null ? null : new JobError(code, 'it failed')
   const job = { ...JOB, collection: { ...JOB.collection, key: [], ignore: [] } }
-  return { job, trigger: 'manual', walk: null, run: null, coverage: null, error, held: null, untrusted: null }
+  return {
+    job,
+    trigger: 'manual',
+    walk: null,
+    run: null,
+    coverage: null,
+    expectedMissed: null,
+    error,
+    held: null,
+    untrusted: null,
+  }
 }
 
 describe('exitCodeOf', () => {

@@ -14,7 +14,7 @@ import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
 import type { Mirror } from '../../src/sync/mirror.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { Job, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
+import type { Job, Page, SavedPage, Walk, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { pageOf } from './pages.ts'
@@ -154,3 +154,6 @@ export function dump({ rows }: TestMirror): Record<string, Row[]> {
   const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name))
   return { schema, ...Object.fromEntries(tables.map((name) => [name, rows(`SELECT * FROM "${name}"`)])) }
 }
+
+/** What a walk says of itself over a list that stood still. */
+export const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }

@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
@@ -32,6 +33,47 @@ describe('bringing the tables up to date', () => {
     const connection = openForWriting(file)
 
     expect(connection.prepare('SELECT count(*) FROM sync_gates').pluck().get()).toBe(0)
+    connection.close()
+  })
+})
+
+const MIGRATIONS = path.resolve(import.meta.dirname, '../../src/mirror/migrations')
+
+/** A mirror as it was before its walks knew what they expect to have missed, with this in it. */
+function olderMirror(sql: string): string {
+  const file = path.join(tempFolder(), 'mirror.db')
+  const older = new Database(file)
+  older.pragma('application_id = 0x61646d72')
+  for (const step of ['0001.sql', '0002.sql', '0003.sql', '0004.sql'])
+    older.exec(fs.readFileSync(path.join(MIGRATIONS, step), 'utf8'))
+  older.pragma('user_version = 4')
+  older.exec(sql).close()
+  return file
+}
+
+describe('a mirror whose walks were made before they knew what they expect to have missed', () => {
+  const walk = (status: string, coverage: string) => `
+    INSERT INTO sync_walks (
+      organization_id, collection, kind, filters, status, coverage, passes, started_at, updated_at, origin, path, first_page, account
+    ) VALUES ('1', 'orders', 'full', '{}', '${status}', ${coverage}, 1, 't', 't', 'sync', '/orders', 1, '{"ask":null,"account":{"moved":true}}');
+  `
+
+  it('does not know it of these, and goes on with the open one', () => {
+    const file = olderMirror(`
+      INSERT INTO organizations (id, name, configured) VALUES ('1', 'acme', 1);
+      INSERT INTO sync_jobs (organization_id, collection, configured) VALUES ('1', 'orders', 1);
+      ${walk('complete', "'repaired'")} ${walk('open', 'NULL')}
+    `)
+
+    const connection = openForWriting(file)
+
+    expect(connection.prepare('SELECT coverage, expected_missed FROM sync_status').all()).toEqual([
+      { coverage: 'repaired', expected_missed: null },
+    ])
+    expect(connection.prepare('SELECT status, account FROM sync_walks ORDER BY id').all()).toEqual([
+      { status: 'complete', account: '{"ask":null,"account":{"moved":true}}' },
+      { status: 'open', account: expect.stringContaining('"movement":null,"totals":{"answers":0') },
+    ])
     connection.close()
   })
 })

@@ -5,7 +5,7 @@ import { createRegistry } from '../../src/mirror/registry.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { holdLock } from '../helpers/other-process.ts'
-import { beginTestWalk, closeGate, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { beginTestWalk, closeGate, openTestMirror, STEADY, type TestMirror } from '../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
@@ -247,7 +247,7 @@ describe('what a job did last', () => {
   it('is the start of its last run, and of its last complete full walk', async () => {
     const test = openTestMirror()
     const first = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), first.walk, 'steady', null)
+    await test.mirror.completeWalk(jobOf(), first.walk, STEADY)
     test.clock.advance(HOUR)
     await beginTestWalk(test, jobOf())
     test.clock.advance(HOUR)
@@ -265,11 +265,11 @@ describe('what a job did last', () => {
   it('is what came last, also where the clock has been put back since', async () => {
     const test = openTestMirror()
     const early = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), early.walk, 'steady', null)
+    await test.mirror.completeWalk(jobOf(), early.walk, STEADY)
     test.clock.advance(-HOUR)
 
     const late = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), late.walk, 'steady', null)
+    await test.mirror.completeWalk(jobOf(), late.walk, STEADY)
 
     const [completedAt, startedAt] = [START - HOUR, START - HOUR]
     expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })

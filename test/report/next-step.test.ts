@@ -51,6 +51,11 @@ describe('the next step', () => {
       { removals_held: 3, held_why: 'brake' },
       `look whether they are gone, then: ${SYNC} --collection orders --accept-removals`,
     ],
+    [
+      'of one whose total is wrong',
+      { total_is_wrong: true },
+      `the total of orders is wrong, so nothing that left the list is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
+    ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
     ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, SYNC],

@@ -50,8 +50,7 @@ export function steppedMirror(mirror: Mirror, process: SimulatedProcess, tell: T
     findMissing: (job, walk, seen, atOnce) => call(() => mirror.findMissing(job, walk, seen, atOnce)),
     holdMissing: (job, why) => call(() => mirror.holdMissing(job, why)),
     removeMissing: (job, run) => call(() => mirror.removeMissing(job, run)),
-    completeWalk: (job, walk, coverage, untrusted) =>
-      call(() => mirror.completeWalk(job, walk, coverage, untrusted)),
+    completeWalk: (job, walk, outcome) => call(() => mirror.completeWalk(job, walk, outcome)),
     abandonWalk: (walk) => call(() => mirror.abandonWalk(walk)),
     finishRun: (run, outcome) =>
       call(async () => {

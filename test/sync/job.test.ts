@@ -70,6 +70,7 @@ describe('a run that succeeds', () => {
         as_of: timeAt(0),
         last_complete_at: timeAt(3000),
         coverage: 'steady',
+        expected_missed: 0,
         last_run_at: timeAt(0),
         last_run_status: 'succeeded',
         error_code: null,

@@ -1,4 +1,6 @@
 import type { Walk } from '../types.ts'
+import type { Movement } from './movement.ts'
+import type { Totals } from './totals.ts'
 
 /**
  * Where a key stands in what a pass has read: the answer that it belongs to, by its number in the ledger, and its place
@@ -78,6 +80,7 @@ export interface Account {
   /** The total of the walk's first answer, and whether a later one differed. */
   firstTotal: number | null
   totalChanged: boolean
+  totals: Totals
   /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
   moved: boolean
   /** Whether an item came on two pages of one pass. */
@@ -120,6 +123,8 @@ export interface Account {
   /** Items found at the front or by samples; and by looking back. */
   found: number
   foundBehind: number
+  /** How the list moved in this pass; null where the walk began before this was counted. */
+  movement: Movement | null
   /** Whether something was to be asked again, and could not be followed to its end. */
   unsettled: boolean
   stepBack: StepBack | null

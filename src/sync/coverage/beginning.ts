@@ -1,5 +1,7 @@
-import type { Checkpoint } from '../types.ts'
+import type { Checkpoint, Walk } from '../types.ts'
 import type { Account, Question } from './account.ts'
+import { NO_MOVEMENT } from './movement.ts'
+import { NO_TOTALS, totalsOfNextPass } from './totals.ts'
 
 const FRESH_PASS = {
   firstLastPage: null,
@@ -23,6 +25,7 @@ const FRESH_PASS = {
   wanderers: 0,
   found: 0,
   foundBehind: 0,
+  movement: NO_MOVEMENT,
   unsettled: false,
   stepBack: null,
   overlap: null,
@@ -42,6 +45,7 @@ export function startCheckpoint(firstPage: number): Checkpoint {
       counted: true,
       firstTotal: null,
       totalChanged: false,
+      totals: NO_TOTALS,
       moved: false,
       crossed: false,
       watching: false,
@@ -49,20 +53,27 @@ export function startCheckpoint(firstPage: number): Checkpoint {
   }
 }
 
-/** The same, for a list that is expected to move. */
-export function watchingFromStart(from: Checkpoint): Checkpoint {
-  return { ...from, account: { ...from.account, watching: true } }
+/** The same, with what the job's last walk makes this one expect. */
+export function expecting(
+  from: Checkpoint,
+  { expectsMoves, doubtsTotal }: Pick<Walk, 'expectsMoves' | 'doubtsTotal'>,
+): Checkpoint {
+  const { account } = from
+  const totals = { ...account.totals, isDoubted: doubtsTotal }
+  return { ...from, account: { ...account, watching: expectsMoves, totals } }
 }
 
 /** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
 export function nextPass({ pass, account }: Checkpoint): Checkpoint {
   const { counted, firstTotal, totalChanged, moved, crossed } = account
   const watching = account.watching || moved || totalChanged
+  const movement = account.movement && NO_MOVEMENT
+  const totals = totalsOfNextPass(account)
   return {
     pass: pass + 1,
     nextPage: 1,
     ask: forwardTo(1),
-    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, moved, crossed, watching },
+    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, totals, moved, crossed, watching, movement },
   }
 }
 

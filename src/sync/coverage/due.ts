@@ -1,12 +1,13 @@
 import type { Checkpoint } from '../types.ts'
 import type { Account, WalkRules } from './account.ts'
 import { forwardTo } from './beginning.ts'
-import { mayAskAgain } from './entering.ts'
+import { mayAskAgain, unsettled } from './entering.ts'
 import { askFront, askStill } from './front.ts'
 import { firstAnchor, lookBack, lookOn, SPAN } from './look-back.ts'
 import { askOverlap, overlapAt } from './overlap.ts'
 import { askAgain } from './reading.ts'
 import { askSample, wantsSamples } from './samples.ts'
+import { isSwinging } from './totals.ts'
 
 /** What to ask for next, when nothing that was asked for is under way any more; nothing when the pass is at its end. */
 export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
@@ -17,9 +18,13 @@ export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
       { ...from, account: { ...account, overlap: overlapAt(account) } },
       account.edge.page,
     )
-  const next = isAccountable(rules, account) ? askLook(from) : from
-  if (next.ask !== null || nextPage === null) return next.ask ? next : askAtEnd(rules, next)
-  return { ...next, ask: forwardTo(nextPage) }
+  const isCountable = isAccountable(rules, account)
+  // Pages asked again would bear out nothing, and cost as many requests as the list has pages.
+  const isHopeless = isCountable && account.passMoved && isSwinging(account)
+  const next = isHopeless ? unsettled(from) : isCountable ? askLook(from) : from
+  if (next.ask) return next
+  if (nextPage !== null) return { ...next, ask: forwardTo(nextPage) }
+  return isCountable && !isHopeless ? askAtEnd(next) : next
 }
 
 /** Whether there is something to count by, and somebody who wants to know. */
@@ -52,14 +57,13 @@ function seeEdge(from: Checkpoint, page: number): Checkpoint {
   return { ...from, account: { ...from.account, lookBack: null, anchor: page, unsettled: true } }
 }
 
-function askAtEnd(rules: WalkRules, from: Checkpoint): Checkpoint {
+function askAtEnd(from: Checkpoint): Checkpoint {
   const { account } = from
   const { closed, passMoved, passDistinct, passTotal } = account
-  if (!isAccountable(rules, account)) return from
   if (!passMoved)
     return closed.still || passDistinct !== passTotal || !mayAskAgain(account) ? from : askStill(from)
   if (closed.front && !wantsSamples(account)) return from
   const next = closed.front ? askSample(from) : askFront(from, 1)
   // Where it could not be asked for, it is closed, and what comes after it is due.
-  return next.ask ? next : askAtEnd(rules, next)
+  return next.ask ? next : askAtEnd(next)
 }

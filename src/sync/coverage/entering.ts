@@ -1,5 +1,7 @@
-import type { Page, Sighting } from '../types.ts'
+import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { Account, Edge, Why } from './account.ts'
+import { counting } from './movement.ts'
+import { totalsAfter } from './totals.ts'
 
 /** What every answer adds to the accounts, whatever it was asked for. */
 export function enter(account: Account, why: Why, page: Page, sighting: Sighting): Account {
@@ -7,10 +9,11 @@ export function enter(account: Account, why: Why, page: Page, sighting: Sighting
   const isFree = why === 'overlap' && account.overlap?.isFree === true
   const isFound = !isForward && why !== 'overlap' && sighting.newToPass > 0
   return {
-    ...account,
+    ...counting(account, 'newToWalk', sighting.newToWalk),
     counted: account.counted && (page.total !== null || !page.paginated),
     firstTotal: account.firstTotal ?? page.total,
     totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
+    totals: totalsAfter(account.totals, why, page),
     firstLastPage: account.passAnswers === 0 ? page.lastPage : account.firstLastPage,
     lastPage: page.lastPage ?? Math.max(account.lastPage, page.number),
     paginated: page.paginated,
@@ -38,6 +41,11 @@ function perPageAfter(before: number | null, page: Page, { entries }: Sighting):
 /** The accounts after the list was seen to move. */
 export function moving(account: Account): Account {
   return { ...account, moved: true, passMoved: true }
+}
+
+/** The checkpoint of a walk that leaves unasked, or unfound, what its accounts would need. */
+export function unsettled(from: Checkpoint): Checkpoint {
+  return { ...from, account: { ...from.account, unsettled: true } }
 }
 
 /** So many pages may be asked again before the reader has come far: a list may name any last page. */

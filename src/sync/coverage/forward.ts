@@ -1,10 +1,12 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { Account, Place, WalkRules } from './account.ts'
 import { assertEnds, isBeyondEnd } from './ends.ts'
-import { moving, riseSince } from './entering.ts'
+import { moving, riseSince, unsettled } from './entering.ts'
+import { counting } from './movement.ts'
 import { overlapFrom } from './overlap.ts'
 import { readingAfter } from './reading.ts'
 import { stepBack } from './step-back.ts'
+import { isSwinging } from './totals.ts'
 
 /**
  * An answer that reads on. What came again is counted against the rise of the total: an item that was added behind the
@@ -21,8 +23,11 @@ export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting:
   const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
   const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise, stale > 0)
   const next = countRepeats(paid, near, far, page.items.length - sighting.entries.length)
-  const read = { ...from, nextPage: page.next, ask: null, account: next }
-  return near === 0 && rise < 0 ? stepBack(rules, read, page) : read
+  const isFall = near === 0 && rise < 0
+  const counted = near === 0 && rise !== 0 ? counting(next, isFall ? 'falls' : 'rises') : next
+  const read = { ...from, nextPage: page.next, ask: null, account: counted }
+  if (!isFall) return read
+  return isSwinging(counted) ? unsettled(read) : stepBack(rules, read, page)
 }
 
 /** Known keys at or before the edge; those beyond it were found when asked for something else, and are read only now. */
@@ -63,8 +68,9 @@ function payFor(account: Account, near: number, rise: number, isAllKnown: boolea
   const { owed } = account
   const late = Math.min(Math.max(owed, 0), Math.max(0, rise - near))
   const left = near - Math.max(0, rise) + Math.min(owed, 0) + late
+  const pushes = (left > 0 ? 1 : 0) - (late > 0 ? 1 : 0)
   return {
-    ...account,
+    ...counting(account, 'pushes', pushes),
     unpaid: account.unpaid - late + Math.max(0, left),
     owed: isAllKnown ? left : Math.max(0, left),
   }

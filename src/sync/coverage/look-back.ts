@@ -1,6 +1,7 @@
 import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { Account, Edge, LookBack } from './account.ts'
 import { edgeAfter, mayAskAgain } from './entering.ts'
+import { counting } from './movement.ts'
 
 /** So many pages lie between a page that is looked back at and the reader. */
 export const SPAN = 64
@@ -13,7 +14,7 @@ const FAILS = 12
  * The page that is looked back at first, wherever the list was first seen to move: something may have moved before that
  * without a sign. The boundaries before it are crossed too soon for much to happen.
  */
-export function firstAnchor({ lastPage }: Account): number {
+export function firstAnchor({ lastPage }: Pick<Account, 'lastPage'>): number {
   return Math.min(SPAN, Math.ceil(lastPage / 2))
 }
 
@@ -65,9 +66,21 @@ export function compare(from: Checkpoint, page: Page, sighting: Sighting): Check
 /** What is found counts for what it was looked for; and the old page of one sample is the edge of the next. */
 function takeIn(account: Account, look: LookBack, page: Page, sighting: Sighting): Account {
   const { newToPass: found } = sighting
-  if (account.sample === null) return { ...account, foundBehind: account.foundBehind + found }
+  if (account.sample === null)
+    return counting(
+      { ...account, foundBehind: account.foundBehind + found },
+      'skips',
+      isSkip(account, sighting) ? 1 : 0,
+    )
   const sample = look.left === null ? edgeAfter(account.sample, account, page, sighting) : account.sample
   return { ...account, found: account.found + found, sample }
+}
+
+/** Whether one item was found, and between two answers: what was put in stands anywhere. */
+function isSkip({ perPage }: Account, { newToPass, places, placed }: Sighting): boolean {
+  const place = placed[places.indexOf(null)]
+  if (newToPass !== 1 || !place || !perPage) return false
+  return (Math.floor(place.position) + 1) % perPage === 0
 }
 
 /** How many more items are listed behind this page, up to the edge, than the ledger knows; null where no key tells. */

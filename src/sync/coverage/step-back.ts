@@ -2,6 +2,7 @@ import type { Checkpoint, Page, Sighting } from '../types.ts'
 import type { StepBack, WalkRules } from './account.ts'
 import { isBeyondEnd } from './ends.ts'
 import { mayAskAgain, moving, riseSince } from './entering.ts'
+import { counting } from './movement.ts'
 import { overlapFrom } from './overlap.ts'
 import { askAgain, readingAfter } from './reading.ts'
 
@@ -24,7 +25,8 @@ export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, sight
   const segment = account.edge?.place.segment ?? 0
   // Known before this step: what the step itself found stands in the same segment as the page it began from.
   const isJoined = sighting.places.some((place) => place !== null && place.segment < segment)
-  const next = { ...from, account }
+  const isPulled = isJoined && sighting.newToPass > 0
+  const next = { ...from, account: isPulled ? counting(account, 'pulled') : account }
   return isJoined ? join(next) : goBack(rules, next, page.number)
 }
 

@@ -1,6 +1,7 @@
 import { counted, grouped } from '../../text.ts'
 import type { Checkpoint, Coverage } from '../types.ts'
 import type { Account, WalkRules } from './account.ts'
+import { isSwinging, isTotalWrong, offBy } from './totals.ts'
 
 export interface PassRules extends WalkRules {
   maxPasses: number
@@ -32,9 +33,11 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
   const isWhole = !isShort && pass > 1 && !account.totalChanged && distinct === total
   if (isWhole || isSettled(account)) return { kind: 'complete', coverage: 'repaired' }
   const why = movement(account)
-  if (pass < rules.maxPasses) return { kind: 'again', why }
-  if (!account.totalChanged && !account.moved && (passDistinct < total || isShort))
-    return { kind: 'incomplete', why }
+  const isStill = !account.totalChanged && !account.moved
+  const isIncomplete = isStill && (passDistinct < total || isShort)
+  const isHopeless = isTotalWrong(account) && !isIncomplete
+  if (pass < rules.maxPasses && !isHopeless) return { kind: 'again', why }
+  if (isIncomplete) return { kind: 'incomplete', why }
   return { kind: 'complete', coverage: 'drifted', why: `${why}${hint(account)}` }
 }
 
@@ -45,10 +48,21 @@ function isSettled(account: Account): boolean {
   return unpaid <= found && wanderers <= foundBehind
 }
 
-/** More items than a total that never changes: it may be wrong for good. */
-function hint({ totalChanged, passDistinct, passTotal }: Account): string {
+/** What the total has to do with it. Once it is off, it may be by chance; more items than a total that never changes are none. */
+function hint(account: Account): string {
+  const { totalChanged, passDistinct, passTotal } = account
   const isTooLow = !totalChanged && passTotal !== null && passDistinct > passTotal
+  if (isTotalWrong(account)) return `; ${wrongness(account)}, so nothing can be counted by it`
   return isTooLow ? '; if the total is never right, set total: ignore' : ''
+}
+
+function wrongness(account: Account): string {
+  const { answers, turns } = account.totals
+  if (isSwinging(account))
+    return `the total went up and down, ${grouped(turns)} times in ${counted(answers, 'answer')}`
+  const off = offBy(account) ?? 0
+  const much = `${grouped(Math.abs(off))} too ${off > 0 ? 'high' : 'low'}`
+  return `the total is not the number of items that are listed, reading after reading (${much} in the last)`
 }
 
 function movement(account: Account): string {

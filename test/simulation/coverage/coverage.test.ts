@@ -70,14 +70,35 @@ describe('a list that is sorted anew by the minute', () => {
 })
 
 describe('what is said of many walks', () => {
-  const steady = { coverage: 'steady' as const, passes: 1, extra: 0.03, missed: 0, asked: {} }
-  const repaired = { coverage: 'repaired' as const, passes: 1, extra: 4, missed: 3, asked: {} }
-  const drifted = { coverage: 'drifted' as const, passes: 3, extra: 200, missed: 9, asked: {} }
+  const steady = {
+    coverage: 'steady' as const,
+    passes: 1,
+    extra: 0.03,
+    missed: 0,
+    expectedMissed: 0,
+    asked: {},
+  }
+  const repaired = {
+    coverage: 'repaired' as const,
+    passes: 1,
+    extra: 4,
+    missed: 3,
+    expectedMissed: 2.4,
+    asked: {},
+  }
+  const drifted = {
+    coverage: 'drifted' as const,
+    passes: 3,
+    extra: 200,
+    missed: 9,
+    expectedMissed: null,
+    asked: {},
+  }
 
   it.each([
     {
       histories: [{ readings: [steady, steady], wronglyRemoved: 0 }],
-      line: '| some | 0.03 % / 0.03 % / 0.03 % | steady | 0 % | 0 | 0 of 1 |',
+      line: '| some | 0.03 % / 0.03 % / 0.03 % | steady | 0 % | 0 | - | 0 of 1 |',
     },
     {
       histories: [
@@ -86,11 +107,11 @@ describe('what is said of many walks', () => {
       ],
       line:
         '| some | 52.01 % / 200 % / 200 % | steady 25 %, repaired 50 %, drifted 25 % | ' +
-        '66.67 % | 2 | 1 of 1 |',
+        '66.67 % | 2 | 3, 2.4, 0.8 | 1 of 1 |',
     },
     {
       histories: [{ readings: [drifted], wronglyRemoved: null }],
-      line: '| some | 200 % / 200 % / 200 % | drifted | - | - | 0 of 0 |',
+      line: '| some | 200 % / 200 % / 200 % | drifted | - | - | - | 0 of 0 |',
     },
   ])(
     'counts what the trusted ones missed, and pairs that would take away what is there: $line',

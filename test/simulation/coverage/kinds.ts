@@ -39,6 +39,7 @@ export const KINDS: Record<string, Kind> = {
   'still + an hour': { streams: {}, isInterrupted: true },
   'all, three a minute each': { streams: all(3) },
   'all, ten a minute each': { streams: all(10) },
+  'all, an event every second page of 60': { streams: all(7.5), pages: 60 },
   'all, 5 % between count and page': { streams: all(ONE), late: 0.05 },
   'updates to front': { streams: { toFront: ONE } },
   'front + deletions + updates to front': { streams: { front: ONE, remove: ONE, toFront: ONE } },

@@ -23,6 +23,8 @@ export interface Reading {
   extra: number
   /** Items that were listed from its start to its end, and never seen. */
   missed: number
+  /** How many such a walk misses on average, by its own word. */
+  expectedMissed: number | null
   asked: Record<string, number>
 }
 
@@ -87,9 +89,9 @@ function readOnce(ground: Ground, expectsMoves: boolean) {
   })
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
-  const { coverage, passes, asked } = result
+  const { coverage, expectedMissed, passes, asked } = result
   // Without what it saw, or thousands of histories would not fit into memory.
-  return { result, reading: { coverage, passes, asked, extra, missed } }
+  return { result, reading: { coverage, passes, asked, extra, missed, expectedMissed } }
 }
 
 function serve({ list, pass, setting, ties }: Ground, number: number, lateSeconds: number): ServedPage {

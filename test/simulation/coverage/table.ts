@@ -13,6 +13,9 @@ export interface CoverageRow {
   /** Of the trusted walks: those that missed something, and how many items each missed. */
   missing: number
   missed: number
+  /** Of the repaired ones, which alone may expect to have missed something: what they missed, and expected to. */
+  repairedMissed: number
+  expectedMissed: number
   /** Pairs of trusted walks, and those of them that would remove what is listed. */
   pairs: number
   wrongPairs: number
@@ -21,6 +24,7 @@ export interface CoverageRow {
 export function summarize(kind: string, histories: readonly History[]): CoverageRow {
   const all = histories.flatMap(({ readings }) => readings)
   const trusted = all.filter(isTrusted)
+  const repairs = all.filter(({ coverage }) => coverage === 'repaired')
   const extras = all.map(({ extra }) => extra).toSorted((a, b) => a - b)
   const pairs = histories.flatMap(({ wronglyRemoved }) => (wronglyRemoved === null ? [] : [wronglyRemoved]))
   return {
@@ -37,6 +41,8 @@ export function summarize(kind: string, histories: readonly History[]): Coverage
     drifted: share(all, ({ coverage }) => coverage === 'drifted'),
     missing: share(trusted, ({ missed }) => missed > 0),
     missed: mean(trusted.map(({ missed }) => missed)),
+    repairedMissed: mean(repairs.map(({ missed }) => missed)),
+    expectedMissed: mean(repairs.map(({ expectedMissed }) => expectedMissed ?? 0)),
     pairs: pairs.length,
     wrongPairs: pairs.filter((wrong) => wrong > 0).length,
   }
@@ -51,8 +57,8 @@ function share(readings: readonly Reading[], is: (reading: Reading) => boolean):
 }
 
 export const HEADING = [
-  '| how the list moves | extra requests: mean / 99 of 100 / most | verdicts | trusted walks that missed something | items missed in each | wrong pairs |',
-  '| --- | --- | --- | --- | --- | --- |',
+  '| how the list moves | extra requests: mean / 99 of 100 / most | verdicts | trusted walks that missed something | items missed in each | repaired ones: missed, expected, ratio | wrong pairs |',
+  '| --- | --- | --- | --- | --- | --- | --- |',
 ].join('\n')
 
 /** One line of a table in Markdown. */
@@ -65,9 +71,18 @@ export function rowText(row: CoverageRow): string {
     verdicts(row),
     trusted === 0 ? '-' : `${short(missing)} %`,
     trusted === 0 ? '-' : short(missed, 4),
+    row.repaired === 0 ? '-' : expectation(row),
     `${wrongPairs} of ${pairs}`,
   ]
   return `| ${cells.join(' | ')} |`
+}
+
+/** Below this a ratio says more of chance than of the formula. */
+const WORTH_A_RATIO = 0.005
+
+function expectation({ repairedMissed: missed, expectedMissed: expected }: CoverageRow): string {
+  const ratio = missed > WORTH_A_RATIO ? short(expected / missed) : '-'
+  return `${short(missed, 4)}, ${short(expected, 4)}, ${ratio}`
 }
 
 function verdicts(row: CoverageRow): string {

@@ -1,6 +1,7 @@
 import type { WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { expecting, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
@@ -25,6 +26,8 @@ export interface Walked {
 
 export interface WalkResult {
   coverage: Coverage | null
+  /** What it says itself. */
+  expectedMissed: number | null
   requests: number
   passes: number
   /** By what they were asked for. */
@@ -38,8 +41,7 @@ const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 export function walkList(walked: Walked): WalkResult {
   const seen = createSeenItems(0)
   const asked: Record<string, number> = {}
-  let checkpoint = startCheckpoint(1)
-  checkpoint = { ...checkpoint, account: { ...checkpoint.account, watching: walked.expectsMoves } }
+  let checkpoint = expecting(startCheckpoint(1), { ...walked, doubtsTotal: false })
   for (let request = 1; ; request++) {
     if (request === walked.interruptedAt) {
       walked.interrupt()
@@ -60,6 +62,7 @@ export function walkList(walked: Walked): WalkResult {
       const coverage = verdict.kind === 'complete' ? verdict.coverage : null
       return {
         coverage,
+        expectedMissed: expectedMissed(coverage, checkpoint.account),
         requests: seen.answers,
         passes: checkpoint.pass,
         asked,

@@ -1,0 +1,86 @@
+import type { Coverage, Page, WalkOutcome } from '../types.ts'
+import type { Account, Why } from './account.ts'
+
+/** What the answers of a walk said of the list's total. */
+export interface Totals {
+  /** Answers with a total in all passes, the last one's total, and by how much it differed from the one before. */
+  answers: number
+  last: number | null
+  change: number
+  /** Answers whose total went back in the direction from which the answer before had come. */
+  turns: number
+  /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
+  listed: number | null
+  /** The total of the last answer that read on. */
+  end: number | null
+  /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
+  isDoubted: boolean
+}
+
+export const NO_TOTALS: Totals = {
+  answers: 0,
+  last: null,
+  change: 0,
+  turns: 0,
+  listed: 0,
+  end: null,
+  isDoubted: false,
+}
+
+/** The totals after one more answer. */
+export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
+  const { answers, last, change, turns, listed, end } = totals
+  const isForward = why === 'forward'
+  const counted = {
+    ...totals,
+    listed: why === 'overlap' || listed === null ? null : listed + (isForward ? items.length : 0),
+    end: isForward ? total : end,
+  }
+  if (total === null) return counted
+  const now = total - (last ?? total)
+  const isTurn = now * change < 0
+  return { ...counted, answers: answers + 1, last: total, change: now, turns: turns + (isTurn ? 1 : 0) }
+}
+
+/** The totals at the beginning of the next pass. */
+export function totalsOfNextPass(account: Account): Totals {
+  const { listed } = NO_TOTALS
+  return { ...account.totals, listed, isDoubted: isOff(account) }
+}
+
+/** A list that moves rises and falls at random, so that few answers turn; of a total that is drawn by lot most do. */
+const TURNS = 0.2
+const ENOUGH = 20
+
+/** Whether the total goes up and down, whatever the list does: asking again settles nothing then. */
+export function isSwinging({ totals: { answers, turns } }: Pick<Account, 'totals'>): boolean {
+  return answers >= ENOUGH && turns > answers * TURNS
+}
+
+/**
+ * By how much the total of the pass's last answer differs from the items that the pass listed. Movement does not explain
+ * it: what slides past the reader takes the place of something that came twice. Null where it is not known.
+ */
+export function offBy({ totals: { listed, end } }: Pick<Account, 'totals'>): number | null {
+  return listed === null || end === null ? null : end - listed
+}
+
+export function isOff(account: Pick<Account, 'totals'>): boolean {
+  return (offBy(account) ?? 0) !== 0
+}
+
+/** Whether the total cannot be counted by, and another pass would show the same: it swings, or is off time after time. */
+export function isTotalWrong(account: Pick<Account, 'totals' | 'passShort'>): boolean {
+  if (account.passShort) return false
+  return isSwinging(account) || (account.totals.isDoubted && isOff(account))
+}
+
+/** What a complete walk says of its total. Where the accounts are settled without it, nothing. */
+export function totalOff(
+  coverage: Coverage | null,
+  account: Pick<Account, 'totals' | 'passShort'>,
+): WalkOutcome['totalOff'] {
+  if (coverage !== 'drifted') return null
+  if (isTotalWrong(account)) return 'again'
+  return isOff(account) ? 'once' : null
+}

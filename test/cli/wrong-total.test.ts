@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { items, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization } from './workspace.ts'
+
+const SYNC = 'admin-mirror sync --org acme --collection orders'
+
+describe('a list that moves, and whose total is never right', () => {
+  it('costs little more than one request a page, and says what to set, until that is set', async () => {
+    const list = items(120)
+    const server = await serve((asked) => {
+      const answer = server.asked.length
+      if (answer % 10 === 0) list.push({ id: 1000 + answer, state: 'open' })
+      return pageOf(list, asked, { total: list.length + (answer % 2) * 3 })
+    })
+    const settings = { baseUrl: server.url, organizations: [organization('acme', 1)] }
+    const { run, configure, value } = createWorkspace(settings)
+    await run(['sync'])
+    const [gone] = list.splice(10, 1)
+    const before = server.asked.length
+
+    const second = await run(['sync'])
+    const asked = server.asked.length - before
+    await run(['sync'])
+    const status = await run(['status'])
+    const told = JSON.parse((await run(['status', '--json'])).stdout) as { jobs: unknown[] }
+    configure({ ...settings, collections: { orders: { total: 'ignore' }, establishments: false } })
+    await run(SYNC.split(' ').slice(1))
+    await run(['sync'])
+    const after = await run(['status'])
+
+    expect(second.code).toBe(0)
+    expect(asked).toBeLessThan(2 * Math.ceil(list.length / 2))
+    expect(second.logs.at(-1)).toMatchObject({
+      level: 'warn',
+      msg: expect.stringMatching(
+        /nothing is removed .*the total went up and down, \d+ times in \d+ answers, .*set collections\.orders\.total: ignore$/,
+      ),
+    })
+    expect(status.stdout).toContain('1 of 1 lists need attention')
+    expect(status.stdout).toMatch(
+      /next: the total of orders is wrong.*set collections\.orders\.total: ignore/,
+    )
+    expect(status.stdout).toContain(`then: ${SYNC}`)
+    expect(told.jobs).toMatchObject([{ coverage: 'drifted', expected_missed: null, total_is_wrong: true }])
+    expect(after.stdout).toContain('all 1 lists are well')
+    expect(value(`SELECT count(*) FROM orders WHERE id = ${gone?.id}`)).toBe(0)
+  })
+})
+
+describe('a list that moves while it is read', () => {
+  it('has its walk say how many items such a one misses, and status, too', async () => {
+    const list = items(400)
+    const server = await serve((asked) => {
+      const answer = server.asked.length
+      if (answer > 5 && answer % 6 === 0) list.shift()
+      if (answer > 5 && answer % 6 === 3) list.push({ id: 1000 + answer, state: 'open' })
+      return pageOf(list, asked)
+    })
+    const { run, value } = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+
+    const sync = await run(['sync'])
+    const status = await run(['status'])
+    const told = JSON.parse((await run(['status', '--json'])).stdout) as { jobs: unknown[] }
+
+    const expected = value('SELECT expected_missed FROM sync_walks')
+    expect(expected).toBeGreaterThan(0.01)
+    expect(sync.logs.at(-1)).toMatchObject({ coverage: 'repaired', expected_missed: expected })
+    expect(told.jobs).toMatchObject([{ expected_missed: expected }])
+    expect(status.stdout).toMatch(/repaired \(such a walk misses [\d.]+ items on average\)/)
+  })
+})
