@@ -1,8 +1,11 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { shellWord } from '../text.ts'
 
-/** What somebody should type, or do, about a job; null when all is well, or a process is at work on it. */
-export function nextStep(row: StatusRow, now: number): string | null {
+/**
+ * What somebody should type, or do, about a job; null when all is well, or a process is at work on it.
+ * @param isTooOld Whether it is older than was asked for.
+ */
+export function nextStep(row: StatusRow, now: number, isTooOld = false): string | null {
   const org = shellWord(row.organization)
   const sync = `admin-mirror sync --org ${org}`
   if (row.held_since)
@@ -16,7 +19,7 @@ export function nextStep(row: StatusRow, now: number): string | null {
   if (isStopped(row)) return afterBackfill(row)
   if (row.removals_held > 0)
     return `look whether they are gone, then: ${sync} --collection ${shellWord(row.collection)} --accept-removals`
-  return row.as_of === null ? sync : null
+  return row.as_of === null || isTooOld ? sync : null
 }
 
 /** No run would send anything before the time that the server asked for. */
