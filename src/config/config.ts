@@ -33,6 +33,8 @@ export interface LoadOptions {
   /** `leave` for commands that send no requests: they need no token, and `readToken` throws. */
   tokens: 'resolve' | 'leave'
   isCron: CronCheck
+  /** How the names end that the mirror makes of a collection's, such as `_raw`: no other collection can have such a name. */
+  nameEnds: readonly string[]
 }
 
 /**
@@ -44,7 +46,7 @@ export function loadConfig(file: string, options: LoadOptions): Config {
   const places = createPlaces(lines)
   const tree = readTree({ document, places, env: options.env, leaveTokens: options.tokens === 'leave' })
   const { parsed, raw } = parseTree(tree, places)
-  checkAcrossKeys(raw, places, resolve(file), options.isCron)
+  checkAcrossKeys(raw, places, resolve(file), options)
 
   if (!parsed || places.problems.length > 0) throw new ConfigError(file, places.problems)
   return createConfig({ parsed, tree, places, file: resolve(file), tokens: options.tokens })
@@ -69,13 +71,13 @@ function checkAcrossKeys(
   raw: unknown,
   { report, variablesOf }: Places,
   file: string,
-  isCron: CronCheck,
+  { isCron, nameEnds }: LoadOptions,
 ): void {
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
   checkSchedules(raw, report, isCron, (path) => variablesOf(path).length > 0)
   checkOrganizations(raw, report)
-  checkCollections(raw, report)
+  checkCollections(raw, report, nameEnds)
 }
 
 interface Parts {

@@ -71,7 +71,12 @@ describe('config/admin-mirror.example.yaml', () => {
   const file = fileURLToPath(new URL('../../config/admin-mirror.example.yaml', import.meta.url))
 
   it('is a valid configuration once its variable is set', () => {
-    const config = loadConfig(file, { env: { ACME_TOKEN: 'x' }, tokens: 'resolve', isCron: () => null })
+    const config = loadConfig(file, {
+      env: { ACME_TOKEN: 'x' },
+      tokens: 'resolve',
+      isCron: () => null,
+      nameEnds: [],
+    })
 
     expect(config.organizations.map(({ name }) => name)).toEqual(['acme', 'globex'])
     expect(config.organizations[1]?.collections).toMatchObject([
@@ -80,7 +85,7 @@ describe('config/admin-mirror.example.yaml', () => {
   })
 
   it('sets every key that there is', () => {
-    const { setKeys } = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null })
+    const { setKeys } = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
 
     const set = new Set(
       setKeys.map((key) => key.replaceAll(/\[\d+\]/g, '[]').replace(/\bcollections\.\w+/, 'collections.*')),
