@@ -5,6 +5,7 @@ import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
@@ -42,6 +43,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { now, sleep, signal, newToken } = runtime
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   const transact = createTransact({ connection, file, now, sleep, signal })
+  try {
+    await transact(() => makeConfigured(connection, config.collections))
+  } catch (error) {
+    connection.close()
+    throw error
+  }
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`

@@ -3,7 +3,7 @@ import { parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
 import type { Comparison, Differences } from '../sync/comparison.ts'
 import type { Checkpoint, Job, Page, SightedItem, Sighting, Walk } from '../sync/types.ts'
-import { assertKey } from './column-records.ts'
+import { assertPossible } from './collection-tables.ts'
 import { type Connection, guarded } from './database.ts'
 import { ledgerLine, noteSeen } from './ledger-line.ts'
 import { createMirrored } from './mirrored.ts'
@@ -31,7 +31,7 @@ export function createComparer(options: ComparisonOptions): (job: Job) => Compar
   const { connection, file } = options
   const seen = guarded(file, () => createSeenItems(connection))
   return (job) => {
-    guarded(file, () => assertKey(connection, job.collection.name, keyPathsOf(job)))
+    guarded(file, () => assertPossible(connection, job.collection.name, keyPathsOf(job)))
     const suspects = guarded(file, () => createSuspects(connection, ++comparisons))
     return createComparison(options, job, { suspects, seen }, () => ++readings)
   }

@@ -2,7 +2,7 @@ import { InterruptedError } from '../errors.ts'
 import type { Mirror } from '../sync/mirror.ts'
 import type { Job, Recognize, Sighting } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
-import { assertKey } from './column-records.ts'
+import { assertPossible } from './collection-tables.ts'
 import type { KeyPart } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
@@ -128,7 +128,7 @@ export function createMirror({
 
     assertKey: async (job) =>
       guarded(file, () => {
-        assertKey(connection, job.collection.name, keyPathsOf(job))
+        assertPossible(connection, job.collection.name, keyPathsOf(job))
       }),
     recognizer(job) {
       const rowsNow = followRawRows(connection, job)

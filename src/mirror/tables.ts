@@ -47,11 +47,19 @@ export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
+/** How the names of what `createMissingTables` makes end, beside the table of the collection's own name. */
+const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END]
+
 /**
- * How the names end of all that stands in the mirror for a collection, beside the table of its own name and the views of
- * its arrays. SQLite keeps tables, views and indexes in one list of names.
+ * How the names end of all that may stand in the mirror for a collection, the views of its arrays apart. SQLite keeps tables,
+ * views and indexes in one list of names.
  */
-export const NAME_ENDS: readonly string[] = ['_raw', '_history', '_changes', BY_KEY, BY_END]
+export const NAME_ENDS: readonly string[] = [...MADE_ENDS, '_changes']
+
+/** The names of the tables and indexes of a collection. */
+export function namesOfTables(collection: string): string[] {
+  return ['', ...MADE_ENDS].map((end) => collection + end)
+}
 
 export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`

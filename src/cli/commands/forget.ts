@@ -39,9 +39,12 @@ export async function forget(runtime: Runtime, globals: Globals, options: Forget
     return 0
   }
   try {
-    return await whileWriting(file, runtime, async ({ connection, owners, transact }) => {
+    return await whileWriting(config, runtime, async ({ connection, owners, transact }) => {
       const target = guarded(file, () => targetOf(connection, config, org, options.collection))
-      const forgetting = guarded(file, () => createForgetting({ ...runtime, connection, owners, transact }))
+      const configured = config.collections
+      const forgetting = guarded(file, () =>
+        createForgetting({ ...runtime, connection, owners, transact, configured }),
+      )
       const code = await forgetAll(runtime, config, target, forgetting)
       if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
       return code
@@ -113,7 +116,7 @@ async function forgetAll(
     if (forgotten.owner === null) {
       stdout.write(`forgot ${name}: ${inWords(forgotten.gone)}\n`)
       if (forgotten.isCollectionGone)
-        stdout.write(`nothing is left of ${collection}, so its tables and views are gone, too\n`)
+        stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
     } else {
       stderr.write(
         `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,

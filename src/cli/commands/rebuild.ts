@@ -22,7 +22,7 @@ export async function rebuild(
     throw noMirror(file)
   }
   try {
-    return await whileWriting(file, runtime, async ({ connection, transact }) => {
+    return await whileWriting(config, runtime, async ({ connection, transact }) => {
       const rebuilding = guarded(file, () => createRebuilding({ ...runtime, connection, file, transact }))
       const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
       for (const name of names) await rebuildOne(runtime, rebuilding, name)
