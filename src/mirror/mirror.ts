@@ -1,6 +1,7 @@
 import { InterruptedError } from '../errors.ts'
 import type { Mirror } from '../sync/mirror.ts'
 import type { Job, Recognize, Sighting } from '../sync/types.ts'
+import { assertAddress } from './address.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertPossible } from './collection-tables.ts'
 import type { KeyPart } from './columns/key.ts'
@@ -24,6 +25,8 @@ import { createWalkStore } from './walk-store.ts'
 export interface MirrorOptions {
   connection: Connection
   file: string
+  /** `api.baseUrl`: as soon as the mirror holds the lists of another address, no job begins any more. */
+  baseUrl: string
   owners: Owners
   /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
@@ -43,6 +46,7 @@ export interface RecognizingMirror extends Mirror {
 export function createMirror({
   connection,
   file,
+  baseUrl,
   owners,
   keepRuns,
   now,
@@ -106,6 +110,7 @@ export function createMirror({
   return {
     claimJob: ({ organization, collection }) =>
       transact(() => {
+        assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
         return owners.take(organization.id, collection.name)
       }),
