@@ -117,7 +117,8 @@ describe('the queries in the documents', () => {
       fs.writeFileSync(file, text)
 
       expect(
-        loadConfig(file, { env: { ACME_TOKEN: 'x' }, tokens: 'resolve', isCron: () => null }).organizations,
+        loadConfig(file, { env: { ACME_TOKEN: 'x' }, tokens: 'resolve', isCron: () => null, nameEnds: [] })
+          .organizations,
       ).toHaveLength(1)
     },
   )

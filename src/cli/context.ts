@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { type Config, loadConfig } from '../config/config.ts'
+import { NAME_ENDS } from '../mirror/tables.ts'
 import { checkCron } from '../schedule/check.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -16,5 +17,5 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
   const { env, cwd } = runtime
   // Containers pass an empty variable where they mean none.
   const file = globals.config ?? (env.ADMIN_MIRROR_CONFIG || DEFAULT_CONFIG)
-  return loadConfig(path.resolve(cwd, file), { env, tokens, isCron: checkCron })
+  return loadConfig(path.resolve(cwd, file), { env, tokens, isCron: checkCron, nameEnds: NAME_ENDS })
 }

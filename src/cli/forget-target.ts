@@ -24,9 +24,9 @@ export function forgottenOrganization(
     named.toReversed().map((organization) => [organization.id, organization]),
   ).values()
   if (!one) {
-    const names = [...new Set(known.map(({ name }) => name))].join(', ')
+    const names = [...new Set(all.map(({ name }) => name))].join(', ')
     throw new UsageError(
-      `--org ${nameOrId}: the mirror knows no organization of this name or UUID (it knows: ${names || 'none'})`,
+      `--org ${nameOrId}: neither the configuration nor the mirror knows an organization of this name or UUID (they know: ${names})`,
     )
   }
   if (others.length > 0) {
@@ -36,13 +36,22 @@ export function forgottenOrganization(
   return one
 }
 
-/** The collections that are to be forgotten. Throws UsageError for one that the mirror does not have of the organization. */
-export function forgottenCollections(typed: readonly string[], known: readonly string[]): string[] {
-  const stranger = typed.find((name) => !known.includes(name))
+/**
+ * The collections that are to be forgotten, of those that the mirror has of the organization. Throws UsageError for one
+ * that neither the mirror nor the configuration knows of it.
+ */
+export function forgottenCollections(
+  typed: readonly string[],
+  known: readonly string[],
+  configured: readonly string[],
+): string[] {
+  const all = [...new Set([...known, ...configured])]
+  const stranger = typed.find((name) => !all.includes(name))
   if (stranger !== undefined) {
     throw new UsageError(
-      `--collection ${stranger}: the mirror has no such collection of this organization (it has: ${known.join(', ') || 'none'})`,
+      `--collection ${stranger}: neither the configuration nor the mirror has such a collection of this organization ` +
+        `(they have: ${all.join(', ') || 'none'})`,
     )
   }
-  return typed.length === 0 ? [...known] : [...new Set(typed)]
+  return known.filter((name) => typed.length === 0 || typed.includes(name))
 }

@@ -104,6 +104,7 @@ function defineWorkers(define: Define, runtime: Runtime): void {
     .addOption(orgOption())
     .addOption(collectionOption())
     .option('--accept-removals', 'lift the brake on removals for this command')
+    .option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds')
     .addOption(waitOption())
   sync.run(async (globals, options: SyncOptions) =>
     (await import('./commands/sync.ts')).sync(runtime, globals, options),

@@ -5,6 +5,8 @@ import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { claimAddress } from '../mirror/address.ts'
+import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
@@ -31,23 +33,37 @@ export interface SessionOptions {
   logger: Logger
   /** Whether a token that an earlier run saw refused may be tried once more: only where somebody asked for it by hand. */
   tryHeldTokens: boolean
+  /** `--accept-address`: the lists of the mirror are those of `api.baseUrl`, whatever address they were read from. */
+  acceptAddress?: boolean
   userAgent: string
   /** What stands in for the network, in a world where that is simulated. */
   exchange?: Exchange
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, userAgent, exchange } = options
+  const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
   const { database: file } = config
   const { now, sleep, signal, newToken } = runtime
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   const transact = createTransact({ connection, file, now, sleep, signal })
+  try {
+    await transact(() => {
+      claimAddress(connection, config.api.baseUrl, acceptAddress)
+      makeConfigured(connection, config.collections)
+    })
+  } catch (error) {
+    connection.close()
+    throw error
+  }
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
-  const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))
+  const { baseUrl } = config.api
+  const mirror = guarded(file, () =>
+    createMirror({ connection, file, baseUrl, owners, keepRuns, now, sleep, signal }),
+  )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()
   for (const warning of idleSettings(config)) logger.warn(warning)

@@ -37,6 +37,7 @@ export interface HowToRun {
 export interface WorkingOptions {
   /** By hand: a token that an earlier run saw refused may be tried once more. */
   tryHeldTokens: boolean
+  acceptAddress?: boolean
   /** The exit code where a signal comes before the mirror is open. */
   exitOfStop: (signal: AbortSignal) => number
 }

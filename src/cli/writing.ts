@@ -1,3 +1,5 @@
+import type { Config } from '../config/config.ts'
+import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createOwners, type Owners } from '../mirror/owners.ts'
 import { createLockWait, createTransact, type Transact } from '../mirror/transaction.ts'
@@ -11,7 +13,7 @@ export interface Writing {
 }
 
 export async function whileWriting<T>(
-  file: string,
+  { database: file, collections }: Pick<Config, 'database' | 'collections'>,
   runtime: Runtime,
   work: (writing: Writing) => Promise<T>,
 ): Promise<T> {
@@ -27,6 +29,7 @@ export async function whileWriting<T>(
         return task()
       })
     try {
+      await transact(() => makeConfigured(connection, collections))
       return await work({ connection, owners, transact })
     } finally {
       owners.close()

@@ -6,11 +6,14 @@ import { rawAt, rawEntries, rawItems } from './raw-value.ts'
 
 const LONGEST_NAME = 60
 
-/** Names that can be tables, filters that can be sent, keys that are compared, and overrides of what there is. */
-export function checkCollections(raw: unknown, report: Report): void {
+/**
+ * Names that can be tables, filters that can be sent, keys that are compared, and overrides of what there is.
+ * @param nameEnds How the names of further tables, views and indexes of a collection end, such as `_raw`.
+ */
+export function checkCollections(raw: unknown, report: Report, nameEnds: readonly string[]): void {
   const collections = rawAt(raw, ['collections'])
   const names = [...new Set([...DEFAULT_COLLECTIONS, ...rawEntries(collections).map(([name]) => name)])]
-  checkNames(names, report)
+  checkNames(names, report, nameEnds)
   checkSettings(collections, ['collections'], collections, report)
   rawItems(rawAt(raw, ['organizations'])).forEach((organization, index) => {
     const path = ['organizations', index, 'collections']
@@ -19,13 +22,16 @@ export function checkCollections(raw: unknown, report: Report): void {
   })
 }
 
-function checkNames(names: readonly string[], report: Report): void {
+function checkNames(names: readonly string[], report: Report, nameEnds: readonly string[]): void {
   const folded = names.map((name) => name.toLowerCase())
   names.forEach((name, index) => {
     const path = ['collections', name]
     const first = names[folded.indexOf(folded[index] ?? '')]
     const fault = findNameFault(name)
+    const base = names.find((_, other) => nameEnds.some((end) => folded[index] === folded[other] + end))
     if (fault !== null) report(path, `${fault} ${PATH_HINT}`, 'key')
+    else if (base !== undefined)
+      report(path, `is what the mirror calls something of the collection ${base}. ${PATH_HINT}`, 'key')
     else if (first !== name)
       report(
         path,

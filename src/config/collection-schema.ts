@@ -15,12 +15,18 @@ const path = z
   })
   .describe('Path of the list behind baseUrl. Default: /api/v1/admin/NAME')
 
+/** All of them are columns of two indexes, and conditions of each statement; SQLite bears some hundreds. */
+const MOST_KEY_FIELDS = 100
+
 const key = z
   .union(
     [
       fieldPath,
       list(fieldPath, 'fields')
         .min(1, { error: 'must name at least one field. Write id, or the fields that tell two items apart.' })
+        .max(MOST_KEY_FIELDS, {
+          error: `must name at most ${MOST_KEY_FIELDS} fields. Write those alone that tell two items apart.`,
+        })
         .refine((paths) => new Set(paths).size === paths.length, {
           error: 'names a field twice. Keep one of the two.',
         }),

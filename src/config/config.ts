@@ -29,22 +29,25 @@ export interface LoadOptions {
   /** `leave` for commands that send no requests: they need no token, and `readToken` throws. */
   tokens: 'resolve' | 'leave'
   isCron: CronCheck
+  /** How the names end that the mirror makes of a collection's, such as `_raw`: no other collection can have such a name. */
+  nameEnds: readonly string[]
 }
 
 /**
  * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file; a token
  * file is not read here but whenever `readToken` is called.
  */
-export function loadConfig(file: string, { env, tokens, isCron }: LoadOptions): Config {
+export function loadConfig(file: string, options: LoadOptions): Config {
   const yaml = readYamlFile(file)
   const problems = createProblems(yaml)
+  const { env, tokens } = options
   const { document } = yaml
   const values = readValues({ document, problems, env, leaveTokens: tokens === 'leave' })
   // Without the section its one required key is what is missing, not the section.
   const raw = isRawMap(values) ? { ...values, api: values.api ?? {} } : values
   const { data, error } = FileSchema.safeParse(raw)
   reportIssues(error?.issues ?? [], raw, problems.report)
-  checkAcrossKeys(raw, problems, resolve(file), isCron)
+  checkAcrossKeys(raw, problems, resolve(file), options)
 
   if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
   return createConfig(data, problems, resolve(file), tokens)
@@ -54,13 +57,13 @@ function checkAcrossKeys(
   raw: unknown,
   { report, variablesOf }: Problems,
   file: string,
-  isCron: CronCheck,
+  { isCron, nameEnds }: LoadOptions,
 ): void {
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
   checkSchedules(raw, report, isCron, (path) => variablesOf(path).length > 0)
   checkOrganizations(raw, report)
-  checkCollections(raw, report)
+  checkCollections(raw, report, nameEnds)
 }
 
 function createConfig(

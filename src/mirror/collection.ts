@@ -2,7 +2,8 @@ import type { JsonObject } from '../json/exact.ts'
 import type { KeyPart } from '../sync/key.ts'
 import type { Notice } from '../sync/types.ts'
 import { openArrayViews } from './array-views.ts'
-import { createRecorder, loadCatalog, loadKeyTypes, registerKey } from './column-records.ts'
+import { makeTables } from './collection-tables.ts'
+import { createRecorder, loadCatalog, loadKeyTypes } from './column-records.ts'
 import { keyColumnNames } from './columns/catalog.ts'
 import type { Column, ColumnChange, SqlValue } from './columns/column.ts'
 import { keyColumnTypes } from './columns/key.ts'
@@ -11,7 +12,7 @@ import type { Connection } from './database.ts'
 import { addColumn, announceSchema, redeclare } from './reshape.ts'
 import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
 import { prepareRows, type RowStatements } from './row-statements.ts'
-import { createMissingTables, indexHistoryEnds, type KeyType, type TableShape } from './tables.ts'
+import type { KeyType, TableShape } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -75,12 +76,10 @@ export function openCollection(
   name: string,
   keyPaths: readonly (readonly string[])[],
 ): CollectionTables {
+  makeTables(connection, name, keyPaths)
   const keyColumns = keyColumnNames(keyPaths)
-  registerKey(connection, name, keyPaths)
   let keyTypes = loadKeyTypes(connection, name, keyColumns)
   let catalog = loadCatalog(connection, name, keyPaths)
-  if (tableExists(connection, name)) indexHistoryEnds(connection, name)
-  else createMissingTables(connection, shape())
   const record = createRecorder(connection, name)
   const arrayViews = openArrayViews(connection, name)
   let statements = prepare()
@@ -225,11 +224,4 @@ function latest(at: string, other: string | null): string {
 
 function isSame(types: readonly (KeyType | null)[], others: readonly (KeyType | null)[]): boolean {
   return types.every((type, index) => type === others[index])
-}
-
-function tableExists(connection: Connection, name: string): boolean {
-  return (
-    connection.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !==
-    undefined
-  )
 }

@@ -12,7 +12,6 @@ export function registerKey(
   name: string,
   keyPaths: readonly (readonly string[])[],
 ): void {
-  if (assertKey(connection, name, keyPaths)) return
   connection
     .prepare('INSERT INTO sync_collections (name, key) VALUES (?, ?)')
     .run(name, JSON.stringify(dotted(keyPaths)))

@@ -5,7 +5,7 @@ import type { Comparison, Differences } from '../sync/comparison.ts'
 import type { ListedItem } from '../sync/items.ts'
 import type { SeenItems } from '../sync/seen-items.ts'
 import type { Checkpoint, Job, LedgerEntry, Walk } from '../sync/types.ts'
-import { assertKey } from './column-records.ts'
+import { assertPossible } from './collection-tables.ts'
 import { keyPathsOf } from './columns/key.ts'
 import { type Connection, guarded } from './database.ts'
 import { createMirrored } from './mirrored.ts'
@@ -35,7 +35,7 @@ export function createComparer(options: ComparisonOptions): (job: Job) => Compar
   let readings = 0
   const { connection, file } = options
   return (job) => {
-    guarded(file, () => assertKey(connection, job.collection.name, keyPathsOf(job)))
+    guarded(file, () => assertPossible(connection, job.collection.name, keyPathsOf(job)))
     const suspects = guarded(file, () => createSuspects(connection, ++comparisons))
     return createComparison(options, job, suspects, () => ++readings)
   }

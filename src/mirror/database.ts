@@ -78,6 +78,11 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
   )
 }
 
+/** A database without tables, gone when it is closed. */
+export function openInMemory(): Connection {
+  return new Database(':memory:')
+}
+
 /** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
 export function openLockFile(file: string): Connection {
   return new Database(file, { timeout: 0 })

@@ -1,15 +1,13 @@
 import { InterruptedError } from '../errors.ts'
 import { openCollection } from './collection.ts'
+import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from './collection-tables.ts'
 import { knownKey } from './column-records.ts'
 import type { Connection } from './database.ts'
 import { createBlanking } from './free-pages.ts'
 import { type Holdings, NOTHING_HELD } from './holdings.ts'
 import type { Owners } from './owners.ts'
 import { createRemoving, disown, type ForgottenJob } from './removing.ts'
-import { declarationOf } from './reshape.ts'
-import { quoted } from './sql.ts'
 import { inSteps, type StepOptions } from './steps.ts'
-import { KINDS, tableName } from './tables.ts'
 import type { Transact } from './transaction.ts'
 
 /** Deletes what the mirror holds of jobs and organizations, so that it is not left in the file's free pages either. */
@@ -33,6 +31,8 @@ export interface Forgetting {
 export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
 
 export interface ForgettingOptions extends StepOptions {
+  /** Their tables are made again, empty. */
+  configured: readonly ConfiguredCollection[]
   connection: Connection
   owners: Owners
   transact: Transact
@@ -45,6 +45,7 @@ export function createForgetting({
   connection,
   owners,
   transact,
+  configured,
   ...patience
 }: ForgettingOptions): Forgetting {
   // What is deleted is overwritten with zeros.
@@ -64,7 +65,9 @@ export function createForgetting({
     await toTheEnd((rows) => tidy(connection, job.collection, time(), rows))
     const isCollectionGone = await transact(() => {
       endJob(connection, job, isConfigured)
-      return dropUnused(connection, job.collection)
+      const isGone = dropUnused(connection, job.collection)
+      makeConfigured(connection, configured)
+      return isGone
     })
     return { owner: null, gone, isCollectionGone }
   }
@@ -117,22 +120,11 @@ function endJob(
  * one from now on.
  */
 function dropUnused(connection: Connection, collection: string): boolean {
-  const tables = KINDS.map((kind) => tableName(collection, kind)).filter(
-    (table) => declarationOf(connection, table) !== undefined,
-  )
-  const isEmpty = (sql: string, ...values: string[]) => connection.prepare(sql).get(...values) === undefined
+  const rejects = connection.prepare('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1')
   const isUnused =
     knownKey(connection, collection) !== null &&
-    tables.every((table) => isEmpty(`SELECT 1 FROM ${quoted(table)} LIMIT 1`)) &&
-    isEmpty('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1', collection)
-  if (!isUnused) return false
-  // No name of a collection holds two underscores, so these are no other one's views.
-  const views = `substr(view, 1, ${collection.length + 2}) = '${collection}__'`
-  const names = connection.prepare(`SELECT DISTINCT view FROM sync_view_columns WHERE ${views}`).pluck().all()
-  for (const name of names as string[]) connection.exec(`DROP VIEW IF EXISTS ${quoted(name)}`)
-  for (const table of tables) connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.exec(`DELETE FROM sync_view_columns WHERE ${views}`)
-  connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(collection)
-  connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(collection)
-  return true
+    isWithoutRows(connection, collection) &&
+    rejects.get(collection) === undefined
+  if (isUnused) dropTables(connection, collection)
+  return isUnused
 }

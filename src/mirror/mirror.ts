@@ -3,8 +3,9 @@ import type { ListedItem } from '../sync/items.ts'
 import type { KeyPart } from '../sync/key.ts'
 import type { Mirror } from '../sync/mirror.ts'
 import type { Job } from '../sync/types.ts'
+import { assertAddress } from './address.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
-import { assertKey } from './column-records.ts'
+import { assertPossible } from './collection-tables.ts'
 import { keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
@@ -22,6 +23,8 @@ import { createWalkStore } from './walk-store.ts'
 export interface MirrorOptions {
   connection: Connection
   file: string
+  /** `api.baseUrl`: as soon as the mirror holds the lists of another address, no job begins any more. */
+  baseUrl: string
   owners: Owners
   /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
@@ -35,6 +38,7 @@ export interface MirrorOptions {
 export function createMirror({
   connection,
   file,
+  baseUrl,
   owners,
   keepRuns,
   now,
@@ -97,6 +101,7 @@ export function createMirror({
   return {
     claimJob: ({ organization, collection }) =>
       transact(() => {
+        assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
         return owners.take(organization.id, collection.name)
       }),
@@ -112,7 +117,7 @@ export function createMirror({
 
     assertKey: async (job) =>
       guarded(file, () => {
-        assertKey(connection, job.collection.name, keyPathsOf(job))
+        assertPossible(connection, job.collection.name, keyPathsOf(job))
       }),
 
     async savePage(commit) {

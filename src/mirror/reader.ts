@@ -1,5 +1,5 @@
 import { MirrorError, UsageError } from '../errors.ts'
-import { type Connection, guarded, openForReading, translate } from './database.ts'
+import { type Connection, guarded, openForReading, openInMemory, translate } from './database.ts'
 import { explainUnreadableWal, noTemporaryFolder } from './file-error.ts'
 import { quoted } from './sql.ts'
 import { readStatus, type StatusRow } from './status-rows.ts'
@@ -34,6 +34,19 @@ export function openReader(file: string): Reader | null {
     return connection && createReader(connection, file)
   } catch (error) {
     throw (error instanceof MirrorError && explainUnreadableWal(file)) || error
+  }
+}
+
+/** Throws UsageError for SQL that would be refused whatever tables a mirror has. For when there is none yet. */
+export function assertReadingSql(sql: string): void {
+  const connection = openInMemory()
+  try {
+    readOnly(connection, ':memory:', sql)
+  } catch (error) {
+    const isAboutNames = error instanceof UsageError && /: no such /.test(error.message)
+    if (!isAboutNames) throw error
+  } finally {
+    connection.close()
   }
 }
 

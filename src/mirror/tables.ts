@@ -44,6 +44,23 @@ export type TableKind = keyof typeof OWN
 
 export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 
+const BY_KEY = '_history_by_key'
+const BY_END = '_history_by_end'
+
+/** How the names of what `createMissingTables` makes end, beside the table of the collection's own name. */
+const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END]
+
+/**
+ * How the names end of all that may stand in the mirror for a collection, the views of its arrays apart. SQLite keeps tables,
+ * views and indexes in one list of names.
+ */
+export const NAME_ENDS: readonly string[] = [...MADE_ENDS, '_changes']
+
+/** The names of the tables and indexes of a collection. */
+export function namesOfTables(collection: string): string[] {
+  return ['', ...MADE_ENDS].map((end) => collection + end)
+}
+
 export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
 }
@@ -57,7 +74,7 @@ export function createMissingTables(connection: Connection, shape: TableShape): 
 
 /** Has old versions be found by their end; a history from before there was such an index gets it now. */
 export function indexHistoryEnds(connection: Connection, collection: string): void {
-  const [index, history] = [`${collection}_history_by_end`, tableName(collection, 'history')].map(quoted)
+  const [index, history] = [collection + BY_END, tableName(collection, 'history')].map(quoted)
   connection.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${history} ("_organization_id", "_valid_to")`)
 }
 
@@ -73,7 +90,7 @@ function createSql(shape: TableShape, kind: TableKind): string {
 
 function historyIndexSql(shape: TableShape): string {
   const columns = ['_organization_id', ...shape.keyColumns, '_valid_to'].map(quoted).join(', ')
-  return `CREATE INDEX IF NOT EXISTS ${quoted(`${shape.name}_history_by_key`)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
+  return `CREATE INDEX IF NOT EXISTS ${quoted(shape.name + BY_KEY)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
 }
 
 /** A view of an array of objects. */

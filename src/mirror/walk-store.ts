@@ -1,4 +1,12 @@
-import type { Checkpoint, Job, LedgerEntry, OpenWalk, Walk, WalkBeginning, WalkOutcome } from '../sync/types.ts'
+import type {
+  Checkpoint,
+  Job,
+  LedgerEntry,
+  OpenWalk,
+  Walk,
+  WalkBeginning,
+  WalkOutcome,
+} from '../sync/types.ts'
 import type { Connection } from './database.ts'
 import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
 

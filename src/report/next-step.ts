@@ -1,8 +1,11 @@
 import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
 import { shellWord } from '../text.ts'
 
-/** What somebody should type, or do, about a job; null when all is well, or a process is at work on it. */
-export function nextStep(row: StatusRow, now: number): string | null {
+/**
+ * What somebody should type, or do, about a job; null when all is well, or a process is at work on it.
+ * @param isTooOld Whether it is older than was asked for.
+ */
+export function nextStep(row: StatusRow, now: number, isTooOld = false): string | null {
   const org = shellWord(row.organization)
   const sync = `admin-mirror sync --org ${org}`
   if (row.held_since)
@@ -17,7 +20,7 @@ export function nextStep(row: StatusRow, now: number): string | null {
   if (row.removals_held > 0)
     return `look whether they are gone, then: ${sync} --collection ${shellWord(row.collection)} --accept-removals`
   if (row.total_is_wrong) return ignoreTotal(row)
-  return row.as_of === null ? sync : null
+  return row.as_of === null || isTooOld ? sync : null
 }
 
 /** A list whose total cannot be counted by: without a change of the configuration nothing is ever removed from it. */

@@ -11,6 +11,8 @@ export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills'> {
   backfills: (OpenBackfill & { next: string })[]
   /** Milliseconds since `as_of`. */
   age_ms: number | null
+  /** Whether a configured list is older than `max_age`, or was never read whole; null where no age was asked for. */
+  too_old: boolean | null
   /** What tells how to delete the list, where it is no longer configured. */
   forget: string | null
   /** What somebody should type, or do, next; null when all is well. */
@@ -22,6 +24,8 @@ export interface Status {
   now: string
   /** The rate limit's pause, while one lasts. */
   waiting_until: string | null
+  /** `--max-age` as it was typed. */
+  max_age: string | null
   jobs: JobStatus[]
 }
 
@@ -63,19 +67,29 @@ export function neverSynced(organization: { id: string; name: string }, collecti
   }
 }
 
-/** `program`: how the program was called, its `--config` included, so that a command can be pasted as it stands. */
-export function jobStatus(row: StatusRow, now: number, program: string): JobStatus {
+/**
+ * @param program How the program was called, its `--config` included, so that a command can be pasted as it stands.
+ * @param maxAge The age in milliseconds that was asked for; null: none was.
+ */
+export function jobStatus(
+  row: StatusRow,
+  now: number,
+  program: string,
+  maxAge: number | null = null,
+): JobStatus {
   const age = row.as_of === null ? null : now - Date.parse(row.as_of)
   const pasteable = (text: string) => text.replaceAll('admin-mirror ', `${program} `)
   const backfills = row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) }))
   const wait = waitOf(row, now)
-  const next = nextStep({ ...row, ...wait }, now)
+  const tooOld = maxAge === null ? null : row.configured === 1 && (age === null || age > maxAge)
+  const next = nextStep({ ...row, ...wait }, now, tooOld === true)
   return {
     ...row,
     ...wait,
     configured: row.configured === 1,
     backfills,
     age_ms: age,
+    too_old: tooOld,
     forget: row.configured === 1 ? null : pasteable(forgetCommand(row)),
     next: next === null ? null : pasteable(next),
   }
@@ -95,8 +109,8 @@ function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: 
 /** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */
 export function statusText(status: Status, program = 'admin-mirror'): string {
   const now = Date.parse(status.now)
-  const lines = [`mirror: ${status.database}`, summary(status.jobs), '']
-  for (const job of status.jobs) lines.push(...jobLines(job, now))
+  const lines = [`mirror: ${status.database}`, summary(status), '']
+  for (const job of status.jobs) lines.push(...jobLines(job, now, status.max_age))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
   lines.push('', ...nextLines(status.jobs, program))
@@ -106,7 +120,9 @@ export function statusText(status: Status, program = 'admin-mirror'): string {
 /** What to do next, each thing once; of many the first. */
 function nextLines(jobs: readonly JobStatus[], program: string): string[] {
   const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
-  const nothing = `nothing to do; ask the mirror with ${program} query "SELECT * FROM sync_status"`
+  const nothing = jobs.some((job) => job.too_old)
+    ? 'wait for the readings that are under way'
+    : `nothing to do; ask the mirror with ${program} query "SELECT * FROM sync_status"`
   const [first = nothing, ...others] = all.slice(0, MOST_STEPS)
   const more = all.length - MOST_STEPS
   return [
@@ -118,10 +134,12 @@ function nextLines(jobs: readonly JobStatus[], program: string): string[] {
 
 const MOST_STEPS = 5
 
-function summary(jobs: readonly JobStatus[]): string {
+function summary({ jobs, max_age: maxAge }: Status): string {
   const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
   const attention = count((job) => job.next !== null)
   if (attention > 0) return `${attention} of ${jobs.length} lists need attention`
+  const old = count((job) => job.too_old === true)
+  if (old > 0) return `${old} of ${jobs.length} lists are older than ${maxAge}`
   const unread = count((job) => job.configured && job.as_of === null)
   if (unread > 0) return `${unread} of ${jobs.length} lists are not read whole yet`
   const unclear = count((job) => job.last_run_status === 'running' && job.running === null)
@@ -131,10 +149,11 @@ function summary(jobs: readonly JobStatus[]): string {
   return `all ${jobs.length} lists are well`
 }
 
-function jobLines(job: JobStatus, now: number): string[] {
+function jobLines(job: JobStatus, now: number, maxAge: string | null): string[] {
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
   const lines = [`${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job)}`]
   const note = (text: string) => lines.push(`    ${text}`)
+  if (job.too_old === true) note(tooOldNote(job, maxAge))
   if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
   for (const text of progressNotes(job)) note(text)
@@ -153,6 +172,12 @@ function jobLines(job: JobStatus, now: number): string[] {
   if (job.untrusted !== null)
     note(printable(`nothing is removed on the word of its last reading: ${job.untrusted}`, 500))
   return lines
+}
+
+function tooOldNote({ as_of: asOf }: JobStatus, maxAge: string | null): string {
+  return asOf === null
+    ? `too old: no whole reading yet, and --max-age is ${maxAge}`
+    : `too old: --max-age is ${maxAge}`
 }
 
 /** Told in the state between two readings, in which the rows count as any others. */

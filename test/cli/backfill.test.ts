@@ -50,6 +50,26 @@ describe.concurrent('backfill', () => {
     ])
   })
 
+  it('sends every filter, also one with a name that JavaScript gives a meaning', async () => {
+    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+    const { workspace, server } = await createScene(undefined, {
+      collections: { orders: { filters: { constructor: 'c', valueOf: 'v' } }, establishments: false },
+    })
+    const filters = names.flatMap((name) => ['--filter', `${name}=${name[0]}`])
+
+    const backfill = await workspace.run([...ACME, ...filters, '--filter', '__proto__=second'])
+    const other = await workspace.run([...ACME, '--filter', 'constructor=other'])
+
+    expect(backfill.code).toBe(0)
+    for (const { query } of server.asked) {
+      expect(query.getAll('__proto__')).toEqual(['_', 'second'])
+      expect(names.slice(1).map((name) => query.getAll(name))).toEqual([['c'], ['t'], ['h']])
+      expect(query.get('valueOf')).toBe('v')
+    }
+    expect(JSON.parse(String(workspace.value('SELECT filters FROM sync_walks')))).toHaveProperty('__proto__')
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('configured with constructor=c') })
+  })
+
   it('with filters reads a part, and makes no list fresher', async () => {
     const { workspace, queries } = await createScene()
     await workspace.run(['sync', '--org', 'acme'])

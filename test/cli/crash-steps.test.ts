@@ -43,6 +43,11 @@ const OF_A_NEW_MIRROR: Step[] = [
   ['before its version', dyingBefore(MIGRATE, 'if (steps.length > 0) connection.pragma(')],
   ['before the commit', dyingBefore(MIGRATE, '})\n  run.immediate()')],
   ['after the commit', dyingAfter(MIGRATE, 'run.immediate()')],
+  [
+    'noting the address',
+    dyingBefore('src/mirror/collection-tables.ts', 'for (const { name, key } of collections) {'),
+  ],
+  ['making the tables', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
   ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
   ['with all registered', dyingBefore('src/cli/session.ts', 'for (const warning of idleSettings(config))')],
   ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
@@ -78,7 +83,6 @@ const OF_A_PAGE: Step[] = [
 ]
 
 const OF_THE_TABLES: Step[] = [
-  ['making them', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
   [
     'adding a column',
     dyingAfter(COLLECTION, 'addColumn(connection, name, column.name, column.type)', "column.name === 'note'"),

@@ -36,14 +36,14 @@ describe.concurrent('rebuild', () => {
     expect(server.asked).toEqual([])
   })
 
-  it('exits with 2 for a collection that the mirror does not have, and names those it has', async () => {
+  it('exits with 2 for a collection that nobody knows, and names those there are', async () => {
     const { workspace } = await createScene()
     await workspace.run(['sync', '--collection', 'orders'])
 
-    const ended = await workspace.run(['rebuild', 'establishments'])
+    const ended = await workspace.run(['rebuild', 'orders', 'invoices'])
 
     expect(ended.code).toBe(2)
-    expect(ended.stderr).toMatch(/no collection establishments \(it has: orders\)/)
+    expect(ended.stderr).toMatch(/no collection invoices.*\(there are: establishments, orders\)/)
   })
 
   it('makes no mirror where there is none', async () => {

@@ -123,6 +123,31 @@ describe.concurrent('status', () => {
     expect(status.stdout).toMatch(/acme orders/)
   })
 
+  it('says which list is older than --max-age', async () => {
+    const server = await serve((asked) => pageOf(items(4), asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
+    await workspace.run(['sync'])
+    workspace.change(
+      "UPDATE sync_walks SET started_at = '2020-01-01T00:00:00.000Z' WHERE organization_id LIKE '%2'",
+    )
+
+    const human = await workspace.run(['status', '--max-age', '1d'])
+    const { code, stdout } = await workspace.run(['status', '--max-age', '1d', '--json'])
+
+    expect([human.code, code]).toEqual([1, 1])
+    expect(human.stdout).toContain('1 of 2 lists need attention')
+    expect(human.stdout).toMatch(/globex orders.*\n {4}too old: --max-age is 1d\n/)
+    expect(human.stdout).toContain('next: admin-mirror sync --org globex\n')
+    expect(human.stdout).not.toMatch(/are well|nothing to do/)
+    expect(JSON.parse(stdout)).toMatchObject({
+      max_age: '1d',
+      jobs: [
+        { organization: 'acme', too_old: false, next: null },
+        { organization: 'globex', too_old: true, next: 'admin-mirror sync --org globex' },
+      ],
+    })
+  })
+
   it('shows how far an interrupted walk has come', async () => {
     const server = await serve((asked) =>
       asked.page === 2 ? new Promise(() => {}) : pageOf(items(6), asked),

@@ -59,7 +59,16 @@ describe.concurrent('a command that is typed wrongly', () => {
     ['query SELECT --format xml', /xml.*table, json, csv/],
     ['export orders', /--format/],
     ['export orders --format xlsx', /xlsx/],
+    ['query SELEC', /syntax error/],
+    ['query SELECT;SELECT', /cannot be run/],
+    ['export invoices --format csv', /no collection invoices/],
     ['resume --org globex', /--org globex/],
+    ['verify --org globex', /--org globex/],
+    ['verify --collection invoices', /--collection invoices/],
+    ['rebuild orders invoices', /no collection invoices/],
+    ['forget --org acme', /only with --yes/],
+    ['forget --org globex --yes', /--org globex: .*acme/],
+    ['forget --org acme --collection invoices --yes', /--collection invoices: .*orders/],
     ['sandbox --port 70000', /70000/],
     ['sandbox --orders -5', /-5|whole number/],
   ])('(%s) exits with 2 and says why; nothing is sent or written', async (line, reason) => {
@@ -91,6 +100,33 @@ describe.concurrent('a command that is typed wrongly', () => {
     expect(stderr).toContain('NODE_DEBUG')
     nothingHappened()
   })
+})
+
+describe.concurrent('a command that is typed rightly, where there is no mirror yet,', () => {
+  it.each([
+    ['query', ['query', 'SELECT id FROM orders'], 4],
+    ['export', ['export', 'orders', '--format', 'csv'], 4],
+    ['verify', ['verify'], 4],
+    ['rebuild', ['rebuild', 'orders'], 4],
+    ['forget', ['forget', '--org', 'acme', '--collection', 'orders', '--yes'], 0],
+    ['resume', ['resume', '--org', 'acme'], 0],
+  ])('%s says so, and makes none', async (_, args, expected) => {
+    const { code, stdout, stderr } = await workspace.run(args)
+
+    expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
+    expect(stderr).toMatch(/there is no mirror at \S+ yet/)
+    nothingHappened()
+  })
+})
+
+it('forget says that it needs --yes also of a mirror that cannot be read', async () => {
+  const place = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  fs.writeFileSync(place.mirror, 'no database '.repeat(100))
+
+  const { code, stderr } = await place.run(['forget', '--org', 'acme'])
+
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/only with --yes\. What would go cannot be told: .*no SQLite database/)
 })
 
 describe.concurrent('help and version', () => {

@@ -37,8 +37,17 @@ function isCron(expression: string): string | null {
   return expression.split(' ').length >= 5 ? null : `too few fields: ${expression}`
 }
 
+/** The real ones belong to another room, too. */
+const NAME_ENDS = ['_raw', '_history', '_changes', '_history_by_key']
+
 export function load(content: string | Uint8Array, options: Partial<LoadOptions> = {}): Config {
-  return loadConfig(writeConfig(content), { env: {}, tokens: 'resolve', isCron, ...options })
+  return loadConfig(writeConfig(content), {
+    env: {},
+    tokens: 'resolve',
+    isCron,
+    nameEnds: NAME_ENDS,
+    ...options,
+  })
 }
 
 export function errorOf(content: string | Uint8Array, options: Partial<LoadOptions> = {}): ConfigError {

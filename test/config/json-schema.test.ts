@@ -82,7 +82,12 @@ describe('config/admin-mirror.example.yaml', () => {
   const file = fileURLToPath(new URL('../../config/admin-mirror.example.yaml', import.meta.url))
 
   it('is a valid configuration once its variable is set', () => {
-    const config = loadConfig(file, { env: { ACME_TOKEN: 'x' }, tokens: 'resolve', isCron: () => null })
+    const config = loadConfig(file, {
+      env: { ACME_TOKEN: 'x' },
+      tokens: 'resolve',
+      isCron: () => null,
+      nameEnds: [],
+    })
 
     expect(config.organizations.map(({ name }) => name)).toEqual(['acme', 'globex'])
     expect(config.organizations[1]?.collections).toMatchObject([

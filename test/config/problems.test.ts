@@ -11,6 +11,8 @@ function expectOneProblem(text: string, place: string, message: string): void {
   expect(problems[0]?.message).toContain(message)
 }
 
+const KEY_OF_101 = Array.from({ length: 101 }, (_, index) => `field${index}`).join(', ')
+
 describe('a key at the top level', () => {
   it.each<Row>([
     ['concurency: 4', 'concurency 7:1', 'Did you mean concurrency?'],
@@ -177,6 +179,7 @@ describe('a collection', () => {
     ['orders: { key: "" }', 'collections.orders.key 8:18', 'must be a field'],
     ['orders: { key: [] }', 'collections.orders.key 8:18', 'at least one field'],
     ['orders: { key: [id, id] }', 'collections.orders.key 8:18', 'names a field twice'],
+    [`orders: { key: [${KEY_OF_101}] }`, 'collections.orders.key 8:18', 'at most 100 fields'],
     ['orders: { key: [id, a..b] }', 'collections.orders.key[1] 8:23', 'must be a field'],
     ['orders: { ignore: [a, id] }', 'collections.orders.ignore[1] 8:25', 'part of the key'],
     ['orders: { key: a.b, ignore: [a.b] }', 'collections.orders.ignore[0] 8:32', 'part of the key'],
@@ -190,6 +193,8 @@ describe('a collection', () => {
     ['orders: { filters: { a: [1, null] } }', 'collections.orders.filters.a[1] 8:31', 'has no value'],
     ['orders: { filters: { a: [] } }', 'collections.orders.filters.a 8:27', 'Remove the filter'],
     ['orders: { filters: { filter: { a: 1 } } }', 'collections.orders.filters.filter 8:32', 'filter[state]'],
+    ['orders: { filters: { __proto__: x } }', 'collections.orders.filters 8:24', 'cannot be one'],
+    ['__proto__: {}', 'collections 8:3', 'cannot be one'],
     ['Orders: {}', 'collections.Orders 8:3', 'differs from orders in case only'],
     ['items: {}\n  ITEMS: {}', 'collections.ITEMS 9:3', 'differs from items in case only'],
     ['my-list: {}', 'collections.my-list 8:3', 'letters, digits and _'],
@@ -197,6 +202,8 @@ describe('a collection', () => {
     ['a__b: {}', 'collections.a__b 8:3', 'must not hold __'],
     ['orders_RAW: {}', 'collections.orders_RAW 8:3', 'must not end in _raw'],
     ['x_history: {}', 'collections.x_history 8:3', 'must not end in _raw or _history'],
+    ['orders_history_by_key: {}', 'collections.orders_history_by_key 8:3', 'of the collection orders'],
+    ['items: {}\n  Items_CHANGES: {}', 'collections.Items_CHANGES 9:3', 'of the collection items'],
     ['organizations: {}', 'collections.organizations 8:3', 'tables of the mirror'],
     ['sync_runs: {}', 'collections.sync_runs 8:3', 'tables of the mirror'],
     ['sqlite_x: {}', 'collections.sqlite_x 8:3', 'tables of the mirror'],

@@ -50,6 +50,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const mirror = createMirror({
     connection,
     file,
+    baseUrl: 'https://admin.example.com',
     owners,
     keepRuns: KEEP_RUNS_MS,
     now,

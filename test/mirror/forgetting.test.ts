@@ -29,7 +29,7 @@ function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number
   const owners = createOwners({ connection, file, name: `forget-${randomUUID()}`, now: Date.now })
   onTestFinished(() => owners.close())
   const transact = createTransact({ connection, file, ...patience })
-  return createForgetting({ connection, owners, transact, ...patience })
+  return createForgetting({ connection, owners, transact, configured: [], ...patience })
 }
 
 const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`

@@ -27,9 +27,11 @@ function rowOf(changed: Partial<StatusRow>): StatusRow {
   return { ...neverSynced(ACME, 'orders'), ...read, ...changed }
 }
 
+const STATUS = { database: 'mirror.db', now: timeAt(0), waiting_until: null, max_age: null }
+
 function textOf(row: StatusRow): string {
   const jobs = [jobStatus(row, START, 'admin-mirror')]
-  return statusText({ database: 'mirror.db', now: timeAt(0), waiting_until: null, jobs })
+  return statusText({ ...STATUS, jobs })
 }
 
 const SYNC = 'admin-mirror sync --org acme'
@@ -152,7 +154,7 @@ describe('the text', () => {
     )
     const jobs = [...held, ...held].map((row) => jobStatus(row, START, 'admin-mirror'))
 
-    const text = statusText({ database: 'mirror.db', now: timeAt(0), waiting_until: null, jobs })
+    const text = statusText({ ...STATUS, jobs })
 
     const steps = text.slice(text.indexOf('next: ')).trimEnd().split('\n')
     expect(steps.map((step) => /--org (\S+)/.exec(step)?.[1] ?? step.trim())).toEqual([
@@ -163,6 +165,37 @@ describe('the text', () => {
       'org-4',
       '... and 2 more',
     ])
+  })
+
+  it.each<[string, Partial<StatusRow>, head: string, next: string]>([
+    ['that stands still', {}, '1 of 1 lists need attention', SYNC],
+    [
+      'that is being read',
+      { last_run_status: 'running', running: true },
+      '1 of 1 lists are older than 1m',
+      'wait for the readings that are under way',
+    ],
+    ['that was never read whole', { as_of: null }, '1 of 1 lists need attention', SYNC],
+  ])('says of a list %s that it is older than was asked for', (_, changed, head, next) => {
+    const job = jobStatus(rowOf(changed), START + 60_001, 'admin-mirror', 60_000)
+
+    const text = statusText({ ...STATUS, max_age: '1m', jobs: [job] })
+
+    expect(job.too_old).toBe(true)
+    expect(text).toContain(`\n${head}\n`)
+    expect(text).toMatch(/^ {4}too old: .*--max-age is 1m$/m)
+    expect(text).toContain(`next: ${next}\n`)
+  })
+
+  it.each<[string, Partial<StatusRow>, maxAge: number | null, tooOld: boolean | null]>([
+    ['a list of just this age', {}, 60_000, false],
+    ['one that is configured no more', { configured: 0 }, 1, false],
+    ['one of which no age was asked for', { as_of: null }, null, null],
+  ])('says nothing of the kind of %s', (_, changed, maxAge, tooOld) => {
+    const job = jobStatus(rowOf(changed), START + 60_000, 'admin-mirror', maxAge)
+
+    expect(job.too_old).toBe(tooOld)
+    expect(statusText({ ...STATUS, jobs: [job] })).not.toContain('too old')
   })
 
   it('shows the progress of a backfill that runs, and no command to type', () => {

@@ -59,18 +59,19 @@ function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
 
 /** A name that is typed twice is a list. */
 function typedFilters(typed: readonly [string, string][]): Filters {
-  const filters: Filters = {}
+  const filters = new Map<string, string | string[]>()
   for (const [name, value] of typed) {
     if (name === 'page') throw new UsageError('--filter page=...: write --from-page N instead')
-    const before = filters[name]
-    filters[name] = before === undefined ? value : [before, value].flat()
+    const before = filters.get(name)
+    filters.set(name, before === undefined ? value : [before, value].flat())
   }
-  return filters
+  // Makes fields of its own of `__proto__` and `constructor` too, as an assignment would not.
+  return Object.fromEntries(filters)
 }
 
 function mergeFilters(configured: Filters, typed: Filters, place: string): Filters {
   for (const [name, value] of Object.entries(typed)) {
-    const other = configured[name]
+    const other = Object.hasOwn(configured, name) ? configured[name] : undefined
     if (other !== undefined && JSON.stringify([other].flat()) !== JSON.stringify([value].flat())) {
       throw new UsageError(
         `--filter ${name}=${[value].flat().join(',')}: ${place} is configured with ${name}=${[other].flat().join(',')}; ` +

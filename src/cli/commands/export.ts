@@ -5,6 +5,7 @@ import { UsageError } from '../../errors.ts'
 import type { Reader } from '../../mirror/reader.ts'
 import { printableJson } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
+import { isNotMadeYet } from '../mirror-file.ts'
 import { chunked, writeAll } from '../output.ts'
 import { csvText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
@@ -32,13 +33,11 @@ export async function exportRows(
   const organizationIds =
     options.org.length > 0 ? selectOrganizations(config, options.org).map(({ id }) => id) : null
   const isConfigured = config.collections.some(({ name }) => name === collection)
+  if (!isConfigured && isNotMadeYet(config.database)) throw unknownCollection(collection)
   const reader = openMirror(config.database)
   try {
     if (!reader.hasCollection(collection)) {
-      if (!isConfigured)
-        throw new UsageError(
-          `there is no collection ${collection}, neither in the configuration nor in the mirror`,
-        )
+      if (!isConfigured) throw unknownCollection(collection)
       throw new UsageError(`nothing of ${collection} was synced yet; "admin-mirror sync" does it`)
     }
     const safe = target === null && runtime.stdout.isTTY === true
@@ -49,6 +48,10 @@ export async function exportRows(
   } finally {
     reader.close()
   }
+}
+
+function unknownCollection(name: string): UsageError {
+  return new UsageError(`there is no collection ${name}, neither in the configuration nor in the mirror`)
 }
 
 function pieceSource(

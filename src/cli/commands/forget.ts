@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { InterruptedError, UsageError } from '../../errors.ts'
+import { InterruptedError, MirrorError, UsageError } from '../../errors.ts'
 import { type Connection, emptyLog, guarded, openForReading } from '../../mirror/database.ts'
 import { createForgetting, type Forgetting } from '../../mirror/forgetting.ts'
 import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../mirror/holdings.ts'
@@ -31,15 +31,20 @@ export async function forget(runtime: Runtime, globals: Globals, options: Forget
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')
   const file = config.database
-  if (isNotMadeYet(file)) {
+  const isNew = isNotMadeYet(file)
+  if (isNew) targetOf(null, config, org, options.collection)
+  if (options.yes !== true) throw new UsageError(whatWouldGo(config, org, options.collection))
+  if (isNew) {
     runtime.stderr.write(`there is nothing to forget: there is no mirror at ${file} yet\n`)
     return 0
   }
-  if (options.yes !== true) throw new UsageError(whatWouldGo(config, org, options.collection))
   try {
-    return await whileWriting(file, runtime, async ({ connection, owners, transact }) => {
+    return await whileWriting(config, runtime, async ({ connection, owners, transact }) => {
       const target = guarded(file, () => targetOf(connection, config, org, options.collection))
-      const forgetting = guarded(file, () => createForgetting({ ...runtime, connection, owners, transact }))
+      const configured = config.collections
+      const forgetting = guarded(file, () =>
+        createForgetting({ ...runtime, connection, owners, transact, configured }),
+      )
       const code = await forgetAll(runtime, config, target, forgetting)
       if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
       return code
@@ -58,15 +63,27 @@ const VACUUM_TOO =
 const LOG_IS_HELD =
   'somebody reads the mirror, so what was deleted may still stand in its file, or in the write-ahead log beside it; it goes with the next sync, or when the same command is run again'
 
-function targetOf(connection: Connection, config: Config, org: string, collections: string[]): Target {
-  const organization = forgottenOrganization(org, knownOrganizations(connection), config.organizations)
-  const known = collectionsOf(connection, organization.id)
-  return { organization, collections: forgottenCollections(collections, known) }
+/** `connection`: null where there is no mirror. Throws UsageError for names that nobody knows. */
+function targetOf(connection: Connection | null, config: Config, org: string, collections: string[]): Target {
+  const mirrored = connection ? knownOrganizations(connection) : []
+  const organization = forgottenOrganization(org, mirrored, config.organizations)
+  const known = connection ? collectionsOf(connection, organization.id) : []
+  const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
+  const names = configured.map(({ name }) => name)
+  return { organization, collections: forgottenCollections(collections, known, names) }
 }
 
+const ONLY_WITH_YES = 'forget deletes for good, and only with --yes'
+
 function whatWouldGo(config: Config, org: string, collections: string[]): string {
-  const connection = openForReading(config.database)
-  if (!connection) return 'there is nothing to forget yet'
+  let connection: Connection | null
+  try {
+    connection = openForReading(config.database)
+  } catch (error) {
+    if (!(error instanceof MirrorError)) throw error
+    return `${ONLY_WITH_YES}. What would go cannot be told: ${error.message}`
+  }
+  if (!connection) return `${ONLY_WITH_YES}; there is nothing to forget yet`
   try {
     return guarded(config.database, () => {
       const target = targetOf(connection, config, org, collections)
@@ -75,7 +92,7 @@ function whatWouldGo(config: Config, org: string, collections: string[]): string
         (collection) =>
           `  ${printable(name)} ${collection}: ${inWords(holdingsOf(connection, id, collection))}`,
       )
-      return ['forget deletes for good, and only with --yes. What would go:', ...lines].join('\n')
+      return [`${ONLY_WITH_YES}. What would go:`, ...lines].join('\n')
     })
   } finally {
     connection.close()
@@ -99,7 +116,7 @@ async function forgetAll(
     if (forgotten.owner === null) {
       stdout.write(`forgot ${name}: ${inWords(forgotten.gone)}\n`)
       if (forgotten.isCollectionGone)
-        stdout.write(`nothing is left of ${collection}, so its tables and views are gone, too\n`)
+        stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
     } else {
       stderr.write(
         `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,

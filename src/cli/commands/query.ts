@@ -1,6 +1,6 @@
-import { openReader, type Reader } from '../../mirror/reader.ts'
+import { assertReadingSql, openReader, type Reader } from '../../mirror/reader.ts'
 import { type Globals, readConfig } from '../context.ts'
-import { noMirror } from '../mirror-file.ts'
+import { isNotMadeYet, noMirror } from '../mirror-file.ts'
 import { writeAll } from '../output.ts'
 import { csvText, jsonText, tableText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
@@ -19,7 +19,9 @@ export async function query(
   const { stdout } = runtime
   // SQLite computes without letting anything else run, so a signal has to end the process as it is; nothing is written.
   runtime.dieOnSignal()
-  const reader = openMirror(readConfig(runtime, globals, 'leave').database)
+  const { database } = readConfig(runtime, globals, 'leave')
+  if (isNotMadeYet(database)) assertReadingSql(sql)
+  const reader = openMirror(database)
   try {
     const rows = reader.query(sql)
     const texts = {

@@ -4,7 +4,7 @@ import { createRebuilding, type Rebuilding } from '../../mirror/rebuilding.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { assertMirror } from '../mirror-file.ts'
+import { isNotMadeYet, noMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 import { whileWriting } from '../writing.ts'
 
@@ -14,12 +14,17 @@ export async function rebuild(
   globals: Globals,
   collections: readonly string[],
 ): Promise<number> {
-  const { database: file } = readConfig(runtime, globals, 'leave')
-  assertMirror(file)
+  const config = readConfig(runtime, globals, 'leave')
+  const file = config.database
+  const configured = config.collections.map(({ name }) => name)
+  if (isNotMadeYet(file)) {
+    assertKnown(collections, configured)
+    throw noMirror(file)
+  }
   try {
-    return await whileWriting(file, runtime, async ({ connection, transact }) => {
+    return await whileWriting(config, runtime, async ({ connection, transact }) => {
       const rebuilding = guarded(file, () => createRebuilding({ ...runtime, connection, file, transact }))
-      const names = guarded(file, () => chosen(collections, rebuilding.collections()))
+      const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
       for (const name of names) await rebuildOne(runtime, rebuilding, name)
       return 0
     })
@@ -30,11 +35,21 @@ export async function rebuild(
   }
 }
 
-function chosen(typed: readonly string[], known: readonly string[]): readonly string[] {
+function chosen(
+  typed: readonly string[],
+  mirrored: readonly string[],
+  configured: readonly string[],
+): readonly string[] {
+  assertKnown(typed, [...new Set([...mirrored, ...configured])])
+  return typed.length === 0 ? mirrored : [...new Set(typed)]
+}
+
+function assertKnown(typed: readonly string[], known: readonly string[]): void {
   const stranger = typed.find((name) => !known.includes(name))
-  if (stranger !== undefined)
-    throw new UsageError(`the mirror has no collection ${stranger} (it has: ${known.join(', ') || 'none'})`)
-  return typed.length === 0 ? known : [...new Set(typed)]
+  if (stranger === undefined) return
+  throw new UsageError(
+    `there is no collection ${stranger}, neither in the configuration nor in the mirror (there are: ${known.join(', ')})`,
+  )
 }
 
 async function rebuildOne({ stdout, stderr }: Runtime, rebuilding: Rebuilding, name: string): Promise<void> {

@@ -1,5 +1,6 @@
-import { type Connection, guarded, openForWriting } from '../../mirror/database.ts'
-import { createRegistry, type Registry } from '../../mirror/registry.ts'
+import { makeConfigured } from '../../mirror/collection-tables.ts'
+import { guarded, openForWriting } from '../../mirror/database.ts'
+import { createRegistry } from '../../mirror/registry.ts'
 import { createLockWait, createTransact } from '../../mirror/transaction.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { isNotMadeYet } from '../mirror-file.ts'
@@ -21,21 +22,14 @@ export async function resume(
   const file = config.database
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
-    const lifted = await registryOf(connection, file, runtime).resume(organizations.map(({ id }) => id))
+    const transact = createTransact({ ...runtime, connection, file })
+    await transact(() => makeConfigured(connection, config.collections))
+    const registry = guarded(file, () => createRegistry(connection, transact, runtime.newToken))
+    const lifted = await registry.resume(organizations.map(({ id }) => id))
     const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
     runtime.stderr.write(`${what}; waits for the rate limit are forgotten\n`)
     return 0
   } finally {
     connection.close()
   }
-}
-
-function registryOf(
-  connection: Connection,
-  file: string,
-  { now, sleep, signal, newToken }: Runtime,
-): Registry {
-  return guarded(file, () =>
-    createRegistry(connection, createTransact({ connection, file, now, sleep, signal }), newToken),
-  )
 }

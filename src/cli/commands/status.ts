@@ -13,30 +13,35 @@ export interface StatusOptions {
   maxAge?: string
 }
 
-/** `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole. */
+/**
+ * `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole,
+ * which the report says of the list.
+ */
 export async function status(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
   const config = readConfig(runtime, globals, 'leave')
   const program =
     globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
-  const report = readStatus(config, runtime.now(), program)
+  const report = readStatus(config, runtime.now(), program, maxAge)
   runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, program))
-  const isTooOld = report.jobs.some(
-    (job) => job.configured && (job.age_ms === null || job.age_ms > (maxAge ?? Number.POSITIVE_INFINITY)),
-  )
-  return maxAge !== null && isTooOld ? 1 : 0
+  return report.jobs.some((job) => job.too_old) ? 1 : 0
 }
 
-function readMaxAge(text: string): number {
-  const duration = parseDuration(text)
-  if (duration === null) throw new UsageError(`--max-age ${text}: write a duration like 30m, 24h or 2d`)
-  return duration
+interface MaxAge {
+  typed: string
+  ms: number
+}
+
+function readMaxAge(typed: string): MaxAge {
+  const ms = parseDuration(typed)
+  if (ms === null) throw new UsageError(`--max-age ${typed}: write a duration like 30m, 24h or 2d`)
+  return { typed, ms }
 }
 
 /** No server's word for a longer pause is believed; a later time was written by a clock that went wrong. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-function readStatus(config: Config, now: number, program: string): Status {
+function readStatus(config: Config, now: number, program: string, maxAge: MaxAge | null): Status {
   const reader = openReader(config.database)
   try {
     const known = reader?.status() ?? []
@@ -46,8 +51,9 @@ function readStatus(config: Config, now: number, program: string): Status {
       database: config.database,
       now: new Date(now).toISOString(),
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      max_age: maxAge?.typed ?? null,
       jobs: [...asConfigured(config, known), ...unknownJobs(config, known)].map((row) =>
-        jobStatus(row, now, program),
+        jobStatus(row, now, program, maxAge?.ms),
       ),
     }
   } finally {

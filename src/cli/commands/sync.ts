@@ -6,6 +6,7 @@ import { syncPlan, whileWorking } from '../working.ts'
 
 export interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
+  acceptAddress?: boolean
   wait?: boolean
 }
 
@@ -14,7 +15,11 @@ export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): 
   return whileWorking(
     runtime,
     globals,
-    { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
+    {
+      tryHeldTokens: true,
+      acceptAddress: options.acceptAddress === true,
+      exitOfStop: exitCodeOfStop,
+    },
     (config) => selectJobs(config, options),
     async ({ config, run }, jobs) => {
       const results = await run(jobs, {
