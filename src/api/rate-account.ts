@@ -1,3 +1,4 @@
+import { ceilingOf } from './ceiling.ts'
 import { afterAnswer, afterThrottle, type Throttled } from './rate-answer.ts'
 import {
   asOfNow,
@@ -83,7 +84,7 @@ export function take(
 
 function opensSoon(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): number[] {
   if (most === null) return Array.from({ length: LARGEST_BLOCK }, () => now)
-  return openings(budget, most, now).filter((at) => at <= now + FORESIGHT_MS)
+  return openings(budget, ceilingOf(most), now).filter((at) => at <= now + FORESIGHT_MS)
 }
 
 function withBlock(budget: Budget, block: Block): Budget {

@@ -4,7 +4,7 @@ import { MINUTE_MS, ROUNDING_MS, type Window } from './rate-window.ts'
 
 /** What we allow ourselves, and how we behave when the server says little. */
 export interface RateRules {
-  /** Our own ceiling: no 60 seconds hold more requests; null for none. */
+  /** Our own ceiling: no 60 seconds hold more requests, and 0.5 is one in two minutes; null for none. */
   requestsPerMinute: number | null
   /** How much of the announced budget is ours. */
   sharePercent: number
@@ -18,7 +18,7 @@ export interface RateRules {
  * for each request, and all together never send more than one of them could.
  */
 export interface Budget {
-  /** Our requests of the last minute, in half seconds: when one ended, and how many left in it. Oldest first. */
+  /** Our requests of the last minute, and the last one, in half seconds: when one ended, and how many left in it. Oldest first. */
   sent: readonly (readonly [number, number])[]
   blocks: readonly Block[]
   window: Window | null
@@ -70,7 +70,8 @@ export function asOfNow(budget: Budget, now: number): Budget {
     ...budget,
     sent: sent
       .map(([at, count]) => [Math.min(at, now + HALF_SECOND_MS), count] as const)
-      .filter(([at]) => now <= at + MINUTE_MS + ROUNDING_MS),
+      // A ceiling below one a minute counts its last request for longer.
+      .filter(([at], index) => now <= at + MINUTE_MS + ROUNDING_MS || index === sent.length - 1),
     blocks: blocks
       .map((block) => ({ ...block, until: Math.min(block.until, now + BLOCK_MS) }))
       .filter(({ count, until, inFlight }) => count + inFlight > 0 && now <= until + MINUTE_MS + ROUNDING_MS),

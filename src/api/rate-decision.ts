@@ -1,5 +1,6 @@
+import { type Ceiling, ceilingOf } from './ceiling.ts'
 import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted, unanswered } from './rate-budget.ts'
-import { currentWindow, leftIn, MINUTE_MS, SLACK_MS, type Window } from './rate-window.ts'
+import { currentWindow, leftIn, SLACK_MS, type Window } from './rate-window.ts'
 
 /** When the next request may go, how many may then, and what holds them back until then. */
 export interface Decision {
@@ -44,32 +45,33 @@ function closedBy({ closedUntil }: Budget, now: number): Decision {
 function ceilingBy(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): Decision {
   if (most === null) return FREE
   const reason = `our own limit of ${most} requests a minute`
-  const open = most - used(budget, now)
+  const ceiling = ceilingOf(most)
+  const open = ceiling.requests - used(budget, ceiling, now)
   if (open > 0) return limitedTo(open, reason)
-  return { at: openings(budget, most, now)[0] ?? AFTER_ANSWER, count: 0, reason }
+  return { at: openings(budget, ceiling, now)[0] ?? AFTER_ANSWER, count: 0, reason }
 }
 
-/** Requests that left in the last minute, or may have. */
-function used(budget: Budget, now: number): number {
-  return unaccounted(budget) + inMinute(budget, now).reduce((sum, [, count]) => sum + count, 0)
+/** Requests that count at the ceiling still, or may. */
+function used(budget: Budget, ceiling: Ceiling, now: number): number {
+  return unaccounted(budget) + counting(budget, ceiling, now).reduce((sum, [, count]) => sum + count, 0)
 }
 
-function inMinute({ sent }: Budget, now: number): Budget['sent'] {
-  return sent.filter(([at]) => now < goneAt(at))
+function counting({ sent }: Budget, ceiling: Ceiling, now: number): Budget['sent'] {
+  return sent.filter(([at]) => now < goneAt(at, ceiling))
 }
 
-/** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows a minute. */
-export function openings(budget: Budget, most: number, now: number): number[] {
-  const open = most - used(budget, now)
-  const later = inMinute(budget, now).flatMap(([at, count]) =>
-    Array.from({ length: count }, () => goneAt(at)),
+/** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows in its window. */
+export function openings(budget: Budget, ceiling: Ceiling, now: number): number[] {
+  const open = ceiling.requests - used(budget, ceiling, now)
+  const later = counting(budget, ceiling, now).flatMap(([at, count]) =>
+    Array.from({ length: count }, () => goneAt(at, ceiling)),
   )
   // Those that were taken and did not leave yet have the first places.
   return open >= 0 ? [...Array.from({ length: open }, () => now), ...later] : later.slice(-open)
 }
 
-function goneAt(sentAt: number): number {
-  return sentAt + MINUTE_MS + SLACK_MS
+function goneAt(sentAt: number, { windowMs }: Ceiling): number {
+  return sentAt + windowMs + SLACK_MS
 }
 
 /** The first request goes alone: of several the server might refuse all, where one tells what is left. */

@@ -46,9 +46,9 @@ export function percent(least: number) {
   return z.number(text).min(least, text).max(100, text)
 }
 
-export function positiveNumber() {
-  const text = must('a number greater than 0')
-  return z.number(text).positive(text)
+export function positiveNumber(least: number) {
+  const text = must(`a number greater than 0, and at least ${least}`)
+  return z.number(text).min(least, text)
 }
 
 export function choice<const Choices extends readonly string[]>(choices: Choices) {

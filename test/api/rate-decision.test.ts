@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ceilingOf } from '../../src/api/ceiling.ts'
 import type { Budget, RateRules } from '../../src/api/rate-budget.ts'
 import { decide, openings } from '../../src/api/rate-decision.ts'
 import type { Window } from '../../src/api/rate-window.ts'
@@ -153,6 +154,6 @@ describe('under a ceiling of our own the next requests', () => {
     const blocks = taken > 0 ? [blockOf({ count: taken })] : []
     const budget = budgetWith({ sent: sent.map(([age, count]) => [NOW + age, count]), blocks })
 
-    expect(openings(budget, most, NOW).map((at) => at - NOW)).toEqual(waits)
+    expect(openings(budget, ceilingOf(most), NOW).map((at) => at - NOW)).toEqual(waits)
   })
 })
