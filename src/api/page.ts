@@ -5,7 +5,7 @@ import { type Envelope, readEnvelope } from './envelope.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import type { Response } from './exchange.ts'
 import type { LinkReader } from './links.ts'
-import type { Announcement } from './rate-headers.ts'
+import type { RateHeaders } from './rate-headers.ts'
 
 /** What a page is checked against: how much it may hold, and where links may lead. */
 export interface PageRules {
@@ -17,7 +17,7 @@ export interface PageRules {
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
 export async function readPage(
   response: Response,
-  told: Announcement,
+  announced: RateHeaders,
   page: number,
   rules: PageRules,
 ): Promise<Page> {
@@ -41,7 +41,7 @@ export async function readPage(
     total: paging?.total ?? null,
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,
-    announcedLimit: told.limit || null,
+    announcedLimit: announced.limit || null,
   }
 }
 

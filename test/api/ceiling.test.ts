@@ -62,8 +62,8 @@ describe('a ceiling that is no whole number', () => {
 
   it('is held to and used, whatever it is', async () => {
     const rates = fc.oneof(
-      fc.double({ min: 0.01, max: 1, noNaN: true }),
-      fc.double({ min: 1, max: 30, noNaN: true }),
+      fc.double({ min: 0.2, max: 1, noNaN: true }),
+      fc.double({ min: 1, max: 20, noNaN: true }),
     )
     await fc.assert(
       fc.asyncProperty(rates, fc.integer({ min: 1, max: 3 }), async (requestsPerMinute, processes) => {
@@ -74,15 +74,15 @@ describe('a ceiling that is no whole number', () => {
           processes,
           senders: 2,
           latency: [0, 1000],
-          duration: 5 * windowMs,
+          duration: 4 * windowMs,
           random: createRandom(1),
           server: createFixedWindow(10_000, { whole: false }),
         })
 
         expect(mostIn(windowMs, sent)).toBeLessThanOrEqual(requests)
-        expect(sent.length).toBeGreaterThanOrEqual(4 * requests)
+        expect(sent.length).toBeGreaterThanOrEqual(3 * requests)
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     )
   })
 })
