@@ -38,7 +38,7 @@ export class PassingError extends KnownError {
   }
 }
 
-/** The server told us to slow down (429). The gate is closed by now: ask again through it, and count no try. */
+/** The server told us to slow down (429). The rate limiter waits by now: ask again through it, and count no try. */
 export class ThrottledError extends KnownError {
   override readonly name = 'ThrottledError'
   readonly code = 'RATE_LIMITED'

@@ -1,14 +1,13 @@
 import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
+import type { BudgetStore, RateRules } from './budget.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asFinal, placed } from './placed.ts'
-import type { RateRules } from './rate-budget.ts'
-import { type Answer, createRateGate, type RateGate } from './rate-gate.ts'
 import { readRateHeaders } from './rate-headers.ts'
-import type { GateMemory } from './rate-ledger.ts'
+import { type Answer, createRateLimiter, type RateLimiter } from './rate-limiter.ts'
 import { asksForPause, isFailure, refusalOf } from './refusal.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import { createTokenGuard, type HoldMemory, type TokenGuard } from './token-guard.ts'
@@ -23,7 +22,7 @@ export interface ApiOptions {
   concurrency: number
   rate: RateRules & { maxWaitMs: number }
   retry: RetryRules
-  gateMemory: GateMemory
+  budgets: BudgetStore
   /** Names the process among those that share a budget. */
   processName: string
   now: () => number
@@ -47,30 +46,30 @@ export interface Api {
 /** The Administration API, one page at a time. Nothing else of the network leaves this folder. */
 export function createApi(options: ApiOptions, exchange: Exchange = createExchange(options)): Api {
   const slots = pLimit(options.concurrency)
-  const gates = new Map<string, RateGate>()
-  /** Open sources of each gate. */
-  const users = new Map<RateGate, number>()
+  const limiters = new Map<string, RateLimiter>()
+  /** Open sources of each rate limiter. */
+  const users = new Map<RateLimiter, number>()
 
-  function gateOf(scope: string): RateGate {
-    const known = gates.get(scope)
+  function limiterOf(scope: string): RateLimiter {
+    const known = limiters.get(scope)
     if (known) return known
-    const { rate: rules, gateMemory: memory, processName: by, now, sleep, random } = options
-    const gate = createRateGate({ scope, by, rules, memory, slots, now, sleep, random })
-    gates.set(scope, gate)
-    return gate
+    const { rate: rules, budgets: store, processName: by, now, sleep, random } = options
+    const limiter = createRateLimiter({ scope, by, rules, store, slots, now, sleep, random })
+    limiters.set(scope, limiter)
+    return limiter
   }
 
   return {
     guard: createTokenGuard,
     open: (job, credentials) => {
-      const gate = gateOf(credentials.scope)
-      users.set(gate, (users.get(gate) ?? 0) + 1)
+      const limiter = limiterOf(credentials.scope)
+      users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const close = async () => {
-        const others = (users.get(gate) ?? 1) - 1
-        users.set(gate, others)
-        if (others === 0) await gate.rest()
+        const others = (users.get(limiter) ?? 1) - 1
+        users.set(limiter, others)
+        if (others === 0) await limiter.rest()
       }
-      return { ...createPageSource(job, credentials, gate, exchange, options), close }
+      return { ...createPageSource(job, credentials, limiter, exchange, options), close }
     },
   }
 }
@@ -78,7 +77,7 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
 function createPageSource(
   job: Job,
   { token, guard }: Credentials,
-  gate: RateGate,
+  limiter: RateLimiter,
   exchange: Exchange,
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
@@ -113,7 +112,7 @@ function createPageSource(
   async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
     try {
       await guard.enter()
-      return await gate.pass((answer) => ask(page, answer, observer, signal), observer, signal)
+      return await limiter.pass((answer) => ask(page, answer, observer, signal), observer, signal)
     } catch (error) {
       const known = placed(error, job, page, token)
       throw guard.isTrying() ? asFinal(known) : known
@@ -123,7 +122,7 @@ function createPageSource(
   }
 
   return {
-    refusal: () => gate.refusal(),
+    refusal: () => limiter.refusal(),
     fetchPage: (page, observer, signal) =>
       withRetry(() => attempt(page, observer, signal), {
         rules: options.retry,

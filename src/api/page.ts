@@ -5,7 +5,7 @@ import { type Envelope, readEnvelope } from './envelope.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import type { Response } from './exchange.ts'
 import type { LinkReader } from './links.ts'
-import type { Announcement } from './rate-headers.ts'
+import type { RateHeaders } from './rate-headers.ts'
 
 /** What a page is checked against: how much it may hold, and where links may lead. */
 export interface PageRules {
@@ -14,7 +14,12 @@ export interface PageRules {
 }
 
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
-export function readPage(response: Response, told: Announcement, page: number, rules: PageRules): Page {
+export function readPage(
+  response: Response,
+  announced: RateHeaders,
+  page: number,
+  rules: PageRules,
+): Page {
   const envelope = readEnvelope(cutBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
@@ -33,7 +38,7 @@ export function readPage(response: Response, told: Announcement, page: number, r
     total: paging?.total ?? null,
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,
-    announcedLimit: told.limit || null,
+    announcedLimit: announced.limit || null,
   }
 }
 

@@ -1,67 +1,99 @@
-import { type Budget, type RateRules, unanswered } from './rate-budget.ts'
-import { type Announcement, LONGEST_MS } from './rate-headers.ts'
-import { concluded, NOT_MEASURED, type Unannounced, withLearned } from './rate-unannounced.ts'
+import { asOfNow, type Budget, type RateRules, unanswered, withInFlight } from './budget.ts'
+import { concluded, type LearnedLimit, NOT_MEASURED, withCounted, withLearned } from './learned-limit.ts'
+import { LONGEST_MS, type RateHeaders } from './rate-headers.ts'
 import { type Answered, MINUTE_MS, ROUNDING_MS, windowAfter } from './rate-window.ts'
 
 /** A 429, or another answer that asks for a pause. */
 export interface Throttled {
   /** Epoch milliseconds. */
   at: number
-  throttled: Announcement
+  throttled: RateHeaders
   /** Keeps several processes from coming back in the same instant. */
   jitterMs: number
 }
 
-/** The budget after an answer other than 429, or after a request that got none; one of so many that are told together. */
-export function afterAnswer(budget: Budget, answered: Answered, together: number): Budget {
-  const { at, told } = answered
-  // Nothing leaves while the gate is closed: this one left before the 429 and tells of a window that is used up.
+/** What a process knows of its own requests and has not written yet. */
+export interface Report {
+  by: string
+  /** Requests in flight now. */
+  inFlight: number
+  /** In the order in which they came. */
+  answers: readonly (Answered | Throttled)[]
+  /** When answers came, in the last minute, that announced nothing. */
+  unannounced: readonly number[]
+}
+
+/** The budget as it is now, with what a process has to report. */
+export function afterReport(budget: Budget, report: Report, rules: RateRules, now: number): Budget {
+  const { by, inFlight, answers, unannounced } = report
+  const at = budget.inFlight.find((one) => one.by === by)?.at ?? now
+  // The answers' own requests were in flight together with those that still are.
+  const before = withInFlight(asOfNow(budget, now), { by, count: inFlight + answers.length, at })
+  const heard = answers.reduce((after, answer) => afterOne(after, answer, rules), before)
+  const current = withInFlight(asOfNow(heard, now), { by, count: inFlight, at })
+  if (!isCounting(current, now)) return current
+  return { ...current, learned: withCounted(current.learned, unannounced, current.throttledAt) }
+}
+
+/** Answers that announce nothing are counted only during the pause after a 429. */
+export function isCounting({ throttled, closedUntil }: Budget, now: number): boolean {
+  return throttled > 0 && now < closedUntil
+}
+
+function afterOne(budget: Budget, answer: Answered | Throttled, rules: RateRules): Budget {
+  return 'throttled' in answer ? afterThrottle(budget, answer, rules) : afterAnswer(budget, answer)
+}
+
+/** The budget after an answer other than 429, or after a request that got none. */
+export function afterAnswer(budget: Budget, answered: Answered): Budget {
+  const { at, announced } = answered
+  // Nothing leaves while the budget is closed: this one left before the 429 and speaks of a window that is used up.
   if (at < budget.closedUntil) return budget
-  const unannounced = unannouncedAfter(budget, answered)
-  const meant = withLearned(answered, unannounced, budget.window)
+  const learned = learnedAfter(budget, answered)
+  const meant = withLearned(answered, learned, budget.window)
   return {
     ...budget,
     heardAt: Math.max(budget.heardAt, at),
-    throttled: told ? 0 : budget.throttled,
-    window: windowAfter(budget.window, meant, unanswered(budget) + together),
-    unannounced,
+    throttled: announced ? 0 : budget.throttled,
+    window: windowAfter(budget.window, meant, unanswered(budget)),
+    learned,
     closedUntil: Math.max(budget.closedUntil, usedUpUntil(answered), silentUntil(answered)),
   }
 }
 
-function unannouncedAfter(
-  { unannounced, throttled, closedUntil }: Budget,
-  { at, told }: Answered,
-): Unannounced {
-  if (told?.limit) return NOT_MEASURED
-  return told && throttled > 0 ? concluded(unannounced, closedUntil, at) : unannounced
+function learnedAfter(
+  { learned, throttled, closedUntil }: Budget,
+  { at, announced }: Answered,
+): LearnedLimit {
+  if (announced?.limit) return NOT_MEASURED
+  return announced && throttled > 0 ? concluded(learned, closedUntil, at) : learned
 }
 
-/** How long a server that failed wants to be left alone, by everybody; 0 where it does not say. */
-function silentUntil({ at, told }: Answered): number {
-  return told?.retryAfterMs ? at + told.retryAfterMs : 0
+/** How long a server that failed wants no request at all; 0 where it does not say. */
+function silentUntil({ at, announced }: Answered): number {
+  return announced?.retryAfterMs ? at + announced.retryAfterMs : 0
 }
 
 /** A budget that is used up for longer than a window of ours is a pause, which may be refused; 0 where it is none. */
-function usedUpUntil({ at, told }: Answered): number {
+function usedUpUntil({ at, announced }: Answered): number {
   // A limit of 0 is how some servers write that there is none.
-  const resetMs = told?.remaining === 0 && told.limit !== 0 ? told.resetMs : null
+  const resetMs = announced?.remaining === 0 && announced.limit !== 0 ? announced.resetMs : null
   return resetMs !== null && resetMs > MINUTE_MS ? at + Math.min(resetMs + ROUNDING_MS, LONGEST_MS) : 0
 }
 
 /**
- * The budget after a 429. What the server told counts, else the end of the window as far as it is known, else the
- * fallback; and from the second 429 in a row on a growing pause, since whatever it told was not enough.
+ * The budget after a 429. What the server announces counts, else the end of the window as far as it is known, else the
+ * fallback; and from the second 429 in a row on a growing pause, since what it announced was not enough.
  */
 export function afterThrottle(budget: Budget, answer: Throttled, rules: RateRules): Budget {
-  const { at, throttled: told, jitterMs } = answer
-  // Of several that were in flight together, all but the first tell nothing of whether the pause was long enough.
+  const { at, throttled: announced, jitterMs } = answer
+  // Of several that were in flight together, only the first shows whether the last pause was long enough.
   const isNews = at >= budget.closedUntil
   const { window, throttled } = budget
   const windowMs = window && window.endsAt > at ? window.endsAt - at : 0
-  const toldMs = told.retryAfterMs ?? told.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
+  const announcedMs = announced.retryAfterMs ?? announced.resetMs ?? Math.max(windowMs, rules.fallbackWaitMs)
   const grownMs = isNews && throttled > 0 ? Math.min(1000 * 2 ** throttled, rules.fallbackWaitMs) : 0
-  const pauseMs = Math.min(Math.max(toldMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
+  const pauseMs = Math.min(Math.max(announcedMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
   return {
     ...budget,
     window: null,

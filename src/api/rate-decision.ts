@@ -1,5 +1,6 @@
-import { type Budget, isHeard, onTheirWay, type RateRules, unaccounted, unanswered } from './rate-budget.ts'
-import { currentWindow, leftIn, MINUTE_MS, SLACK_MS, type Window } from './rate-window.ts'
+import { type Budget, isHeard, onTheirWay, type RateRules, unanswered } from './budget.ts'
+import { ceilingOf } from './ceiling.ts'
+import { currentWindow, leftIn, SLACK_MS, type Window } from './rate-window.ts'
 
 /** When the next request may go, how many may then, and what holds them back until then. */
 export interface Decision {
@@ -17,15 +18,12 @@ const FREE: Decision = { at: 0, count: Number.POSITIVE_INFINITY, reason: 'nothin
 
 /** The strictest of all that limits a budget. `budget` is what `asOfNow` says of it. */
 export function decide(budget: Budget, rules: RateRules, now: number): Decision {
-  return strictest([ceilingBy(budget, rules, now), decideByServer(budget, rules, now)])
-}
-
-/** The same without our own ceiling. */
-export function decideByServer(budget: Budget, rules: RateRules, now: number): Decision {
-  return strictest([closedBy(budget, now), silenceBy(budget, now), windowBy(budget, rules, now)])
-}
-
-function strictest(limits: readonly Decision[]): Decision {
+  const limits = [
+    ceilingBy(budget, rules, now),
+    closedBy(budget, now),
+    silenceBy(budget, now),
+    windowBy(budget, rules, now),
+  ]
   return limits.reduce((most, limit) => (isStricter(limit, most) ? limit : most), FREE)
 }
 
@@ -41,38 +39,21 @@ function closedBy({ closedUntil }: Budget, now: number): Decision {
   return closedUntil <= now ? FREE : { at: closedUntil, count: 0, reason: 'the server asked for a pause' }
 }
 
-function ceilingBy(budget: Budget, { requestsPerMinute: most }: RateRules, now: number): Decision {
+function ceilingBy({ sent }: Budget, { requestsPerMinute: most }: RateRules, now: number): Decision {
   if (most === null) return FREE
+  const { requests, windowMs } = ceilingOf(most)
   const reason = `our own limit of ${most} requests a minute`
-  const open = most - used(budget, now)
-  if (open > 0) return limitedTo(open, reason)
-  return { at: openings(budget, most, now)[0] ?? AFTER_ANSWER, count: 0, reason }
+  let open = requests
+  // The latest first: what is older than the one that fills the window does not matter.
+  for (const [at, count] of sent.toReversed()) {
+    const goneAt = at + windowMs + SLACK_MS
+    open -= goneAt > now ? count : 0
+    if (open <= 0) return { at: goneAt, count: 0, reason }
+  }
+  return limitedTo(open, reason)
 }
 
-/** Requests that left in the last minute, or may have. */
-function used(budget: Budget, now: number): number {
-  return unaccounted(budget) + inMinute(budget, now).reduce((sum, [, count]) => sum + count, 0)
-}
-
-function inMinute({ sent }: Budget, now: number): Budget['sent'] {
-  return sent.filter(([at]) => now < goneAt(at))
-}
-
-/** When the next requests may leave by our own ceiling, as far as that can be told: as many as it allows a minute. */
-export function openings(budget: Budget, most: number, now: number): number[] {
-  const open = most - used(budget, now)
-  const later = inMinute(budget, now).flatMap(([at, count]) =>
-    Array.from({ length: count }, () => goneAt(at)),
-  )
-  // Those that were taken and did not leave yet have the first places.
-  return open >= 0 ? [...Array.from({ length: open }, () => now), ...later] : later.slice(-open)
-}
-
-function goneAt(sentAt: number): number {
-  return sentAt + MINUTE_MS + SLACK_MS
-}
-
-/** The first request goes alone: of several the server might refuse all, where one tells what is left. */
+/** The first request goes alone: of several the server might refuse all, where one shows what is left. */
 function silenceBy(budget: Budget, now: number): Decision {
   if (isHeard(budget, now)) return FREE
   const reason = 'the first answer of the server'
@@ -90,7 +71,7 @@ function windowBy(budget: Budget, { sharePercent }: RateRules, now: number): Dec
   return { at: current?.endsAt ?? AFTER_ANSWER, count: 0, reason }
 }
 
-/** The next window of a server that has not spoken of it yet. */
+/** The next window of a server that has not announced it yet. */
 function renewed(window: Window): Window {
   return { ...window, remaining: window.limit, ours: 0 }
 }

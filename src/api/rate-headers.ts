@@ -3,8 +3,8 @@ import { readRateLimitField } from './rate-limit-field.ts'
 /** Response headers by lower-case name, as Node gives them. */
 export type Headers = Record<string, string | string[] | undefined>
 
-/** What an answer says about the rate limit. */
-export interface Announcement {
+/** What an answer announces about the rate limit. */
+export interface RateHeaders {
   /** Requests a window. */
   limit: number | null
   /** Requests left in it. */
@@ -23,7 +23,7 @@ export const LONGEST_MS = 24 * 3_600_000
  * and `Retry-After` as seconds or as a date. Dates and resets are the server's clock, so they are taken as a distance from
  * its own `Date`.
  */
-export function readRateHeaders(headers: Headers, nowMs: number): Announcement {
+export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
   const field = readRateLimitField(textOf(headers, 'ratelimit'), textOf(headers, 'ratelimit-policy'))
   return {

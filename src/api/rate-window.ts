@@ -1,4 +1,4 @@
-import type { Announcement } from './rate-headers.ts'
+import type { RateHeaders } from './rate-headers.ts'
 
 export const MINUTE_MS = 60_000
 
@@ -21,9 +21,9 @@ export interface Window {
 export interface Answered {
   /** Epoch milliseconds. */
   at: number
-  /** The window that was known, and not over, when the request left: it tells what the answer means. */
+  /** The window that was known, and not over, when the request left: it decides what the answer means. */
   leftIn: Window | null
-  told: Announcement | null
+  announced: RateHeaders | null
 }
 
 /**
@@ -46,10 +46,10 @@ export function currentWindow(window: Window | null, now: number): Window | null
 }
 
 /** The window that an answer speaks of; null where it speaks of none. */
-function announcedWindow({ at, told }: Answered): Window | null {
+function announcedWindow({ at, announced }: Answered): Window | null {
   // A limit of 0 is how some servers write that there is none; with this answer they have let one through.
-  if (!told?.limit || told.remaining === null) return null
-  const { limit, remaining, resetMs } = told
+  if (!announced?.limit || announced.remaining === null) return null
+  const { limit, remaining, resetMs } = announced
   const lasts = resetMs === null ? MINUTE_MS + SLACK_MS : Math.min(resetMs, MINUTE_MS) + ROUNDING_MS
   return { limit, remaining, ours: Math.max(1, limit - remaining), endsAt: at + lasts }
 }
@@ -77,8 +77,8 @@ export function windowAfter(kept: Window | null, answered: Answered, inFlight: n
 }
 
 /** What the server says nothing of may have been counted all the same; what left before any window was known, if it was answered. */
-function mayCount(isSame: boolean, { leftIn: left, told }: Answered): boolean {
-  return isSame || (left === null && told !== null)
+function mayCount(isSame: boolean, { leftIn: left, announced }: Answered): boolean {
+  return isSame || (left === null && announced !== null)
 }
 
 function withOneMore(window: Window, remaining: number): Window {

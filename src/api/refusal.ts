@@ -2,10 +2,10 @@ import { JobError, type KnownError, PassingError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './exchange.ts'
-import type { Announcement } from './rate-headers.ts'
+import type { RateHeaders } from './rate-headers.ts'
 
-/** A 5xx that asks for a longer silence than we wait for is a matter of the gate as well, which remembers the silence. */
-export function asksForPause(status: number, { retryAfterMs }: Announcement, maxWaitMs: number): boolean {
+/** A 5xx that asks for a longer silence than we wait for concerns the rate limiter as well, which remembers the silence. */
+export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
   return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
 }
 
@@ -15,7 +15,7 @@ export function isFailure(status: number): boolean {
 }
 
 /** What a status other than 2xx, 401 and 429 means. */
-export function refusalOf(response: Response, told: Announcement, job: Job, baseUrl: string): KnownError {
+export function refusalOf(response: Response, announced: RateHeaders, job: Job, baseUrl: string): KnownError {
   const { status } = response
   const says = serverMessage(response)
   const { id } = job.organization
@@ -35,7 +35,7 @@ export function refusalOf(response: Response, told: Announcement, job: Job, base
     )
   }
   if (isFailure(status)) {
-    return new PassingError('SERVER_ERROR', `the server failed (${status})${says}`, told.retryAfterMs)
+    return new PassingError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
   }
   const isRedirect = status >= 300 && status <= 399
   return new JobError(

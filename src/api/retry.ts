@@ -18,7 +18,7 @@ export interface RetryOptions {
 
 /**
  * Runs `attempt` until it succeeds, fails for good, or has used up its tries. Only a PassingError is tried again; a
- * ThrottledError too, but it uses up no try: the rate gate has closed, and asking again waits there.
+ * ThrottledError too, but it uses up no try: the rate limiter waits when it is asked again.
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options

@@ -1,3 +1,4 @@
+import { averageOf } from '../api/ceiling.ts'
 import { counted, grouped, inWords } from '../text.ts'
 
 /** How fast pages can come, at most, as far as it is known. */
@@ -29,7 +30,9 @@ export function allowedPerMinute({
   announcedLimit,
   sharePercent,
 }: Omit<Pace, 'msPerPage'>): number | null {
-  const ours = announcedLimit === null ? null : Math.max(1, Math.floor((announcedLimit * sharePercent) / 100))
-  if (requestsPerMinute === null || ours === null) return requestsPerMinute ?? ours
-  return Math.min(requestsPerMinute, ours)
+  const ceiling = requestsPerMinute === null ? null : averageOf(requestsPerMinute)
+  const share =
+    announcedLimit === null ? null : Math.max(1, Math.floor((announcedLimit * sharePercent) / 100))
+  if (ceiling === null || share === null) return ceiling ?? share
+  return Math.min(ceiling, share)
 }

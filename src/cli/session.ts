@@ -134,10 +134,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 function closedSource(error: unknown): PageSource {
   if (error instanceof Error && error.name === 'TokenFileError') {
     const missing = new JobError('CONFIGURATION', error.message)
-    return { refusal: () => null, fetchPage: () => Promise.reject(missing), close: async () => {} }
+    return { refusal: async () => null, fetchPage: () => Promise.reject(missing), close: async () => {} }
   }
   const refusal = toKnownError(error)
-  return { refusal: () => refusal, fetchPage: () => Promise.reject(refusal), close: async () => {} }
+  return { refusal: async () => refusal, fetchPage: () => Promise.reject(refusal), close: async () => {} }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {
@@ -166,7 +166,7 @@ function apiOptions(
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    gateMemory: { read: registry.gate, change: registry.changeGate },
+    budgets: registry.budgets,
     processName,
     now: runtime.now,
     sleep: runtime.sleep,

@@ -68,11 +68,9 @@ export function percent(least: number) {
   })
 }
 
-export function positiveNumber() {
-  return number(must('a number greater than 0'), (value) => value > 0, {
-    type: 'number',
-    exclusiveMinimum: 0,
-  })
+export function positiveNumber(least: number) {
+  const text = must(`a number greater than 0, and at least ${least}`)
+  return number(text, (value) => value >= least, { type: 'number', minimum: least })
 }
 
 /** `true` or `false`. */

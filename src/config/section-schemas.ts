@@ -40,10 +40,13 @@ export const api = z.strictObject(
 
 export const rateLimit = z.strictObject(
   {
-    requestsPerMinute: positiveNumber()
+    // One in 16 hours 40 minutes.
+    requestsPerMinute: positiveNumber(0.001)
       .nullable()
       .default(null)
-      .describe('A ceiling of our own: no 60 seconds hold more requests. Default: none'),
+      .describe(
+        'A ceiling of our own: no 60 seconds hold more requests; 0.5 is one in two minutes. Default: none',
+      ),
     sharePercent: percent(1)
       .default(100)
       .describe('How much of the budget that the server announces is ours'),

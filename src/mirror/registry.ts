@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { type BudgetStore, createBudgetStore } from './budget-store.ts'
 import { type Connection, guarded } from './database.ts'
-import { createGateStore, type GateStore } from './gate-store.ts'
 import { createLastRuns, type LastRuns } from './last-runs.ts'
 import { unplanned } from './sql.ts'
 import type { Transact } from './transaction.ts'
@@ -30,14 +30,13 @@ export interface Registry {
    * used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
-  gate: GateStore['read']
-  changeGate: GateStore['change']
+  budgets: Omit<BudgetStore, 'forgetWaits'>
   lastRuns(organizationId: string, collection: string): LastRuns
 }
 
 /** `newSalt`: what it gives is kept once in a mirror's life. */
 export function createRegistry(connection: Connection, write: Transact, newSalt: () => string): Registry {
-  const gates = createGateStore(connection, write)
+  const budgets = createBudgetStore(connection, write)
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
   const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
@@ -140,11 +139,10 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
       }),
     resume: (organizationIds) =>
       write(() => {
-        for (const id of organizationIds) gates.forgetWaits(id)
+        for (const id of organizationIds) budgets.forgetWaits(id)
         return organizationIds.flatMap((id) => liftOne.all(id) as string[])
       }),
-    gate: gates.read,
-    changeGate: gates.change,
+    budgets,
     lastRuns: createLastRuns(connection),
   }
 }

@@ -129,7 +129,7 @@ async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
 
 async function runFrom(source: PageSource, options: JobOptions, result: JobResult): Promise<void> {
   const { job, plan, trigger, mirror, observer, signal } = options
-  const refusal = source.refusal()
+  const refusal = await source.refusal()
   if (refusal) throw refusal
   const { walk, replace } = await findWalk(job, plan, mirror, options.now())
   const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }

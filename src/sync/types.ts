@@ -60,7 +60,7 @@ export interface PageObserver {
 /** The network as the page loop sees it. */
 export interface PageSource {
   /** Why not even one request may be sent now: a wait beyond `rateLimit.maxWait`. */
-  refusal(): KnownError | null
+  refusal(): Promise<KnownError | null>
   /** One page, checked; throws errors of ours only. */
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
   /** No further page is asked for: what was set aside for this job is others' now. */

@@ -67,7 +67,7 @@ function withoutSync({ organization, collection }: Job, error: KnownError): Know
 async function verifyOwned(options: VerifyOptions): Promise<Differences> {
   const source = await options.source()
   try {
-    const refusal = source.refusal()
+    const refusal = await source.refusal()
     if (refusal) throw refusal
     const comparison = options.compare(options.job)
     try {

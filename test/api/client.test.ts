@@ -234,29 +234,29 @@ describe('an answer that is refused', () => {
 
   it('with 503 keeps other jobs from asking before the server says, too', async () => {
     foresee().reply(503, '', { 'retry-after': '120' })
-    const { open, clock, gateMemory } = createSetting({
+    const { open, clock, budgets } = createSetting({
       options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } },
     })
 
     const error = await open().errorOf()
 
     expect(error).toMatchObject({ code: 'SERVER_ERROR' })
-    expect(gateMemory.read('scope').closedUntil).toBe(clock.now() + 120_000)
+    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 120_000)
   })
 
   it.each([503, 429])(
     'with %i and a pause beyond maxWait is not asked for before then, by nobody',
     async (status) => {
       foresee().reply(status, '', { 'retry-after': '7200' })
-      const { open, clock, gateMemory } = createSetting()
+      const { open, clock, budgets } = createSetting()
 
       const [error, later] = [await open().errorOf(), await open(createJob({ name: 'other' })).errorOf()]
 
       expect(error).toMatchObject({ code: 'RATE_LIMITED' })
       expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
       expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
-      expect(open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-      expect(gateMemory.read('scope').closedUntil).toBe(clock.now() + 7_201_000)
+      expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+      expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 7_201_000)
       expect(clock.slept).toEqual([])
     },
   )
@@ -496,11 +496,11 @@ describe('a token that is held', () => {
 
   it('is tried by the next when the first was stopped before its request', async () => {
     foresee().reply(200, pageText(1))
-    const { open, gateMemory, clock, hold } = createSetting({ hold: createHoldMemory('401') })
-    gateMemory.close('scope', clock.now() + 3_600_000)
+    const { open, budgets, clock, hold } = createSetting({ hold: createHoldMemory('401') })
+    budgets.change('scope', { closedUntil: clock.now() + 3_600_000 })
     expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
 
-    gateMemory.close('scope', 0)
+    budgets.change('scope', { closedUntil: 0 })
     await open().fetchPage()
 
     expect(hold.heldReason()).toBeNull()

@@ -1,8 +1,9 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Budget, RateRules } from '../../src/api/rate-budget.ts'
-import { decide, openings } from '../../src/api/rate-decision.ts'
+import { asOfNow, type Budget, onTheirWay, type RateRules } from '../../src/api/budget.ts'
+import { decide } from '../../src/api/rate-decision.ts'
 import type { Window } from '../../src/api/rate-window.ts'
-import { blockOf, budgetWith, MINUTE, NOW, RULES, windowOf } from './helpers/budgets.ts'
+import { budgetWith, flightOf, MINUTE, NOW, RULES, windowOf } from './helpers/budgets.ts'
 
 /** Milliseconds until the next request may go. */
 function waitOf(budget: Partial<Budget>, rules: Partial<RateRules> = {}): number {
@@ -10,8 +11,8 @@ function waitOf(budget: Partial<Budget>, rules: Partial<RateRules> = {}): number
 }
 
 /** Requests that another process has on their way. */
-function onTheWay(inFlight: number) {
-  return { blocks: [blockOf({ count: 0, inFlight })] }
+function onTheWay(count: number) {
+  return { inFlight: [flightOf({ count })] }
 }
 
 const AFTER_ANSWER = Number.POSITIVE_INFINITY
@@ -28,8 +29,11 @@ describe('the next request', () => {
       0,
     ],
     [
-      'waits when what is left was taken',
-      { window: windowOf({ remaining: 3 }), blocks: [blockOf({ count: 3 })] },
+      'waits when what is left is on the way of several processes',
+      {
+        window: windowOf({ remaining: 3 }),
+        inFlight: [flightOf({ count: 2 }), flightOf({ by: 'a third', count: 1 })],
+      },
       20_000,
     ],
     ['goes once the window has ended', { window: windowOf({ remaining: 0, ours: 60, endsAt: NOW }) }, 0],
@@ -54,7 +58,7 @@ describe('the next request', () => {
     ],
     [
       'waits for no answer of a process that was killed',
-      { heardAt: 0, blocks: [blockOf({ until: NOW - 10_001 })] },
+      { heardAt: 0, inFlight: [flightOf({ at: NOW - 20_001 })] },
       0,
     ],
     ['waits for the end of a pause', { closedUntil: NOW + 5000 }, 5000],
@@ -74,18 +78,16 @@ describe('the next request', () => {
     ['has a share of one at the least', 1, { remaining: 60, ours: 0 }, 0, 0],
     ['has no more than one then', 1, { remaining: 59, ours: 1 }, 0, 20_000],
     ['has all', 100, { remaining: 1, ours: 10 }, 0, 0],
-  ])('with a share %s', (_case, sharePercent, window, inFlight, wait) => {
-    const blocks = inFlight > 0 ? onTheWay(inFlight) : {}
-
-    expect(waitOf({ window: windowOf(window), ...blocks }, { sharePercent })).toBe(wait)
+  ])('with a share %s', (_case, sharePercent, window, count, wait) => {
+    expect(waitOf({ window: windowOf(window), ...onTheWay(count) }, { sharePercent })).toBe(wait)
   })
 
-  it('has no more than our share, though a process was killed before it had told what it used', () => {
+  it('has no more than our share, though a process was killed before its answers came', () => {
     const window = windowOf({ remaining: 30, ours: 1 })
-    const blocks = [blockOf({ count: 29, until: NOW - 11_000 })]
+    const inFlight = [flightOf({ count: 29, at: NOW - 21_000 })]
 
     expect(waitOf({ window }, { sharePercent: 50 })).toBe(0)
-    expect(waitOf({ window, blocks }, { sharePercent: 50 })).toBe(20_000)
+    expect(waitOf({ window, inFlight }, { sharePercent: 50 })).toBe(20_000)
   })
 
   it.each<[string, Partial<Budget>, Partial<RateRules>, string]>([
@@ -125,34 +127,92 @@ describe('the next request', () => {
   })
 })
 
-describe('under a ceiling of our own the next requests', () => {
+describe('under a ceiling of our own the next request', () => {
   const GONE = 60_250
 
-  it.each<[string, number, [number, number][], number, number[]]>([
-    ['go at once where none were sent', 2, [], 0, [0, 0]],
+  it.each<[string, number, [number, number][], number]>([
+    ['goes at once where none was sent', 2, [], 0],
+    ['goes at once where one fewer was sent than it allows', 3, [[-50_000, 2]], 0],
     [
-      'go as those that were sent become older than a minute',
-      3,
-      [[-50_000, 2]],
-      0,
-      [0, GONE - 50_000, GONE - 50_000],
-    ],
-    [
-      'wait behind those that were taken',
-      3,
+      'goes when the oldest of so many is older than a minute and a moment',
+      2,
       [
-        [-50_000, 2],
+        [-50_000, 1],
         [-20_000, 1],
       ],
-      1,
-      [GONE - 50_000, GONE - 20_000],
+      GONE - 50_000,
     ],
-    ['wait for nothing older than a minute and a moment', 1, [[-GONE, 1]], 0, [0]],
-    ['cannot tell when, where all are taken', 2, [], 2, []],
-  ])('%s', (_case, most, sent, taken, waits) => {
-    const blocks = taken > 0 ? [blockOf({ count: taken })] : []
-    const budget = budgetWith({ sent: sent.map(([age, count]) => [NOW + age, count]), blocks })
+    [
+      'goes when so many are that one place is free',
+      3,
+      [
+        [-50_000, 1],
+        [-40_000, 1],
+        [-20_000, 2],
+      ],
+      GONE - 40_000,
+    ],
+    [
+      'goes when a half second with several is',
+      3,
+      [
+        [-50_000, 3],
+        [-20_000, 1],
+      ],
+      GONE - 50_000,
+    ],
+    ['waits for nothing older than that', 1, [[-GONE, 1]], 0],
+    ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 20_250],
+    ['goes at 0.5 when the last one is older than that', 0.5, [[-120_250, 1]], 0],
+    ['goes a minute after the last one at 1.5', 1.5, [[-50_000, 1]], GONE - 50_000],
+    ['goes at 2.5 where one was sent', 2.5, [[-50_000, 1]], 0],
+  ])('%s', (_case, requestsPerMinute, sent, wait) => {
+    expect(waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })).toBe(wait)
+  })
 
-    expect(openings(budget, most, NOW).map((at) => at - NOW)).toEqual(waits)
+  it.each([
+    [1.5, [], 1],
+    [2.5, [[NOW, 1]], 1],
+    [100.5, [[NOW, 40]], 60],
+  ] as const)('may at %s a minute be followed by a whole number: %j', (requestsPerMinute, sent, count) => {
+    expect(decide(budgetWith({ sent }), { ...RULES, requestsPerMinute }, NOW).count).toBe(count)
+  })
+})
+
+describe('whatever the budget', () => {
+  const times = fc.integer({ min: NOW - 130_000, max: NOW + 70_000 })
+  const counts = fc.integer({ min: 0, max: 5 })
+  const budgets = fc.record({
+    sent: fc.array(fc.tuple(times, counts), { maxLength: 5 }),
+    inFlight: fc.array(fc.record({ by: fc.constantFrom('one', 'two'), count: counts, at: times }), {
+      maxLength: 2,
+    }),
+    window: fc.option(
+      fc.record({ limit: fc.integer({ min: 1, max: 9 }), remaining: counts, ours: counts, endsAt: times }),
+    ),
+    heardAt: times,
+    closedUntil: fc.constantFrom(0, NOW - 1, NOW, NOW + 1, NOW + 5000),
+    throttledAt: fc.constantFrom(0, NOW - 90_000, NOW),
+  })
+  const rules = fc.record({
+    requestsPerMinute: fc.option(fc.constantFrom(0.001, 0.5, 0.99, 1, 1.5, 3, 100.5)),
+    sharePercent: fc.constantFrom(1, 2.5, 50, 100),
+  })
+
+  it('a request may leave, or waits for a time to come, or for an answer to one that is on its way', () => {
+    fc.assert(
+      fc.property(budgets, rules, ({ sent, ...rest }, changed) => {
+        const sorted = sent.toSorted(([one], [other]) => one - other)
+        const budget = asOfNow(budgetWith({ ...rest, sent: sorted }), NOW)
+
+        const { at, count } = decide(budget, { ...RULES, ...changed }, NOW)
+
+        if (at <= NOW) expect(count).toBeGreaterThanOrEqual(1)
+        else expect(count).toBe(0)
+        if (at === Number.POSITIVE_INFINITY) expect(onTheirWay(budget, NOW)).toBeGreaterThan(0)
+        else if (Number.isFinite(count)) expect(Number.isInteger(count)).toBe(true)
+      }),
+      { numRuns: 5000 },
+    )
   })
 })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Announcement, type Headers, readRateHeaders } from '../../src/api/rate-headers.ts'
+import { type Headers, type RateHeaders, readRateHeaders } from '../../src/api/rate-headers.ts'
 
 /** Our clock. */
 const NOW = Date.UTC(2026, 10, 20, 8, 30, 0)
@@ -53,7 +53,7 @@ describe('what an answer says of the rate limit', () => {
     })
   })
 
-  it.each<[string, Headers, Partial<Announcement>]>([
+  it.each<[string, Headers, Partial<RateHeaders>]>([
     ['seconds', { 'retry-after': '120' }, { retryAfterMs: 120_000 }],
     ['seconds with spaces', { 'retry-after': ' 120 ' }, { retryAfterMs: 120_000 }],
     ['seconds with a fraction', { 'retry-after': '1.5' }, { retryAfterMs: 1500 }],

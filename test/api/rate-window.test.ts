@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { Announcement } from '../../src/api/rate-headers.ts'
+import type { RateHeaders } from '../../src/api/rate-headers.ts'
 import { currentWindow, leftIn, type Window, windowAfter } from '../../src/api/rate-window.ts'
-import { NOTHING, NOW, told, windowOf } from './helpers/budgets.ts'
+import { announced, NOTHING, NOW, windowOf } from './helpers/budgets.ts'
 
 /** What one answer makes of a window, when its request left in that window. */
-function windowThen(window: Window | null, announcement: Announcement | null, inFlight = 1): Window | null {
-  return windowAfter(window, { at: NOW, leftIn: currentWindow(window, NOW), told: announcement }, inFlight)
+function windowThen(window: Window | null, announcement: RateHeaders | null, inFlight = 1): Window | null {
+  return windowAfter(
+    window,
+    { at: NOW, leftIn: currentWindow(window, NOW), announced: announcement },
+    inFlight,
+  )
 }
 
 describe('what is left in a window', () => {
@@ -45,46 +49,46 @@ describe('a window', () => {
 })
 
 describe('an answer', () => {
-  it.each<[string, Announcement, Partial<Window>]>([
-    ['a minute and a moment from now', told(60, 59), { remaining: 59, ours: 1, endsAt: NOW + 60_250 }],
+  it.each<[string, RateHeaders, Partial<Window>]>([
+    ['a minute and a moment from now', announced(60, 59), { remaining: 59, ours: 1, endsAt: NOW + 60_250 }],
     [
       'when the server says, and a second',
-      told(60, 40, 12_000),
+      announced(60, 40, 12_000),
       { remaining: 40, ours: 20, endsAt: NOW + 13_000 },
     ],
-    ['after a minute at the latest', told(60, 59, 3_600_000), { endsAt: NOW + 61_000 }],
+    ['after a minute at the latest', announced(60, 59, 3_600_000), { endsAt: NOW + 61_000 }],
   ])('begins the first window, which ends %s', (_case, announcement, expected) => {
     expect(windowThen(null, announcement)).toMatchObject({ limit: 60, ...expected })
   })
 
-  it.each<[string, Window, Announcement | null, number, Partial<Window>]>([
-    ['counts down', windowOf(), told(60, 29), 1, { remaining: 29, ours: 31, endsAt: NOW + 20_000 }],
+  it.each<[string, Window, RateHeaders | null, number, Partial<Window>]>([
+    ['counts down', windowOf(), announced(60, 29), 1, { remaining: 29, ours: 31, endsAt: NOW + 20_000 }],
     [
       'counts down with others',
       windowOf(),
-      told(60, 20),
+      announced(60, 20),
       1,
       { remaining: 20, ours: 31, endsAt: NOW + 20_000 },
     ],
     [
       'begins a window by a jump',
       windowOf(),
-      told(60, 50),
+      announced(60, 50),
       1,
       { remaining: 50, ours: 10, endsAt: NOW + 60_250 },
     ],
     [
       'begins a window by its first count',
       windowOf({ remaining: 59, ours: 1 }),
-      told(60, 59),
+      announced(60, 59),
       8,
       { remaining: 59, ours: 1, endsAt: NOW + 60_250 },
     ],
-    ['is no jump when so many are in flight', windowOf(), told(60, 34), 4, { remaining: 30, ours: 31 }],
+    ['is no jump when so many are in flight', windowOf(), announced(60, 34), 4, { remaining: 30, ours: 31 }],
     [
       'begins a window after the last has ended',
       windowOf({ endsAt: NOW }),
-      told(60, 10),
+      announced(60, 10),
       1,
       { remaining: 10, ours: 50, endsAt: NOW + 60_250 },
     ],
@@ -97,48 +101,59 @@ describe('an answer', () => {
       1,
       { remaining: 29, ours: 31 },
     ],
-    ['that tells a limit of 0 counts as one of ours', windowOf(), told(0, 0), 1, { remaining: 29, ours: 31 }],
+    [
+      'that tells a limit of 0 counts as one of ours',
+      windowOf(),
+      announced(0, 0),
+      1,
+      { remaining: 29, ours: 31 },
+    ],
     ['leaves no less than nothing', windowOf({ remaining: 0 }), NOTHING, 1, { remaining: 0, ours: 31 }],
   ])('%s', (_case, window, announcement, inFlight, expected) => {
     expect(windowThen(window, announcement, inFlight)).toMatchObject(expected)
   })
 
-  it.each<[string, Window | null, Announcement | null, Partial<Window>]>([
-    ['counts when its request left after the last window', null, told(60, 20), { remaining: 20, ours: 31 }],
+  it.each<[string, Window | null, RateHeaders | null, Partial<Window>]>([
+    [
+      'counts when its request left after the last window',
+      null,
+      announced(60, 20),
+      { remaining: 20, ours: 31 },
+    ],
     ['counts, too, when it tells nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
     ['says nothing when it tells nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
     ['says nothing when it left after the last window and never came', null, null, {}],
     [
       'counts when it has jumped as well',
       windowOf({ remaining: 5, endsAt: NOW - 1 }),
-      told(60, 28),
+      announced(60, 28),
       { remaining: 28, ours: 31 },
     ],
     [
       'says nothing when it may belong to the window before',
       windowOf({ remaining: 25, endsAt: NOW - 1 }),
-      told(60, 24),
+      announced(60, 24),
       {},
     ],
   ])('that comes in a later window %s', (_case, before, announcement, expected) => {
-    const window = windowAfter(windowOf(), { at: NOW, leftIn: before, told: announcement }, 1)
+    const window = windowAfter(windowOf(), { at: NOW, leftIn: before, announced: announcement }, 1)
 
     expect(window).toEqual({ ...windowOf(), ...expected })
   })
 
-  it.each<[string, Announcement, number]>([
-    ['tells nothing of the next window', told(60, 3), 3],
-    ['begins the next one where it has jumped', told(60, 59), 59],
+  it.each<[string, RateHeaders, number]>([
+    ['tells nothing of the next window', announced(60, 3), 3],
+    ['begins the next one where it has jumped', announced(60, 59), 59],
   ])('that left in a window which is over %s', (_case, announcement, remaining) => {
     const over = windowOf({ remaining: 3, endsAt: NOW - 1 })
 
-    const window = windowAfter(over, { at: NOW, leftIn: over, told: announcement }, 1)
+    const window = windowAfter(over, { at: NOW, leftIn: over, announced: announcement }, 1)
 
     expect(window?.remaining).toBe(remaining)
     expect(window === over).toBe(remaining === 3)
   })
 
   it('with a limit of 0 announces no window', () => {
-    expect(windowThen(null, told(0, 0, 60_000))).toBeNull()
+    expect(windowThen(null, announced(0, 0, 60_000))).toBeNull()
   })
 })

@@ -17,7 +17,7 @@ const RESHAPE = 'src/mirror/reshape.ts'
 const DATABASE = 'src/mirror/database.ts'
 const MIGRATE = 'src/mirror/migrate.ts'
 const REGISTRY = 'src/mirror/registry.ts'
-const GATES = 'src/mirror/gate-store.ts'
+const BUDGETS = 'src/mirror/budget-store.ts'
 const COPY = 'src/mirror/followed-copy.ts'
 const OWNERS = 'src/mirror/owners.ts'
 
@@ -133,10 +133,10 @@ const OF_A_HOLD: Step[] = [
 ]
 
 const OF_A_PAUSE: Step[] = [
-  ['writing it', dyingAfter(GATES, 'saveGate.run(scope, ...gateValues(keep))', 'keep.closedUntil > 0')],
+  ['writing it', dyingAfter(BUDGETS, 'save.run({ scope, ...rowFrom(next()) })', 'next().closedUntil > 0')],
   [
     'with it written',
-    dyingAfter('src/api/rate-ledger.ts', 'if (isUrgent) await exchange(false)', 'view().closedUntil > now()'),
+    dyingAfter('src/api/permits.ts', "await write('report')", 'known().closedUntil > now()'),
   ],
 ]
 

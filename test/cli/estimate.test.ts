@@ -29,6 +29,8 @@ describe('allowedPerMinute', () => {
   it.each([
     [{}, null],
     [{ requestsPerMinute: 300 }, 300],
+    [{ requestsPerMinute: 0.5 }, 0.5],
+    [{ requestsPerMinute: 1.5 }, 1],
     [{ announcedLimit: 60 }, 60],
     [{ announcedLimit: 60, requestsPerMinute: 30 }, 30],
     [{ announcedLimit: 60, requestsPerMinute: 300 }, 60],

@@ -105,6 +105,28 @@ describe.concurrent('a 429', () => {
   })
 })
 
+describe.concurrent('a ceiling of our own that is no whole number', () => {
+  it.each([0.5, 1.5])(
+    'of %s lets one request leave, says until when it waits, and hears a stop',
+    async (rate) => {
+      const server = await serve((asked) => pageOf(ITEMS, asked))
+      const rateLimit = { requestsPerMinute: rate }
+      const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], rateLimit })
+
+      const sync = workspace.start(['sync'])
+      const { reason, until, time } = await sync.log(({ msg }) => msg === 'waiting')
+      sync.kill('SIGTERM')
+
+      expect((await sync.ended).code).toBe(143)
+      expect(reason).toBe(`our own limit of ${rate} requests a minute`)
+      const seconds = (Date.parse(String(until)) - Date.parse(String(time))) / 1000
+      expect(seconds).toBeGreaterThan(60 / Math.min(rate, 1) - 30)
+      expect(seconds).toBeLessThan(60 / Math.min(rate, 1) + 2)
+      expect(server.asked).toHaveLength(1)
+    },
+  )
+})
+
 describe.concurrent('the estimate after the first page', () => {
   // So slow that no machine is slower.
   const announced = { 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '5' }

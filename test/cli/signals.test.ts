@@ -44,7 +44,7 @@ const WRITING: Place = [
   { file: 'src/sync/walk.ts', statement: 'const saved = await pages', when: 'page.number === 3' },
 ]
 
-const LEDGER = 'src/api/rate-ledger.ts'
+const PERMITS = 'src/api/permits.ts'
 
 const PLACES: Place[] = [
   REGISTERING,
@@ -56,17 +56,21 @@ const PLACES: Place[] = [
   [
     'writing a pause of the server',
     {
-      file: LEDGER,
-      statement: 'if (isUrgent) await exchange(false)',
-      when: 'view().closedUntil > now()',
+      file: PERMITS,
+      statement: "await write('report')",
+      when: 'known().closedUntil > now()',
     },
     once({ status: 429, headers: { 'retry-after': '0' }, body: {} }),
   ],
-  ['taking a part of the budget', { file: LEDGER, statement: 'return exchange(true)' }, limited],
   [
-    'giving a part of the budget back',
-    { file: LEDGER, statement: 'if (hasNews() || sent.length > 0) await exchange(false)', when: 'hasNews()' },
-    limited,
+    'taking a permit',
+    { file: PERMITS, statement: 'let tried = NOT_TRIED', when: "wanted === 'permit'" },
+    limited(),
+  ],
+  [
+    'writing at the end what is not written of the budget',
+    { file: PERMITS, statement: "await write('report')", when: 'inFlight === 0 && !isUrgent' },
+    limited(),
   ],
   [
     'writing a hold',
@@ -78,13 +82,13 @@ const PLACES: Place[] = [
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
 ]
 
-/** A page that announces a limit. */
-function limited(asked: Asked): Reply {
-  const remaining = String(60 - asked.page)
-  return {
+/** Pages that announce a limit, and what each request leaves of it. */
+function limited(): (asked: Asked) => Reply {
+  let left = 60
+  return (asked) => ({
     ...pageOf(ORDERS, asked),
-    headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': remaining },
-  }
+    headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': String(--left) },
+  })
 }
 
 /** An answer to the first request for the third page. */

@@ -49,6 +49,9 @@ describe('a key at the top level', () => {
     ['database: a.db\npublish: ./a.db', 'publish 8:10', 'same file as database'],
     ['rateLimit: 5', 'rateLimit 7:12', 'must be a mapping'],
     ['rateLimit: { requestsPerMinute: 0 }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
+    ['rateLimit: { requestsPerMinute: 0.0009 }', 'rateLimit.requestsPerMinute 7:33', 'at least 0.001'],
+    ['rateLimit: { requestsPerMinute: -1 }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
+    ['rateLimit: { requestsPerMinute: .nan }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
     ['rateLimit: { requestsPerMinute: .inf }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
     ['rateLimit: { sharePercent: 0 }', 'rateLimit.sharePercent 7:28', 'from 1 to 100'],
     ['rateLimit: { sharePercent: 101 }', 'rateLimit.sharePercent 7:28', 'from 1 to 100'],
@@ -72,6 +75,7 @@ describe('a key at the top level', () => {
 
   it.each([
     'rateLimit: { requestsPerMinute: 0.5 }',
+    'rateLimit: { requestsPerMinute: 0.001 }',
     'rateLimit: { requestsPerMinute: null }',
     'removals: { brakePercent: 0, brakeRows: 0 }',
     'retry: { minDelay: 2s, maxDelay: 2s, attempts: 1 }',

@@ -26,7 +26,7 @@ export function scriptedList({ ids, perPage = 3, item = bare, before, instead }:
     ids,
     asked: [],
     source: {
-      refusal: () => null,
+      refusal: async () => null,
       close: async () => {},
       async fetchPage(number, observer, signal) {
         signal.throwIfAborted()

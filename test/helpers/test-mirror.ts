@@ -85,13 +85,14 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   }
 }
 
-/** Closes a gate, as one does that was told to pause. */
-export function closeGate(
+/** Ends a budget until then, as a process does that the server asked for a pause. */
+export async function closeBudget(
   { registry }: Pick<TestMirror, 'registry'>,
   scope: string,
   until: number,
 ): Promise<void> {
-  return registry.changeGate(scope, (kept) => ({ keep: { ...kept, closedUntil: until }, result: undefined }))
+  const { version, ...stored } = await registry.budgets.read(scope)
+  await registry.budgets.compareAndSet(scope, version, () => ({ ...stored, closedUntil: until }))
 }
 
 export const SYNC: WalkPlan = {

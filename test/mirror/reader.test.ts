@@ -10,7 +10,7 @@ import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../helpers/other-process.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
-import { beginTestWalk, closeGate, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+import { beginTestWalk, closeBudget, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 async function filled(): Promise<{ test: TestMirror; reader: Reader }> {
   const test = openTestMirror()
@@ -63,8 +63,8 @@ describe('a reader', () => {
     const { test, reader } = await filled()
     expect(reader.gateClosedUntil()).toBeNull()
 
-    await closeGate(test, 'all', START + 1000)
-    await closeGate(test, ACME.id, START + 5000)
+    await closeBudget(test, 'all', START + 1000)
+    await closeBudget(test, ACME.id, START + 5000)
 
     expect(reader.gateClosedUntil()).toBe(timeAt(5000))
   })

@@ -5,7 +5,7 @@ import { createRegistry } from '../../src/mirror/registry.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { holdLock } from '../helpers/other-process.ts'
-import { beginTestWalk, closeGate, openTestMirror, STEADY, type TestMirror } from '../helpers/test-mirror.ts'
+import { beginTestWalk, closeBudget, openTestMirror, STEADY, type TestMirror } from '../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
@@ -159,7 +159,7 @@ describe('a token that was refused', () => {
 
   it('is nowhere in the file, nor in what SQLite keeps beside it', async () => {
     const { test } = await held()
-    await closeGate(test, test.registry.fingerprint(TOKEN), START + HOUR)
+    await closeBudget(test, test.registry.fingerprint(TOKEN), START + HOUR)
 
     const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
 
@@ -189,27 +189,46 @@ describe('the fingerprint of a token', () => {
   })
 })
 
-describe('a gate', () => {
-  it('was never closed at first, and keeps what was last written of it', async () => {
-    const { registry } = openTestMirror()
-    const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
-    expect(registry.gate('all')).toEqual({ closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 })
+describe('a budget', () => {
+  const NOTHING = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
+  const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
 
-    const result = await registry.changeGate('all', () => ({ keep: kept, result: 'seen' }))
+  it('is nothing at first, and then what was last written of it', async () => {
+    const { budgets } = openTestMirror().registry
+    const first = await budgets.read('all')
 
-    expect(result).toBe('seen')
-    expect(registry.gate('all')).toEqual(kept)
-    expect(registry.gate(ACME.id).closedUntil).toBe(0)
+    const isSet = await budgets.compareAndSet('all', first.version, () => kept)
+
+    expect(first).toMatchObject(NOTHING)
+    expect(isSet).toBe(true)
+    expect(await budgets.read('all')).toMatchObject(kept)
+    expect(await budgets.read(ACME.id)).toMatchObject(NOTHING)
   })
 
-  it('is not written where nothing changes', async () => {
+  it.each([
+    ['by another process', { ...kept, known: '{"sent":[]}' }],
+    ['by another process, which closed it', { ...kept, closedUntil: START + 2 * HOUR }],
+  ])('is not written once it was changed %s', async (_how, changed) => {
     const test = openTestMirror()
-    await closeGate(test, 'all', START + HOUR)
-    const before = test.connection.prepare('SELECT total_changes()').pluck().get()
+    const { budgets } = test.registry
+    await budgets.compareAndSet('all', (await budgets.read('all')).version, () => kept)
+    const { version } = await budgets.read('all')
+    const { budgets: others } = openTestMirror({ file: test.file }).registry
+    await others.compareAndSet('all', version, () => changed)
 
-    await closeGate(test, 'all', START + HOUR)
+    expect(await budgets.compareAndSet('all', version, () => kept)).toBe(false)
 
-    expect(test.connection.prepare('SELECT total_changes()').pluck().get()).toBe(before)
+    expect(await budgets.read('all')).toMatchObject(changed)
+  })
+
+  it('is not written once somebody typed resume', async () => {
+    const test = openTestMirror()
+    await closeBudget(test, 'all', START + HOUR)
+    const { version } = await test.registry.budgets.read('all')
+
+    await test.registry.resume([ACME.id])
+
+    expect(await test.registry.budgets.compareAndSet('all', version, () => kept)).toBe(false)
   })
 
   it.each<[string, (registry: TestMirror['registry']) => string, number]>([
@@ -222,14 +241,16 @@ describe('a gate', () => {
     const { registry } = openTestMirror()
     await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
     const scope = scopeOf(registry)
-    await registry.changeGate(scope, (kept) => ({
-      keep: { ...kept, closedUntil: START + HOUR, known: 'what was sent' },
-      result: undefined,
-    }))
+    const { version, ...before } = await registry.budgets.read(scope)
+    const closed = { ...before, closedUntil: START + HOUR, known: 'what was sent' }
+    await registry.budgets.compareAndSet(scope, version, () => closed)
 
     await registry.resume([ACME.id])
 
-    expect(registry.gate(scope)).toMatchObject({ closedUntil: expected, known: 'what was sent' })
+    expect(await registry.budgets.read(scope)).toMatchObject({
+      closedUntil: expected,
+      known: 'what was sent',
+    })
   })
 })
 
@@ -284,8 +305,8 @@ describe('a mirror that another process has locked', () => {
       'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
     ],
     [
-      'a gate that closes',
-      (registry) => closeGate({ registry }, 'all', START),
+      'a budget that is closed',
+      (registry) => closeBudget({ registry }, 'all', START),
       'SELECT count(*) FROM sync_gates',
     ],
     [
@@ -310,6 +331,6 @@ describe('a mirror that cannot be written', () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_gates')
 
-    await expect(closeGate(test, 'all', START)).rejects.toThrow(MirrorError)
+    await expect(closeBudget(test, 'all', START)).rejects.toThrow(MirrorError)
   })
 })

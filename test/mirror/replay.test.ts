@@ -59,7 +59,7 @@ function nextKept(before: Kept | null, listed: Listed | null): Kept | null {
 function sourceOf(test: TestMirror, texts: readonly string[]) {
   const lastPage = Math.max(Math.ceil(texts.length / PER_PAGE), 1)
   return {
-    refusal: () => null,
+    refusal: async () => null,
     close: async () => {},
     async fetchPage(number: number) {
       test.clock.advance(1000)

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 /** A run over so many items that have this value. */
 function runWith(test: TestMirror, job: Job, value: number, count: number) {
   const texts = Array.from({ length: count }, (_, index) => `{"id":${index + 1},"value":${value}}`)
-  const source = { refusal: () => null, close: async () => {}, fetchPage: async () => pageOf(texts) }
+  const source = { refusal: async () => null, close: async () => {}, fetchPage: async () => pageOf(texts) }
   return runOnce(test, { source }, { job })
 }
 

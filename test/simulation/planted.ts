@@ -31,24 +31,24 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
   ]),
   bug('a gate that has closed is not kept', 7, [
-    'mirror/gate-store.ts',
-    'saveGate.run(scope, ...gateValues(keep))',
-    'saveGate.run(scope, ...gateValues({ ...keep, closedUntil: 0 }))',
+    'mirror/budget-store.ts',
+    'save.run({ scope, ...rowFrom(next()) })',
+    'save.run({ scope, ...rowFrom({ ...next(), closedUntil: 0 }) })',
   ]),
   bug('a gate opens before the server said', 7, [
     'api/rate-answer.ts',
-    'told.retryAfterMs ?? told.resetMs',
-    'told.retryAfterMs === null ? null : told.retryAfterMs / 4',
+    'announced.retryAfterMs ?? announced.resetMs',
+    'announced.retryAfterMs === null ? null : announced.retryAfterMs / 4',
   ]),
   bug('each process has our own limit for itself', 6, [
-    'api/rate-budget.ts',
+    'api/budget.ts',
     'JSON.stringify({ ...budget, closedUntil: undefined })',
-    'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], blocks: [] })',
+    'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], inFlight: [] })',
   ]),
   bug(
     'a server that failed is asked again before it said',
     55,
-    ['api/rate-answer.ts', 'told?.retryAfterMs ? at + told.retryAfterMs : 0', '0 * at'],
+    ['api/rate-answer.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
     [
       'api/retry.ts',
       'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',

@@ -254,7 +254,11 @@ describe('a job that may not send even one request', () => {
     const finished: unknown[] = []
     const observer = observerOf({ onFinish: ({ error }) => finished.push(error) })
 
-    const result = await runOnce(test, { source: { ...list.source, refusal: () => refusal } }, { observer })
+    const result = await runOnce(
+      test,
+      { source: { ...list.source, refusal: async () => refusal } },
+      { observer },
+    )
 
     expect(result).toMatchObject({ error: refusal, run: null, walk: null })
     expect(finished).toEqual([refusal])
@@ -322,7 +326,7 @@ describe('a job that another process has', () => {
 
 /** A source whose first request is not even sent. */
 function refusing(error: Error): PageSource {
-  return { refusal: () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
+  return { refusal: async () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
 }
 
 describe('a run that is refused before its first request', () => {

@@ -4,12 +4,12 @@ import type { HoldMemory } from '../../../src/api/token-guard.ts'
 import type { Job } from '../../../src/sync/types.ts'
 import { createClock } from './clock.ts'
 import { BASE_URL, createJob } from './job.ts'
-import { createGateMemory, createHoldMemory } from './memory.ts'
+import { createHoldMemory, createTestBudgetStore } from './memory.ts'
 import { createObserver } from './observer.ts'
 
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
 
-const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'gateMemory'> = {
+const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   baseUrl: BASE_URL,
   linkHosts: [],
   timeoutMs: 30_000,
@@ -37,8 +37,8 @@ export function createSetting({
   hold = createHoldMemory(),
 }: Setting = {}) {
   const clock = createClock()
-  const gateMemory = createGateMemory()
-  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, gateMemory, ...options })
+  const budgets = createTestBudgetStore()
+  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options })
   const guard = api.guard(hold)
   const { observer, told } = createObserver()
   const signal = new AbortController().signal
@@ -59,5 +59,5 @@ export function createSetting({
     }
   }
 
-  return { open, ...open(), told, clock, gateMemory, hold }
+  return { open, ...open(), told, clock, budgets, hold }
 }

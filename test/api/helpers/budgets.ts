@@ -1,5 +1,5 @@
-import { type Block, type Budget, FRESH, type RateRules } from '../../../src/api/rate-budget.ts'
-import type { Announcement } from '../../../src/api/rate-headers.ts'
+import { type Budget, FRESH, type InFlight, type RateRules } from '../../../src/api/budget.ts'
+import type { RateHeaders } from '../../../src/api/rate-headers.ts'
 import type { Window } from '../../../src/api/rate-window.ts'
 
 export const NOW = Date.UTC(2026, 10, 20, 8, 30)
@@ -9,9 +9,9 @@ export const DAY = 24 * 60 * MINUTE
 
 export const RULES: RateRules = { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: MINUTE }
 
-export const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+export const NOTHING: RateHeaders = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 
-export function told(limit: number, remaining: number, resetMs: number | null = null): Announcement {
+export function announced(limit: number, remaining: number, resetMs: number | null = null): RateHeaders {
   return { ...NOTHING, limit, remaining, resetMs }
 }
 
@@ -24,7 +24,7 @@ export function budgetWith(changed: Partial<Budget> = {}): Budget {
   return { ...FRESH, heardAt: NOW - 1, ...changed }
 }
 
-/** A block of another process. */
-export function blockOf(changed: Partial<Block> = {}): Block {
-  return { by: 'another', count: 1, until: NOW + SECOND, inFlight: 0, ...changed }
+/** Requests of another process. */
+export function flightOf(changed: Partial<InFlight> = {}): InFlight {
+  return { by: 'another', count: 1, at: NOW - SECOND, ...changed }
 }

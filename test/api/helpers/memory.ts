@@ -1,30 +1,43 @@
-import type { GateMemory, KeptBudget } from '../../../src/api/rate-ledger.ts'
+import type { BudgetStore, StoredBudget } from '../../../src/api/budget.ts'
 import type { HoldMemory } from '../../../src/api/token-guard.ts'
 
-export const NOTHING_KEPT: KeptBudget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
+const NOTHING_KEPT: StoredBudget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
 
 /** What the mirror keeps of budgets, in place of the mirror. */
-export interface TestGateMemory extends GateMemory {
-  /** Closes a gate as another process would. */
-  close(scope: string, until: number): void
-  /** How often something was written. */
+export interface TestBudgetStore extends BudgetStore {
+  kept(scope: string): StoredBudget
+  /** Writes, as another process would. */
+  change(scope: string, changed: Partial<StoredBudget>): void
+  /** How often something was written, and how often a process was refused since another had written. */
   writes(): number
+  conflicts(): number
 }
 
-export function createGateMemory(): TestGateMemory {
-  const budgets = new Map<string, KeptBudget>()
+export function createTestBudgetStore(): TestBudgetStore {
+  const budgets = new Map<string, { kept: StoredBudget; version: number }>()
   let writes = 0
-  const read = (scope: string) => budgets.get(scope) ?? NOTHING_KEPT
+  let conflicts = 0
+  const find = (scope: string) => budgets.get(scope) ?? { kept: NOTHING_KEPT, version: 0 }
+  const set = (scope: string, kept: StoredBudget) =>
+    void budgets.set(scope, { kept, version: find(scope).version + 1 })
   return {
-    read,
-    change: async (scope, change) => {
-      const { keep, result } = change(read(scope))
-      budgets.set(scope, keep)
-      writes++
-      return result
+    read: async (scope) => {
+      const { kept, version } = find(scope)
+      return { ...kept, version: String(version) }
     },
-    close: (scope, until) => void budgets.set(scope, { ...read(scope), closedUntil: until }),
+    compareAndSet: async (scope, version, next) => {
+      if (version !== String(find(scope).version)) {
+        conflicts++
+        return false
+      }
+      set(scope, next())
+      writes++
+      return true
+    },
+    kept: (scope) => find(scope).kept,
+    change: (scope, changed) => set(scope, { ...find(scope).kept, ...changed }),
     writes: () => writes,
+    conflicts: () => conflicts,
   }
 }
 

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
-import type { RateRules } from '../../../src/api/rate-budget.ts'
-import { createRateGate, type RateGate } from '../../../src/api/rate-gate.ts'
+import type { RateRules } from '../../../src/api/budget.ts'
 import { readRateHeaders } from '../../../src/api/rate-headers.ts'
+import { createRateLimiter, type RateLimiter } from '../../../src/api/rate-limiter.ts'
 import type { Answered } from './fixed-window.ts'
-import { createGateMemory, type TestGateMemory } from './memory.ts'
+import { createTestBudgetStore, type TestBudgetStore } from './memory.ts'
 import { createObserver } from './observer.ts'
 import { createSteppedClock, type SteppedClock } from './stepped-clock.ts'
 
@@ -39,28 +39,28 @@ export interface Log {
 
 const START = Date.UTC(2026, 10, 20, 8, 30, 0, 250)
 
-/** Drives real gates through simulated time. */
+/** Drives real rate limiters through simulated time. */
 export async function simulate(traffic: Traffic): Promise<Log> {
   const { duration, others = [], restarts = [], server } = traffic
   const clock = createSteppedClock(START)
-  const memory = createGateMemory()
+  const store = createTestBudgetStore()
   const log: Log = { sent: [], served: [], throttled: 0, writes: 0 }
   const never = new AbortController().signal
   for (const time of others) void clock.sleep(time, never).then(() => server(clock.now()))
   let begun = 0
   for (const end of [...restarts, duration]) {
-    startProcesses(traffic, START + end, clock, memory, log, `started at ${begun}`)
+    startProcesses(traffic, START + end, clock, store, log, `started at ${begun}`)
     await clock.pass(end - begun)
     begun = end
   }
-  return { ...log, writes: memory.writes() }
+  return { ...log, writes: store.writes() }
 }
 
 function startProcesses(
   traffic: Traffic,
   end: number,
   clock: SteppedClock,
-  memory: TestGateMemory,
+  store: TestBudgetStore,
   log: Log,
   name: string,
 ): void {
@@ -74,23 +74,23 @@ function startProcesses(
   }
   const sleep = untilKilled(clock.sleep)
   for (let process = 0; process < processes; process++) {
-    const gate = createRateGate({
+    const limiter = createRateLimiter({
       scope: 'a',
       by: `${process} ${name}`,
       rules: { ...rules, maxWaitMs: 3_600_000 },
-      memory,
+      store,
       slots: pLimit(senders),
       now: clock.now,
       sleep,
       random,
     })
     for (let sender = 0; sender < senders; sender++)
-      void sendAllTheTime(gate, traffic, { ...clock, sleep }, log)
+      void sendAllTheTime(limiter, traffic, { ...clock, sleep }, log)
   }
 }
 
 async function sendAllTheTime(
-  gate: RateGate,
+  limiter: RateLimiter,
   { latency, random, server }: Traffic,
   clock: SteppedClock,
   log: Log,
@@ -100,7 +100,7 @@ async function sendAllTheTime(
   const onTheWay = () => clock.sleep(least + random() * (most - least), never)
   const { observer } = createObserver()
   for (;;) {
-    await gate.pass(
+    await limiter.pass(
       async (answer) => {
         log.sent.push(clock.now() - START)
         await onTheWay()
@@ -120,12 +120,17 @@ async function sendAllTheTime(
 
 /** The most times that lie within one minute. */
 export function mostInAMinute(times: readonly number[]): number {
+  return mostIn(60_000, times)
+}
+
+/** The most times that lie within so many milliseconds. */
+export function mostIn(ms: number, times: readonly number[]): number {
   const sorted = times.toSorted((one, other) => one - other)
   let first = 0
   return Math.max(
     0,
     ...sorted.map((time, index) => {
-      while ((sorted[first] ?? time) <= time - 60_000) first++
+      while ((sorted[first] ?? time) <= time - ms) first++
       return index - first + 1
     }),
   )

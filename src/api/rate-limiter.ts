@@ -2,58 +2,56 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../errors.ts'
 import type { PageObserver } from '../sync/types.ts'
 import { inWords } from '../text.ts'
-import type { Budget, RateRules } from './rate-budget.ts'
+import type { Budget, BudgetStore, RateRules } from './budget.ts'
+import { createPermits, type Permit } from './permits.ts'
 import { decide } from './rate-decision.ts'
-import type { Announcement } from './rate-headers.ts'
-import { createRateLedger, type GateMemory, type Left } from './rate-ledger.ts'
+import type { RateHeaders } from './rate-headers.ts'
 import { createTell, orAborted, type Tell } from './waiting.ts'
 
-export interface RateGateOptions {
+export interface RateLimiterOptions {
   scope: string
   /** Names the process among those that share the budget. */
   by: string
   rules: RateRules & { maxWaitMs: number }
-  memory: GateMemory
-  /** Requests in flight at the same time, shared by all gates. */
+  store: BudgetStore
+  /** Requests in flight at the same time, shared by all rate limiters. */
   slots: LimitFunction
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
 }
 
-/** One budget of requests. Everyone who shares it passes here before each request, in the order they came. */
-export interface RateGate {
-  /** Runs `send` when the budget allows it; what it learned must be told before it settles. */
+/** Spends one budget of requests: all that share it pass here before each request, in the order they came. */
+export interface RateLimiter {
+  /** Runs `send` when the budget allows it; `send` reports what the answer announced before it settles. */
   pass<T>(send: (answer: Answer) => Promise<T>, observer: PageObserver, signal: AbortSignal): Promise<T>
-  /** Why nobody should even begin: the server wants a longer silence than we are willing to wait for. */
-  refusal(): JobError | null
-  /** Gives back to other processes what this one took and does not need, as nobody here is going to pass. */
+  /** Why a job should not even begin: the server wants a longer silence than we are willing to wait for. */
+  refusal(): Promise<JobError | null>
+  /** Called when no request is to come soon: writes what other processes do not know yet. */
   rest(): Promise<void>
 }
 
 export interface Answer {
-  accepted(told: Announcement): void
-  throttled(told: Announcement): void
+  accepted(announced: RateHeaders): void
+  throttled(announced: RateHeaders): void
 }
 
 interface Started<T> {
   result: Promise<T>
 }
 
-/** Another process may give something back, or somebody may type resume; and may have had an answer that is waited for. */
+/** Another process may have changed the budget, or have had the answer that is waited for. */
 const LOOK_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 
-const doNothing = (): void => {}
-
-export function createRateGate(options: RateGateOptions): RateGate {
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { rules, slots, now, sleep, random } = options
-  const ledger = createRateLedger(options)
+  const permits = createPermits(options)
   const turns = pLimit(1)
   /** Lets the first in line look again. */
-  let look = doNothing
+  let look = (): void => {}
 
-  function refusal({ closedUntil }: Pick<Budget, 'closedUntil'> = ledger.view()): JobError | null {
+  function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
     if (wait <= rules.maxWaitMs) return null
     return new JobError(
@@ -67,40 +65,42 @@ export function createRateGate(options: RateGateOptions): RateGate {
   async function untilOpen(tell: Tell, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
-      const known = ledger.view()
-      const refused = refusal(known)
+      // An answer that comes after this look must not be slept through.
+      const woken = new AbortController()
+      look = () => woken.abort()
+      const known = await permits.view()
+      const refused = refusalOf(known)
       if (refused) throw refused
-      const { at, reason } = await ledger.ask(known)
-      if (at <= now()) return
-      if (at < Number.POSITIVE_INFINITY) tell(reason, at)
-      await untilLook(at, signal)
+      const decision = decide(known, rules, now())
+      if (decision.at <= now()) return
+      if (decision.at < Number.POSITIVE_INFINITY) tell(decision.reason, decision.at)
+      await permits.noteWait(decision)
+      await untilLook(decision.at, woken.signal, signal)
     }
   }
 
   /** Sleeps until then, or until there is a reason to look again. */
-  async function untilLook(at: number, signal: AbortSignal): Promise<void> {
+  async function untilLook(at: number, woken: AbortSignal, signal: AbortSignal): Promise<void> {
     const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
-    const woken = new AbortController()
-    look = () => woken.abort()
     try {
-      await sleep(Math.min(at - now(), most), AbortSignal.any([signal, woken.signal]))
+      await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken]))
     } catch (error) {
-      if (!woken.signal.aborted) throw error
-    } finally {
-      look = doNothing
+      if (!woken.aborted) throw error
     }
   }
 
-  /** Other budgets may hold all slots for a while, so this one is asked once more in the slot; null if it has closed. */
+  /** Other budgets may hold all slots for a while, so the permit is taken in the slot; null if there is none any more. */
   function startInSlot<T>(
     send: (answer: Answer) => Promise<T>,
     signal: AbortSignal,
   ): Promise<Started<T> | null> {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
-        const left = signal.aborted ? null : ledger.leave()
-        if (left === null) return resolve(null)
-        const result = sendCounted(send, left)
+        const permit = signal.aborted ? null : await permits.take()
+        // The signal may come while the permit is written.
+        if (permit && signal.aborted) permits.unused()
+        if (!permit || signal.aborted) return resolve(null)
+        const result = sendCounted(send, permit)
         resolve({ result })
         await result.catch(() => {})
       }
@@ -108,21 +108,21 @@ export function createRateGate(options: RateGateOptions): RateGate {
     })
   }
 
-  async function sendCounted<T>(send: (answer: Answer) => Promise<T>, left: Left): Promise<T> {
-    let isTold = false
-    const tell = (how: () => void) => {
-      isTold = true
+  async function sendCounted<T>(send: (answer: Answer) => Promise<T>, permit: Permit): Promise<T> {
+    let isReported = false
+    const report = (how: () => void) => {
+      isReported = true
       how()
       look()
     }
     try {
       return await send({
-        accepted: (told) => tell(() => ledger.answered(left, told)),
-        throttled: (told) => tell(() => ledger.throttled(told, Math.floor(random() * 1000))),
+        accepted: (announced) => report(() => permits.answered(permit, announced)),
+        throttled: (announced) => report(() => permits.throttled(announced, Math.floor(random() * 1000))),
       })
     } finally {
-      if (!isTold) tell(() => ledger.answered(left, null))
-      await ledger.tellOthers()
+      if (!isReported) report(() => permits.answered(permit, null))
+      await permits.publish()
     }
   }
 
@@ -139,11 +139,11 @@ export function createRateGate(options: RateGateOptions): RateGate {
     }
   }
 
-  /** What the others in line wait for, the first in line waits for as well, and tells it himself. */
+  /** What the first in line waits for, the others wait for as well. */
   function tellInLine(tell: Tell, arrived: number): void {
-    const known = ledger.view()
+    const known = permits.known()
     const { at, reason } = decide(known, rules, arrived)
-    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusal(known)) tell(reason, at)
+    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) tell(reason, at)
   }
 
   async function pass<T>(
@@ -166,5 +166,5 @@ export function createRateGate(options: RateGateOptions): RateGate {
     }
   }
 
-  return { pass, refusal: () => refusal(), rest: ledger.giveBack }
+  return { pass, refusal: () => permits.view().then(refusalOf), rest: permits.rest }
 }

@@ -1,11 +1,10 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { describe, expect, it } from 'vitest'
-import type { RateRules } from '../../src/api/rate-budget.ts'
-import { type Answer, createRateGate, type RateGate } from '../../src/api/rate-gate.ts'
-import type { Announcement } from '../../src/api/rate-headers.ts'
-import type { KeptBudget } from '../../src/api/rate-ledger.ts'
+import type { RateRules } from '../../src/api/budget.ts'
+import type { RateHeaders } from '../../src/api/rate-headers.ts'
+import { type Answer, createRateLimiter, type RateLimiter } from '../../src/api/rate-limiter.ts'
 import { JobError } from '../../src/errors.ts'
-import { createGateMemory, NOTHING_KEPT, type TestGateMemory } from './helpers/memory.ts'
+import { createTestBudgetStore, type TestBudgetStore } from './helpers/memory.ts'
 import { createObserver } from './helpers/observer.ts'
 import { createSteppedClock, type SteppedClock, settle } from './helpers/stepped-clock.ts'
 
@@ -13,11 +12,11 @@ const MINUTE = 60_000
 
 /** After which a request of ours counts no more, where it left at the beginning of half a second. */
 const OUR_MINUTE = MINUTE + 250
-const NOTHING: Announcement = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+const NOTHING: RateHeaders = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 
 interface Setting {
   rules?: Partial<RateRules & { maxWaitMs: number }>
-  memory?: TestGateMemory
+  store?: TestBudgetStore
   slots?: LimitFunction
   clock?: SteppedClock
   scope?: string
@@ -25,7 +24,7 @@ interface Setting {
 
 function createSetting({
   rules,
-  memory = createGateMemory(),
+  store = createTestBudgetStore(),
   slots = pLimit(8),
   clock = createSteppedClock(),
   scope = 'a',
@@ -37,43 +36,37 @@ function createSetting({
     maxWaitMs: 15 * MINUTE,
   }
   const { now, sleep } = clock
-  const gate = createRateGate({
+  const limiter = createRateLimiter({
     scope,
     by: 'this process',
     rules: { ...defaults, ...rules },
-    memory,
+    store,
     slots,
     now,
     sleep,
     random: () => 0.5,
   })
-  return { gate, clock, memory, slots }
+  return { limiter, clock, store, slots }
 }
 
-/** A memory that always reads the same. */
-function keeping(kept: KeptBudget): TestGateMemory {
-  const memory = createGateMemory()
-  return { ...memory, read: () => kept }
-}
-
-/** A gate, and how often it has asked its memory. */
+/** A rate limiter, and how often it has read its store and written. */
 function createCounted() {
-  const memory = createGateMemory()
+  const store = createTestBudgetStore()
   let reads = 0
-  const read: TestGateMemory['read'] = (scope) => {
+  const read: TestBudgetStore['read'] = (scope) => {
     reads++
-    return memory.read(scope)
+    return store.read(scope)
   }
-  const { gate } = createSetting({ memory: { ...memory, read } })
-  return { gate, reads: () => reads }
+  const { limiter } = createSetting({ store: { ...store, read } })
+  return { limiter, reads: () => reads, writes: store.writes }
 }
 
 function notSentYet(): never {
   throw new Error('the request was not sent yet')
 }
 
-/** Someone at the gate: what was told, whether the request is on its way, and how the answer comes. */
-function passing(gate: RateGate, signal = new AbortController().signal) {
+/** A request at a rate limiter: what was told, whether the request is on its way, and how the answer comes. */
+function passing(limiter: RateLimiter, signal = new AbortController().signal) {
   const { observer, told } = createObserver()
   let finish: (tell: (answer: Answer) => void) => void = notSentYet
   const one = {
@@ -83,7 +76,7 @@ function passing(gate: RateGate, signal = new AbortController().signal) {
     answer: (remaining: number, limit: number, resetMs: number | null = null) =>
       finish((answer) => answer.accepted({ ...NOTHING, limit, remaining, resetMs })),
     succeed: () => finish((answer) => answer.accepted(NOTHING)),
-    throttle: (announcement: Partial<Announcement> = {}) =>
+    throttle: (announcement: Partial<RateHeaders> = {}) =>
       finish((answer) => {
         answer.throttled({ ...NOTHING, ...announcement })
         throw new Error('429')
@@ -106,7 +99,7 @@ function passing(gate: RateGate, signal = new AbortController().signal) {
       }
     })
   }
-  gate.pass(send, observer, signal).then(
+  limiter.pass(send, observer, signal).then(
     (value) => {
       one.outcome = value
     },
@@ -117,38 +110,38 @@ function passing(gate: RateGate, signal = new AbortController().signal) {
   return one
 }
 
-/** One request and its answer: the first of a gate goes alone. */
-async function hear(gate: RateGate): Promise<void> {
-  const one = passing(gate)
+/** One request and its answer: the first of a budget goes alone. */
+async function hear(limiter: RateLimiter): Promise<void> {
+  const one = passing(limiter)
   await settle()
   one.succeed()
   await settle()
 }
 
-/** A memory whose writes wait until the test says so, as behind another process's lock. */
-function createLockedMemory() {
-  const memory = createGateMemory()
+/** A store whose writes wait until the test says so, as behind another process's lock. */
+function createLockedStore() {
+  const store = createTestBudgetStore()
   const lock = Promise.withResolvers<void>()
   let isLocked = false
-  const change: TestGateMemory['change'] = async (scope, task) => {
+  const compareAndSet: TestBudgetStore['compareAndSet'] = async (...asked) => {
     if (isLocked) await lock.promise
-    return memory.change(scope, task)
+    return store.compareAndSet(...asked)
   }
   const lockUp = () => {
     isLocked = true
   }
-  return { memory: { ...memory, change }, lock: lockUp, unlock: lock.resolve }
+  return { store: { ...store, compareAndSet }, lock: lockUp, unlock: lock.resolve }
 }
 
 function whoSent(all: { sent: boolean }[]): number[] {
   return all.flatMap(({ sent }, index) => (sent ? [index] : []))
 }
 
-describe('an open gate', () => {
+describe('an open budget', () => {
   it('lets a request go at once and hands back its answer', async () => {
-    const { gate } = createSetting()
+    const { limiter } = createSetting()
 
-    const one = passing(gate)
+    const one = passing(limiter)
     await settle()
     one.succeed()
     await settle()
@@ -156,25 +149,25 @@ describe('an open gate', () => {
     expect(one).toMatchObject({ sent: true, outcome: 'the answer', told: [['waited', 0]] })
   })
 
-  it('asks the memory three times for a request: when it comes, when it leaves, and when it is answered', async () => {
-    const { gate, reads } = createCounted()
-    await hear(gate)
-    const before = reads()
+  it('reads twice for a request, when it comes and when it leaves, and writes nothing', async () => {
+    const { limiter, reads, writes } = createCounted()
+    await hear(limiter)
+    const before = { reads: reads(), writes: writes() }
 
-    const one = passing(gate)
+    const one = passing(limiter)
     await settle()
     expect(one.sent).toBe(true)
-    expect(reads() - before).toBe(2)
     one.succeed()
     await settle()
 
-    expect(reads() - before).toBe(3)
+    expect(reads() - before.reads).toBe(2)
+    expect(writes() - before.writes).toBe(0)
   })
 
   it('hands on what the request threw', async () => {
-    const { gate } = createSetting()
+    const { limiter } = createSetting()
 
-    const one = passing(gate)
+    const one = passing(limiter)
     await settle()
     one.fail()
     await settle()
@@ -183,9 +176,9 @@ describe('an open gate', () => {
   })
 
   it('lets the first request go alone, and the others with its answer', async () => {
-    const { gate, clock } = createSetting()
+    const { limiter, clock } = createSetting()
 
-    const all = [passing(gate), passing(gate), passing(gate)]
+    const all = [passing(limiter), passing(limiter), passing(limiter)]
     await clock.pass(5000)
     expect(whoSent(all)).toEqual([0])
     all[0]?.fail()
@@ -197,10 +190,10 @@ describe('an open gate', () => {
   })
 
   it('has no more requests on their way than there are slots', async () => {
-    const { gate } = createSetting({ slots: pLimit(2) })
-    await hear(gate)
+    const { limiter } = createSetting({ slots: pLimit(2) })
+    await hear(limiter)
 
-    const all = [passing(gate), passing(gate), passing(gate), passing(gate)]
+    const all = [passing(limiter), passing(limiter), passing(limiter), passing(limiter)]
     await settle()
     expect(whoSent(all)).toEqual([0, 1])
     all[1]?.fail()
@@ -209,15 +202,15 @@ describe('an open gate', () => {
     expect(whoSent(all)).toEqual([0, 1, 2])
   })
 
-  it('shares its slots with other gates, and is asked again once it has one', async () => {
+  it('shares its slots with other budgets, and is asked again once it has one', async () => {
     const slots = pLimit(1)
-    const [{ gate, clock }, other] = [
+    const [{ limiter, clock }, other] = [
       createSetting({ slots, rules: { requestsPerMinute: 1 } }),
       createSetting({ slots, scope: 'b' }),
     ]
-    const first = passing(other.gate)
+    const first = passing(other.limiter)
     await settle()
-    const second = passing(gate)
+    const second = passing(limiter)
     await settle()
     expect(second.sent).toBe(false)
 
@@ -231,13 +224,13 @@ describe('an open gate', () => {
 
   it('is closed to who gets a slot only after another process met a 429', async () => {
     const slots = pLimit(1)
-    const { gate, clock, memory } = createSetting({ slots })
-    const busy = passing(createSetting({ slots, scope: 'b' }).gate)
+    const { limiter, clock, store } = createSetting({ slots })
+    const busy = passing(createSetting({ slots, scope: 'b' }).limiter)
     await settle()
-    const waiter = passing(gate)
+    const waiter = passing(limiter)
     await settle()
 
-    memory.close('a', clock.now() + 5000)
+    store.change('a', { closedUntil: clock.now() + 5000 })
     busy.succeed()
     await clock.pass(4999)
     expect(waiter.sent).toBe(false)
@@ -249,9 +242,9 @@ describe('an open gate', () => {
 
 describe('waiters', () => {
   it('go in the order they came', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    await hear(gate)
-    const all = Array.from({ length: 5 }, () => passing(gate))
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    await hear(limiter)
+    const all = Array.from({ length: 5 }, () => passing(limiter))
     const order: number[][] = []
 
     for (let minute = 0; minute < 5; minute++) {
@@ -264,10 +257,10 @@ describe('waiters', () => {
   })
 
   it('go in the order they came when slots are scarce, too', async () => {
-    const { gate, clock, slots } = createSetting({ rules: { requestsPerMinute: 2 }, slots: pLimit(1) })
+    const { limiter, clock, slots } = createSetting({ rules: { requestsPerMinute: 2 }, slots: pLimit(1) })
     const busy = Promise.withResolvers<void>()
     void slots(() => busy.promise)
-    const all = Array.from({ length: 4 }, () => passing(gate))
+    const all = Array.from({ length: 4 }, () => passing(limiter))
     await clock.pass(1000)
     expect(whoSent(all)).toEqual([])
 
@@ -281,11 +274,11 @@ describe('waiters', () => {
   })
 
   it('are told why and until when, each of them', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const open = clock.now() + OUR_MINUTE
-    await hear(gate)
+    await hear(limiter)
 
-    const [second, third] = [passing(gate), passing(gate)]
+    const [second, third] = [passing(limiter), passing(limiter)]
     await clock.pass(1000)
 
     expect(second.told).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
@@ -300,12 +293,12 @@ describe('waiters', () => {
   })
 
   it('are told of the limit of the server', async () => {
-    const { gate, clock } = createSetting()
-    const one = passing(gate)
+    const { limiter, clock } = createSetting()
+    const one = passing(limiter)
     await settle()
     one.answer(0, 60)
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await settle()
 
     expect(other.told).toEqual([
@@ -314,13 +307,13 @@ describe('waiters', () => {
   })
 
   it('go as soon as an answer shows that the budget is there again', async () => {
-    const { gate, clock } = createSetting()
-    await hear(gate)
-    const all = [passing(gate), passing(gate)]
+    const { limiter, clock } = createSetting()
+    await hear(limiter)
+    const all = [passing(limiter), passing(limiter)]
     await settle()
     all[0]?.answer(1, 60)
     await settle()
-    const waiter = passing(gate)
+    const waiter = passing(limiter)
     await clock.pass(1000)
     expect(waiter.sent).toBe(false)
 
@@ -334,11 +327,11 @@ describe('waiters', () => {
 
 describe('a waiter that is stopped', () => {
   it.each(['the first in line', 'one behind it'])('goes at once: %s', async (place) => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const stop = new AbortController()
-    await hear(gate)
-    const ahead = place === 'one behind it' ? [passing(gate)] : []
-    const stopped = passing(gate, stop.signal)
+    await hear(limiter)
+    const ahead = place === 'one behind it' ? [passing(limiter)] : []
+    const stopped = passing(limiter, stop.signal)
     await clock.pass(1000)
 
     stop.abort(new Error('stopped'))
@@ -350,12 +343,12 @@ describe('a waiter that is stopped', () => {
   })
 
   it('goes at once while it waits for a slot, and is never sent', async () => {
-    const { gate } = createSetting({ slots: pLimit(1) })
+    const { limiter } = createSetting({ slots: pLimit(1) })
     const stop = new AbortController()
-    await hear(gate)
-    const busy = passing(gate)
+    await hear(limiter)
+    const busy = passing(limiter)
     await settle()
-    const stopped = passing(gate, stop.signal)
+    const stopped = passing(limiter, stop.signal)
     await settle()
 
     stop.abort(new Error('stopped'))
@@ -368,19 +361,23 @@ describe('a waiter that is stopped', () => {
   })
 
   it('goes at once when it was stopped before it came', async () => {
-    const { gate } = createSetting()
+    const { limiter } = createSetting()
 
-    const stopped = passing(gate, AbortSignal.abort(new Error('stopped')))
+    const stopped = passing(limiter, AbortSignal.abort(new Error('stopped')))
     await settle()
 
     expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
   })
 
   it('leaves its place to those behind it', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const stop = new AbortController()
-    await hear(gate)
-    const [first, second, last] = [passing(gate, stop.signal), passing(gate, stop.signal), passing(gate)]
+    await hear(limiter)
+    const [first, second, last] = [
+      passing(limiter, stop.signal),
+      passing(limiter, stop.signal),
+      passing(limiter),
+    ]
     await settle()
 
     stop.abort(new Error('stopped'))
@@ -391,15 +388,15 @@ describe('a waiter that is stopped', () => {
 })
 
 describe('a 429', () => {
-  it('closes the gate for as long as the server said, a second and a jitter', async () => {
-    const { gate, clock } = createSetting()
-    const one = passing(gate)
+  it('closes the budget for as long as the server said, a second and a jitter', async () => {
+    const { limiter, clock } = createSetting()
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
     await settle()
     const end = clock.now() + 30_000 + 1000 + 500
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(31_499)
     expect(other).toMatchObject({ sent: false, told: [['wait', 'the server asked for a pause', end]] })
     await clock.pass(1)
@@ -408,11 +405,11 @@ describe('a 429', () => {
     expect(one.outcome).toEqual(new Error('429'))
   })
 
-  it('closes the gate for those who wait already', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const one = passing(gate)
+  it('closes the budget for those who wait already', async () => {
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const one = passing(limiter)
     await settle()
-    const waiter = passing(gate)
+    const waiter = passing(limiter)
     await clock.pass(MINUTE)
     one.throttle({ retryAfterMs: 120_000 })
     await clock.pass(120_000)
@@ -425,13 +422,13 @@ describe('a 429', () => {
   })
 
   it('that says nothing closes it for the fallback', async () => {
-    const { gate, clock } = createSetting({ rules: { fallbackWaitMs: 20_000 } })
-    const one = passing(gate)
+    const { limiter, clock } = createSetting({ rules: { fallbackWaitMs: 20_000 } })
+    const one = passing(limiter)
     await settle()
     one.throttle()
     await settle()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(21_499)
     expect(other.sent).toBe(false)
     await clock.pass(1)
@@ -439,14 +436,14 @@ describe('a 429', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('closes no gate of another budget', async () => {
-    const memory = createGateMemory()
-    const [{ gate }, other] = [createSetting({ memory, scope: 'a' }), createSetting({ memory, scope: 'b' })]
-    const one = passing(gate)
+  it('closes no other budget', async () => {
+    const store = createTestBudgetStore()
+    const [{ limiter }, other] = [createSetting({ store, scope: 'a' }), createSetting({ store, scope: 'b' })]
+    const one = passing(limiter)
     await settle()
     one.throttle()
 
-    const another = passing(other.gate)
+    const another = passing(other.limiter)
     await settle()
 
     expect(another.sent).toBe(true)
@@ -454,14 +451,14 @@ describe('a 429', () => {
 })
 
 describe('a pause', () => {
-  it('is kept by the gate of the next run', async () => {
-    const { gate, clock, memory } = createSetting()
-    const one = passing(gate)
+  it('is kept for the next run', async () => {
+    const { limiter, clock, store } = createSetting()
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
     await settle()
 
-    const { gate: next } = createSetting({ memory, clock })
+    const { limiter: next } = createSetting({ store, clock })
     const other = passing(next)
     await clock.pass(31_499)
     expect(other.sent).toBe(false)
@@ -470,10 +467,10 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('holds for a gate that was open before another met it', async () => {
-    const { gate, clock, memory } = createSetting()
-    const { gate: other } = createSetting({ memory, clock })
-    const one = passing(gate)
+  it('holds for a rate limiter that was open before another met it', async () => {
+    const { limiter, clock, store } = createSetting()
+    const { limiter: other } = createSetting({ store, clock })
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
     await settle()
@@ -485,62 +482,62 @@ describe('a pause', () => {
   })
 
   it('is over once it was forgotten', async () => {
-    const { gate, memory } = createSetting()
-    const one = passing(gate)
+    const { limiter, store } = createSetting()
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 60 * MINUTE })
     await settle()
-    expect(gate.refusal()).not.toBeNull()
+    expect(await limiter.refusal()).not.toBeNull()
 
-    memory.close('a', 0)
-    const other = passing(gate)
+    store.change('a', { closedUntil: 0 })
+    const other = passing(limiter)
     await settle()
 
     expect(other.sent).toBe(true)
   })
 
   it('holds here while it cannot be written yet, and of two the longer one', async () => {
-    const { memory, lock, unlock } = createLockedMemory()
-    const { gate, clock } = createSetting({ memory })
-    await hear(gate)
-    const [short, long] = [passing(gate), passing(gate)]
+    const { store, lock, unlock } = createLockedStore()
+    const { limiter, clock } = createSetting({ store })
+    await hear(limiter)
+    const [short, long] = [passing(limiter), passing(limiter)]
     await settle()
     lock()
 
     long.throttle({ retryAfterMs: 40_000 })
     short.throttle({ retryAfterMs: 10_000 })
-    const waiter = passing(gate)
+    const waiter = passing(limiter)
     await clock.pass(41_499)
     expect(waiter.sent).toBe(false)
-    expect(memory.read('a').closedUntil).toBe(0)
+    expect(store.kept('a').closedUntil).toBe(0)
     const closedUntil = clock.now() + 1
     unlock()
     await clock.pass(1)
 
     expect(waiter.sent).toBe(true)
-    expect(memory.read('a').closedUntil).toBe(closedUntil)
+    expect(store.kept('a').closedUntil).toBe(closedUntil)
   })
 
   it('is refused when it is longer than maxWait, by however little', async () => {
-    const { gate, clock, memory } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const { limiter, clock, store } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
 
-    memory.close('a', clock.now() + 5 * MINUTE)
-    expect(gate.refusal()).toBeNull()
-    memory.close('a', clock.now() + 5 * MINUTE + 1)
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE })
+    expect(await limiter.refusal()).toBeNull()
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1 })
 
-    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(gate.refusal()?.message).toContain('(admin-mirror resume forgets the wait)')
+    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect((await limiter.refusal())?.message).toContain('(admin-mirror resume forgets the wait)')
   })
 
   it('that is longer than anybody waits is refused at once, with nothing sent', async () => {
-    const { gate, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
-    const one = passing(gate)
+    const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 2 * 60 * MINUTE })
     await clock.pass(1000)
     const opens = new Date(clock.now() - 1000 + 2 * 60 * MINUTE + 1500).toISOString()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await settle()
 
     expect(other.sent).toBe(false)
@@ -550,14 +547,14 @@ describe('a pause', () => {
     expect(String(other.outcome)).toContain('the server asked for a pause, 2 hours long')
     expect(String(other.outcome)).toContain('more than rateLimit.maxWait (5 minutes)')
     expect(String(other.outcome)).toContain(`nothing is sent before ${opens}`)
-    expect(gate.refusal()).toEqual(other.outcome)
+    expect(await limiter.refusal()).toEqual(other.outcome)
   })
 
   it('is refused to those who wait already', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const one = passing(gate)
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const one = passing(limiter)
     await settle()
-    const waiter = passing(gate)
+    const waiter = passing(limiter)
     await clock.pass(1000)
 
     one.throttle({ retryAfterMs: 60 * MINUTE })
@@ -567,51 +564,52 @@ describe('a pause', () => {
   })
 
   it('is no longer refused once the rest of it is short enough', async () => {
-    const { gate, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
-    const one = passing(gate)
+    const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 60 * MINUTE })
     await clock.pass(56 * MINUTE)
-    expect(gate.refusal()).toBeNull()
+    expect(await limiter.refusal()).toBeNull()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(4 * MINUTE + 1500)
 
     expect(other.sent).toBe(true)
   })
 
   it('of our own making is none that is refused', async () => {
-    const { gate, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
-    await hear(gate)
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
+    await hear(limiter)
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(OUR_MINUTE)
 
-    expect(gate.refusal()).toBeNull()
+    expect(await limiter.refusal()).toBeNull()
     expect(other.sent).toBe(true)
   })
 
   it('that was remembered for longer than a day is none', async () => {
-    const { gate, clock, memory } = createSetting()
-    memory.close('a', clock.now() + 24 * 60 * MINUTE + 1)
+    const { limiter, clock, store } = createSetting()
+    store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE + 1 })
 
-    const one = passing(gate)
+    const one = passing(limiter)
     await settle()
 
-    expect(gate.refusal()).toBeNull()
+    expect(await limiter.refusal()).toBeNull()
     expect(one).toMatchObject({ sent: true, told: [['waited', 0]] })
   })
 
-  it('is kept to though the memory holds a later one that is none', async () => {
+  it('is kept to though the store holds a later one that is none', async () => {
     const clock = createSteppedClock()
     const wrong = clock.now() + 25 * 60 * MINUTE
-    const { gate } = createSetting({ clock, memory: keeping({ ...NOTHING_KEPT, closedUntil: wrong }) })
-    const one = passing(gate)
+    const { limiter, store } = createSetting({ clock })
+    store.change('a', { closedUntil: wrong })
+    const one = passing(limiter)
     await settle()
     one.throttle({ retryAfterMs: 30_000 })
     await settle()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(31_499)
     expect(other.sent).toBe(false)
     await clock.pass(1)
@@ -620,36 +618,36 @@ describe('a pause', () => {
   })
 
   it('that was remembered for a day is refused', async () => {
-    const { gate, clock, memory } = createSetting()
+    const { limiter, clock, store } = createSetting()
 
-    memory.close('a', clock.now() + 24 * 60 * MINUTE)
+    store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE })
 
-    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
   })
 
   it('until a reset beyond maxWait is refused, outlasts the run, and can be forgotten', async () => {
-    const { gate, clock, memory } = createSetting()
-    const one = passing(gate)
+    const { limiter, clock, store } = createSetting()
+    const one = passing(limiter)
     await settle()
 
     one.answer(0, 60, 60 * MINUTE)
     await settle()
 
     expect(one.outcome).toBe('the answer')
-    expect(gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(createSetting({ memory, clock }).gate.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    memory.close('a', 0)
-    expect(gate.refusal()).toBeNull()
+    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(await createSetting({ store, clock }).limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    store.change('a', { closedUntil: 0 })
+    expect(await limiter.refusal()).toBeNull()
   })
 
   it('until a reset within maxWait is waited out', async () => {
-    const { gate, clock } = createSetting()
-    const one = passing(gate)
+    const { limiter, clock } = createSetting()
+    const one = passing(limiter)
     await settle()
     one.answer(0, 60, 5 * MINUTE)
     await settle()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(5 * MINUTE + 999)
     expect(other.sent).toBe(false)
     await clock.pass(1)
@@ -658,7 +656,7 @@ describe('a pause', () => {
   })
 })
 
-/** The gate's clock, which can be set back while time goes on. */
+/** The clock of a rate limiter, which can be set back while time goes on. */
 function createSettable() {
   const clock = createSteppedClock()
   let behind = 0
@@ -673,11 +671,11 @@ function createSettable() {
 describe('a clock that goes back by a day', () => {
   it('holds a request back for one window of our own ceiling, and no longer', async () => {
     const { clock, setBack } = createSettable()
-    const { gate } = createSetting({ rules: { requestsPerMinute: 1 }, clock })
-    await hear(gate)
+    const { limiter } = createSetting({ rules: { requestsPerMinute: 1 }, clock })
+    await hear(limiter)
     setBack()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(OUR_MINUTE + 499)
     expect(other.sent).toBe(false)
     await clock.pass(1)
@@ -687,14 +685,14 @@ describe('a clock that goes back by a day', () => {
 
   it('holds a request back for one window of the server, and no longer', async () => {
     const { clock, setBack } = createSettable()
-    const { gate } = createSetting({ clock })
-    const one = passing(gate)
+    const { limiter } = createSetting({ clock })
+    const one = passing(limiter)
     await settle()
     one.answer(0, 60)
     await settle()
     setBack()
 
-    const other = passing(gate)
+    const other = passing(limiter)
     await clock.pass(MINUTE + 1000)
 
     expect(other.sent).toBe(true)
@@ -702,9 +700,9 @@ describe('a clock that goes back by a day', () => {
 
   it('takes nothing away from the time that was waited', async () => {
     const { clock, setBack } = createSettable()
-    const { gate } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
-    await hear(gate)
-    const other = passing(gate)
+    const { limiter } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
+    await hear(limiter)
+    const other = passing(limiter)
     await clock.pass(1000)
 
     setBack()

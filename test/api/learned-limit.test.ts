@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import {
   concluded,
+  type LearnedLimit,
   NOT_MEASURED,
-  type Unannounced,
   withCounted,
   withLearned,
-} from '../../src/api/rate-unannounced.ts'
+} from '../../src/api/learned-limit.ts'
 import type { Window } from '../../src/api/rate-window.ts'
-import { MINUTE, NOTHING, NOW, SECOND, told, windowOf } from './helpers/budgets.ts'
+import { announced, MINUTE, NOTHING, NOW, SECOND, windowOf } from './helpers/budgets.ts'
 
 const HOUR = 60 * MINUTE
 
-function learned(changed: Partial<Unannounced> = {}): Unannounced {
+function learned(changed: Partial<LearnedLimit> = {}): LearnedLimit {
   return { ...NOT_MEASURED, measured: 60, limit: 60, learnedAt: NOW - SECOND, ...changed }
 }
 
@@ -36,7 +36,7 @@ describe('answers before a 429', () => {
 })
 
 /** So many before the last 429, and so many before the one before. */
-function counted(count: number, measured: number | null, firstAt = NOW - MINUTE): Unannounced {
+function counted(count: number, measured: number | null, firstAt = NOW - MINUTE): LearnedLimit {
   return { ...learned(), count, measured, firstAt }
 }
 
@@ -70,20 +70,20 @@ describe('the first answer after a 429', () => {
 })
 
 describe('a limit that was learned', () => {
-  const quiet = { at: NOW, leftIn: null, told: { ...NOTHING, resetMs: 5 } }
+  const quiet = { at: NOW, leftIn: null, announced: { ...NOTHING, resetMs: 5 } }
 
   it('begins a window with an answer that announces nothing', () => {
-    const expected = { ...quiet, told: { ...told(60, 59), resetMs: 5 } }
+    const expected = { ...quiet, announced: { ...announced(60, 59), resetMs: 5 } }
 
     expect(withLearned(quiet, learned(), null)).toEqual(expected)
     expect(withLearned(quiet, learned(), windowOf({ endsAt: NOW }))).toEqual(expected)
   })
 
-  it.each<[string, Partial<typeof quiet> | object, Partial<Unannounced>, Window | null]>([
+  it.each<[string, Partial<typeof quiet> | object, Partial<LearnedLimit>, Window | null]>([
     ['in the middle of one', {}, {}, windowOf()],
     ['with an answer whose request left in the last one', { leftIn: windowOf({ endsAt: NOW }) }, {}, null],
-    ['with an answer that announces it', { told: told(50, 20) }, {}, null],
-    ['with an answer that never came', { told: null }, {}, null],
+    ['with an answer that announces it', { announced: announced(50, 20) }, {}, null],
+    ['with an answer that never came', { announced: null }, {}, null],
     ['once it was learned an hour ago', {}, { learnedAt: NOW - HOUR - 1 }, null],
     ['where it was measured only', {}, { limit: null }, null],
   ])('begins none %s', (_case, changed, known, window) => {
