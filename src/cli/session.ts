@@ -41,13 +41,14 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { database: file } = config
   const { now, sleep, signal, newToken } = runtime
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
-  const transact = createTransact({ connection, file, now, sleep, signal })
+  const patience = { now, sleep, signal, report: (message: string) => logger.info(message) }
+  const transact = createTransact({ connection, file, ...patience })
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
   const name = `${runtime.pid}-${newToken().slice(0, 12)}`
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
-  const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))
+  const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, ...patience }))
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()
   for (const warning of idleSettings(config)) logger.warn(warning)

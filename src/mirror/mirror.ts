@@ -1,36 +1,33 @@
 import { InterruptedError } from '../errors.ts'
 import type { Mirror } from '../sync/mirror.ts'
-import type { Job, Recognize, Sighting } from '../sync/types.ts'
+import type { Job, Recognize } from '../sync/types.ts'
 import { type CollectionTables, openCollection } from './collection.ts'
 import { assertKey } from './column-records.ts'
-import type { KeyPart } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
 import { createJudging } from './judging.ts'
+import { createMaintenance } from './maintenance.ts'
 import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { sightingOf } from './placing.ts'
 import { createPruning } from './pruning.ts'
 import { followRawRows } from './raw-rows.ts'
 import { recognizeItems } from './recognizing.ts'
+import { writeWithRoom } from './room.ts'
 import { createRunStore } from './run-store.ts'
-import { createPageSaving, nothingSaved } from './saving.ts'
+import { createPageSaving } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
 import { keyPathsOf, sightItems } from './sighting.ts'
 import { inSteps, SCATTERED } from './steps.ts'
-import { createTransact, type Transact } from './transaction.ts'
+import { createTransact, type Patience, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
 
-export interface MirrorOptions {
+export interface MirrorOptions extends Patience {
   connection: Connection
   file: string
   owners: Owners
   /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
-  now: () => number
-  sleep: (ms: number) => Promise<void>
-  /** Aborted when the process is told to stop. */
-  signal: AbortSignal
 }
 
 /** The mirror, which tells the API room of items that need not be read. */
@@ -45,10 +42,9 @@ export function createMirror({
   file,
   owners,
   keepRuns,
-  now,
-  sleep,
-  signal,
+  ...patience
 }: MirrorOptions): RecognizingMirror {
+  const { now } = patience
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
@@ -56,13 +52,13 @@ export function createMirror({
   const seenSince = createSeenSince(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
-  const write = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
-  const transact: Transact = (task) =>
+  const write = createTransact({ connection, file, ...patience, onRollback: collections.forget })
+  const maintain = createMaintenance({ file, ...patience })
+  const transact: Transact = (task, kind) =>
     write(() => {
       owners.assertAlive()
       return task()
-    })
-  const patience = { now, sleep, signal }
+    }, kind)
   const time = () => new Date(now()).toISOString()
 
   async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void> {
@@ -88,6 +84,7 @@ export function createMirror({
   }
 
   const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
+  const room = { connection, transact, maintain, time }
   const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
   const judging = createJudging({
     connection,
@@ -150,19 +147,14 @@ export function createMirror({
       }),
 
     async savePage(job, walk, run, page, sighting, next) {
-      let saved = nothingSaved()
-      // In one transaction, after as many as it takes to make room for the page's keys.
-      await toTheEnd((rows) =>
-        transact(() => {
-          const at = time()
-          const tables = openTables(job)
-          const hasRoom = tables.admitKeys(keysOf(sighting), at, rows)
-          if (hasRoom) saved = savePage({ job, walk, run, page, sighting, next }, tables, at)
-          collections.keep()
-          return hasRoom
-        }),
-      )
-      return saved
+      const toSave = { job, walk, run, page, sighting, next }
+      const { result, notices } = await writeWithRoom(room, job.collection.name, () => {
+        const outcome = savePage(toSave, openTables(job), time())
+        if (outcome.changes) collections.forget()
+        else collections.keep()
+        return outcome
+      })
+      return { ...result, notices: [...notices, ...result.notices] }
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
@@ -182,19 +174,8 @@ export function createMirror({
       await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
       const { history } = job.collection
       if (typeof history === 'number') await pruneHistory(job, new Date(now() - history).toISOString())
-      await inSteps(patience, (rows) =>
-        transact(() => {
-          const isTidy = openTables(job).tidy(time(), rows)
-          collections.keep()
-          return isTidy
-        }),
-      )
     },
   }
-}
-
-function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
-  return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
 }
 
 /**

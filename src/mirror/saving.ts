@@ -1,12 +1,25 @@
-import { parseExact } from '../json/exact.ts'
+import { type JsonObject, parseExact } from '../json/exact.ts'
 import { sameJson } from '../json/same.ts'
-import type { Checkpoint, Job, Page, Run, SavedPage, SightedItem, Sighting, Walk } from '../sync/types.ts'
+import type {
+  Checkpoint,
+  Job,
+  Page,
+  Recognized,
+  Run,
+  SavedPage,
+  SightedItem,
+  Sighting,
+  Walk,
+} from '../sync/types.ts'
 import { counted } from '../text.ts'
-import type { CollectionTables } from './collection.ts'
+import type { CollectionTables, RawRow } from './collection.ts'
+import type { KeyPart } from './columns/key.ts'
+import type { TypedRow } from './columns/row.ts'
 import type { Connection } from './database.ts'
 import type { JobStore } from './job-store.ts'
 import { ledgerLine } from './ledger-line.ts'
 import type { MissingStore } from './missing.ts'
+import type { Outcome } from './room.ts'
 import type { RunStore } from './run-store.ts'
 import type { SeenSince } from './seen-since.ts'
 import { objectOf } from './sighting.ts'
@@ -31,7 +44,7 @@ export interface PageSaving {
   seenSince: SeenSince
 }
 
-/** Writes all that a page brings, inside the caller's transaction: `tables` have room for its keys. */
+/** Writes all that a page brings, inside the caller's transaction. */
 export function createPageSaving({ connection, walks, runs, jobs, missing, seenSince }: PageSaving) {
   const renewReject = connection.prepare(`
     UPDATE sync_rejects SET seen_at = ? WHERE organization_id = ? AND collection = ? AND fingerprint = ?
@@ -60,54 +73,77 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
     jobs.addHeld(job, -states.filter((state) => state === 'held').length)
   }
 
-  return (toSave: PageToSave, tables: CollectionTables, at: string): SavedPage => {
+  /** Returns what has to become of the columns first, if anything; nothing is written then. */
+  return (toSave: PageToSave, tables: CollectionTables, at: string): Outcome<SavedPage> => {
     const { job, walk, run, page, sighting, next } = toSave
-    const saved = nothingSaved()
     const state = tables.state()
-    let newRejects = 0
-    for (const entry of sighting.entries) {
-      // Nobody has changed the row since its item was recognized, so it need not be read again.
-      if (entry.item.recognized?.asOf === state) continue
-      if ('key' in entry) saveItem(toSave, entry, tables, at, saved)
-      else {
-        saved.rejected++
-        if (saveReject(toSave, entry, at)) newRejects++
-      }
+    // Nobody has changed the row since its item was recognized, so it need not be read again.
+    const entries = sighting.entries.filter(({ item }) => item.recognized?.asOf !== state)
+    const upserts = entries.flatMap((entry) => ('key' in entry ? upsertsOf(toSave, entry, tables) : []))
+    const placement = tables.place(
+      keysOf(sighting),
+      upserts.map(({ value }) => value),
+    )
+    if (placement.changes) return placement
+    const saved = nothingSaved()
+    for (const [index, upsert] of upserts.entries()) {
+      const typed = placement.rows[index]
+      if (typed) saveItem(toSave, upsert, typed, tables, at, saved)
     }
-    saved.notices.push(...rejectNotice(sighting, page))
+    const rejects = entries.filter((entry) => 'reject' in entry)
+    const newRejects = rejects.filter((entry) => saveReject(toSave, entry, at)).length
+    saved.rejected = rejects.length
+    saved.notices.push(...tables.extendViews(placement.rows), ...rejectNotice(sighting, page))
     walks.addAnswer(walk.id, ledgerLine(page, sighting), next, at)
     if (newRejects > 0) walks.addNewRejects(walk.id, newRejects)
     runs.addPage(run, page.items.length, saved)
     jobs.addRows(job, saved.added)
     jobs.readFrom(job)
     noteSeen(toSave, marksOf(sighting))
-    return saved
+    return { result: saved, notices: placement.notices }
   }
 }
 
-function saveItem(
-  toSave: PageToSave,
+/** An item that is written, since the mirror has no row of its key, or another one. */
+interface Upsert {
+  key: Recognized['key']
+  text: string
+  value: JsonObject
+  row: RawRow | undefined
+}
+
+/** None where the row holds the same item. */
+function upsertsOf(
+  { job: { organization, collection } }: PageToSave,
   { item, key }: Extract<SightedItem, { key: unknown }>,
+  tables: CollectionTables,
+): Upsert[] {
+  const { text } = item
+  const row = tables.find(organization.id, key)
+  if (row?._json === text) return []
+  const value = objectOf(item)
+  const isSame = row && sameJson(parseExact(row._json), value, new Set(collection.ignore))
+  return isSame ? [] : [{ key, text, value, row }]
+}
+
+function saveItem(
+  { job: { organization, collection } }: PageToSave,
+  { key, text, row }: Upsert,
+  typed: TypedRow,
   tables: CollectionTables,
   at: string,
   saved: SavedPage,
 ): void {
-  const { organization, collection } = toSave.job
-  const { text } = item
-  const row = tables.find(organization.id, key)
-  if (row?._json === text) return
-  const value = objectOf(item)
   if (!row) {
-    saved.notices.push(...tables.insert(organization.id, key, text, value, at))
+    tables.insert(organization.id, key, text, typed, at)
     saved.added++
-  } else if (!sameJson(parseExact(row._json), value, new Set(collection.ignore))) {
-    const keep = collection.history !== false
-    saved.notices.push(...tables.update(organization.id, key, row, text, value, at, keep))
+  } else {
+    tables.update(organization.id, key, row, text, typed, at, collection.history !== false)
     saved.changed++
   }
 }
 
-export function nothingSaved(): SavedPage {
+function nothingSaved(): SavedPage {
   return { added: 0, changed: 0, rejected: 0, notices: [] }
 }
 
@@ -117,6 +153,10 @@ function rejectNotice({ entries }: Sighting, page: Page): SavedPage['notices'] {
   if (reasons.length === 0) return []
   const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
   return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
+}
+
+function keysOf({ entries }: Sighting): (readonly KeyPart[])[] {
+  return entries.flatMap((entry) => ('key' in entry ? [entry.key] : []))
 }
 
 function marksOf({ entries }: Sighting): string[] {

@@ -17,8 +17,8 @@ export async function rebuild(
   const { database: file } = readConfig(runtime, globals, 'leave')
   assertMirror(file)
   try {
-    return await whileWriting(file, runtime, async ({ connection, transact }) => {
-      const rebuilding = guarded(file, () => createRebuilding({ ...runtime, connection, file, transact }))
+    return await whileWriting(file, runtime, async ({ connection, transact, patience }) => {
+      const rebuilding = guarded(file, () => createRebuilding({ ...patience, connection, file, transact }))
       const names = guarded(file, () => chosen(collections, rebuilding.collections()))
       for (const name of names) await rebuildOne(runtime, rebuilding, name)
       return 0

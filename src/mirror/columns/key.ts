@@ -10,6 +10,8 @@ export interface KeyPart {
   integer: boolean
 }
 
+export type KeyType = 'INTEGER' | 'TEXT'
+
 export type KeyReading = { ok: true; parts: KeyPart[] } | { ok: false; reason: string }
 
 const LONGEST_KEY = 1000
@@ -29,10 +31,7 @@ export function readKey(keyPaths: readonly (readonly string[])[], item: JsonObje
  * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then TEXT for good.
  * @param current Null where no value was seen yet.
  */
-export function keyColumnTypes(
-  current: readonly ('INTEGER' | 'TEXT' | null)[],
-  parts: readonly KeyPart[],
-): ('INTEGER' | 'TEXT')[] {
+export function keyColumnTypes(current: readonly (KeyType | null)[], parts: readonly KeyPart[]): KeyType[] {
   return parts.map((part, index) => (part.integer && current[index] !== 'TEXT' ? 'INTEGER' : 'TEXT'))
 }
 
