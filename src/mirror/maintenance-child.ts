@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { MirrorError } from '../errors.ts'
-import { openForWriting } from './database.ts'
+import { guarded, openForWriting } from './database.ts'
 import { type ChildMessage, type ChildTask, TASKS } from './maintenance.ts'
 import { announceMaintenance, maintenanceUnderWay, withdrawMaintenance } from './maintenance-notice.ts'
 import { createOwners } from './owners.ts'
@@ -10,6 +10,9 @@ import { createLockWait } from './transaction.ts'
 
 // The process that maintenance.ts starts. Its main thread does nothing but listen: within SQLite a thread hears nothing, and
 // the process has to end in the moment in which its parent does.
+
+/** How often is looked for the end of another process's work. */
+const LOOK_EVERY_MS = 50
 
 function listen(): void {
   // A report of Node's would hold the environment, and so the tokens.
@@ -40,19 +43,28 @@ function failed(error: unknown): ChildMessage {
   return { kind: 'failed', isOfMirror: error instanceof MirrorError, message }
 }
 
+function post(message: ChildMessage): void {
+  parentPort?.postMessage(message, [])
+}
+
+function tellRows(rows: number): void {
+  post({ kind: 'rows', rows })
+}
+
 /** Says in the mirror who is at work on it, for as long as the task takes. */
 async function work({ file, name, argument, what }: ChildTask): Promise<ChildMessage> {
+  const owner = `${process.pid}-${crypto.randomUUID().slice(-12)}`
   const patience = { now: Date.now, sleep: (ms: number) => sleep(ms), signal: new AbortController().signal }
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
-  const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
-  const owner = `${process.pid}-${crypto.randomUUID().slice(-12)}`
-  const owners = createOwners({ connection, file, name: owner, now: Date.now })
+  const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
+  const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
+  const owners = guarded(file, () => createOwners({ connection, file, name: owner, now: Date.now }))
   try {
-    await wait(() => announceMaintenance(connection, { owner, what }))
-    const onRows = (rows: number) => parentPort?.postMessage({ kind: 'rows', rows } satisfies ChildMessage)
-    const run = connection.transaction(() => TASKS[name](connection, argument, onRows))
+    while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
+      await sleep(LOOK_EVERY_MS)
+    const run = connection.transaction(() => TASKS[name](connection, argument, tellRows))
     const result = await wait(() => withoutForeignKeys(connection, () => run.immediate()))
-    await wait(() => withdrawMaintenance(connection, { owner, what }))
+    await transact(() => withdrawMaintenance(connection))
     return { kind: 'done', result }
   } finally {
     owners.close()
@@ -61,4 +73,4 @@ async function work({ file, name, argument, what }: ChildTask): Promise<ChildMes
 }
 
 if (isMainThread) listen()
-else parentPort?.postMessage(await work(workerData as ChildTask).catch(failed))
+else post(await work(workerData as ChildTask).catch(failed))

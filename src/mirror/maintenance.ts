@@ -58,7 +58,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintain {
   }
 }
 
-/** Resolves when the child has ended, since its lock is free then. */
+/** Resolves when the child has ended, since its lock is free then, and all that it sent has been read. */
 function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number): Promise<unknown> {
   const { file, signal } = options
   const { what } = task
@@ -76,7 +76,7 @@ function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number):
       last = message
       if (message.kind === 'rows') onRows(message.rows)
     })
-    child.once('exit', (_code, how) => {
+    child.once('close', (_code, how) => {
       signal.removeEventListener('abort', kill)
       if (last?.kind === 'done') return resolve(last.result)
       if (last?.kind === 'failed') return reject(failureOf(last))

@@ -14,7 +14,7 @@ const BATCH_ROWS = 50_000
  */
 export function withoutForeignKeys<T>(connection: Connection, task: () => T): T {
   const before = ['foreign_keys', 'legacy_alter_table'].map(
-    (name) => `${name} = ${connection.pragma(name, { simple: true })}`,
+    (name) => `${name} = ${Number(connection.pragma(name, { simple: true }))}`,
   )
   connection.pragma('foreign_keys = OFF')
   connection.pragma('legacy_alter_table = ON')
@@ -50,9 +50,8 @@ export function rebuildTable(
   createCopy(connection, table, types)
   for (const column of added) addColumn(connection, copy, column)
   copyRows(connection, table, types, onRows)
-  connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.exec(`ALTER TABLE ${quoted(copy)} RENAME TO ${quoted(table)}`)
-  for (const sql of belongings) connection.exec(sql)
+  const exchange = [`DROP TABLE ${quoted(table)}`, `ALTER TABLE ${quoted(copy)} RENAME TO ${quoted(table)}`]
+  for (const sql of [...exchange, ...belongings]) connection.exec(sql)
 }
 
 /** SQLite looks at every row of a STRICT table for it. */
@@ -98,9 +97,9 @@ function belongingsOf(connection: Connection, table: string): string[] {
 /** An empty table, declared as the other one but for the types: columns and constraints that a user added are kept. */
 function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
   const copy = nameOfCopy(table)
-  let sql = withName(declarationOf(connection, table) ?? '', copy)
-  for (const [column, type] of types) sql = withType(sql, column, type)
-  connection.exec(sql)
+  let declaration = withName(declarationOf(connection, table) ?? '', copy)
+  for (const [column, type] of types) declaration = withType(declaration, column, type)
+  connection.exec(declaration)
   const expected = columnsOf(connection, table).map((column) => ({
     ...column,
     type: types.get(column.name) ?? column.type,

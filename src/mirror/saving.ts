@@ -127,13 +127,14 @@ function upsertsOf(
 }
 
 function saveItem(
-  { job: { organization, collection } }: PageToSave,
+  toSave: PageToSave,
   { key, text, row }: Upsert,
   typed: TypedRow,
   tables: CollectionTables,
   at: string,
   saved: SavedPage,
 ): void {
+  const { organization, collection } = toSave.job
   if (!row) {
     tables.insert(organization.id, key, text, typed, at)
     saved.added++
