@@ -45,7 +45,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { database: file } = config
   const { now, sleep, signal, newToken } = runtime
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
-  const transact = createTransact({ connection, file, now, sleep, signal })
+  const patience = { now, sleep, signal, report: (message: string) => logger.info(message) }
+  const transact = createTransact({ connection, file, ...patience })
   try {
     await transact(() => {
       claimAddress(connection, config.api.baseUrl, acceptAddress)
@@ -62,7 +63,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { keepRuns } = config
   const { baseUrl } = config.api
   const mirror = guarded(file, () =>
-    createMirror({ connection, file, baseUrl, owners, keepRuns, now, sleep, signal }),
+    createMirror({ connection, file, baseUrl, owners, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()

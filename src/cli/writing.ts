@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
 import { createOwners, type Owners } from '../mirror/owners.ts'
-import { createLockWait, createTransact, type Transact } from '../mirror/transaction.ts'
+import { createLockWait, createTransact, type Patience, type Transact } from '../mirror/transaction.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The mirror open for a command that changes it and asks nobody else for anything. */
@@ -10,6 +10,7 @@ export interface Writing {
   connection: Connection
   owners: Owners
   transact: Transact
+  patience: Patience
 }
 
 export async function whileWriting<T>(
@@ -18,19 +19,20 @@ export async function whileWriting<T>(
   work: (writing: Writing) => Promise<T>,
 ): Promise<T> {
   const { now, sleep, signal, pid, newToken } = runtime
+  const patience = { now, sleep, signal, report: (message: string) => runtime.stderr.write(`${message}\n`) }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
     const name = `${pid}-${newToken().slice(0, 12)}`
     const owners = guarded(file, () => createOwners({ connection, file, name, now }))
-    const write = createTransact({ connection, file, now, sleep, signal })
-    const transact: Transact = (task) =>
+    const write = createTransact({ connection, file, ...patience })
+    const transact: Transact = (task, kind) =>
       write(() => {
         owners.assertAlive()
         return task()
-      })
+      }, kind)
     try {
       await transact(() => makeConfigured(connection, collections))
-      return await work({ connection, owners, transact })
+      return await work({ connection, owners, transact, patience })
     } finally {
       owners.close()
     }

@@ -2,14 +2,14 @@ import { isJsonObject } from '../json/exact.ts'
 import type { Notice } from '../sync/types.ts'
 import { createRecorder, loadViews } from './column-records.ts'
 import { discoverElements } from './columns/elements.ts'
-import type { PlacedArray } from './columns/place.ts'
+import type { ArrayValue } from './columns/row.ts'
 import type { Connection } from './database.ts'
 import { type ArrayView, replaceView, type TableShape } from './tables.ts'
 
 /** The views of a collection's arrays of objects: `orders__items`. */
 export interface ArrayViews {
-  /** Makes the views that the arrays of an item ask for, or makes them anew with further columns. Returns notices for the log. */
-  discover(arrays: readonly PlacedArray[], shape: () => TableShape): Notice[]
+  /** Makes the views that these arrays ask for, or makes them anew with further columns. Returns notices for the log. */
+  discover(arrays: readonly ArrayValue[], shape: () => TableShape): Notice[]
 }
 
 export function openArrayViews(connection: Connection, collection: string): ArrayViews {

@@ -1,10 +1,16 @@
 import { JobError } from '../errors.ts'
-import { assertKey, knownKey, loadCatalog, loadKeyTypes, registerKey } from './column-records.ts'
-import { keyColumnNames } from './columns/catalog.ts'
+import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
+import { keyColumnNames, keyTypesOf } from './columns/catalog.ts'
 import type { Connection } from './database.ts'
-import { declarationOf } from './reshape.ts'
 import { quoted } from './sql.ts'
-import { createMissingTables, indexHistoryEnds, KINDS, namesOfTables, tableName } from './tables.ts'
+import {
+  createMissingTables,
+  declarationOf,
+  indexHistoryEnds,
+  KINDS,
+  namesOfTables,
+  tableName,
+} from './tables.ts'
 
 type KeyPaths = readonly (readonly string[])[]
 
@@ -47,9 +53,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
     return
   }
   const keyColumns = keyColumnNames(keyPaths)
-  const columns = loadCatalog(connection, name, keyPaths).columns.filter(({ role }) => role !== 'key')
+  const catalog = loadCatalog(connection, name, keyPaths)
+  const columns = catalog.columns.filter(({ role }) => role !== 'key')
   // A key column whose first value is still to come is INTEGER, and becomes TEXT while that costs nothing.
-  const keyTypes = loadKeyTypes(connection, name, keyColumns).map((type) => type ?? 'INTEGER')
+  const keyTypes = keyTypesOf(catalog).map((type) => type ?? 'INTEGER')
   createMissingTables(connection, { name, keyColumns, keyTypes, columns })
 }
 

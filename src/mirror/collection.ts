@@ -3,16 +3,17 @@ import type { KeyPart } from '../sync/key.ts'
 import type { Notice } from '../sync/types.ts'
 import { openArrayViews } from './array-views.ts'
 import { makeTables } from './collection-tables.ts'
-import { createRecorder, loadCatalog, loadKeyTypes } from './column-records.ts'
-import { keyColumnNames } from './columns/catalog.ts'
-import type { Column, ColumnChange, SqlValue } from './columns/column.ts'
-import { keyColumnTypes } from './columns/key.ts'
-import { placeItem } from './columns/place.ts'
+import { loadCatalog } from './column-records.ts'
+import { keyColumnNames, keyTypesOf } from './columns/catalog.ts'
+import type { ColumnChange } from './columns/column.ts'
+import { extendCatalog } from './columns/extend.ts'
+import { type KeyType, keyColumnTypes } from './columns/key.ts'
+import { type TypedRow, toRow } from './columns/row.ts'
 import type { Connection } from './database.ts'
-import { addColumn, announceSchema, redeclare } from './reshape.ts'
-import { hasLeftovers, stepLeftovers, stepRetyping, withBegun } from './retype.ts'
-import { prepareRows, type RowStatements } from './row-statements.ts'
-import type { KeyType, TableShape } from './tables.ts'
+import { boundKey } from './raw-rows.ts'
+import { dropFormerCopy } from './rebuild-table.ts'
+import { prepareRows } from './row-statements.ts'
+import { KINDS, type TableShape, tableName } from './tables.ts'
 
 /** A row of the raw table. */
 export interface RawRow {
@@ -21,42 +22,33 @@ export interface RawRow {
   _changed_at: string
 }
 
+/** The typed rows of items; or, before there are any, what has to become of the columns. */
+export type Placement = { notices: Notice[] } & (
+  | { rows: TypedRow[]; changes?: never }
+  | { rows?: never; changes: readonly ColumnChange[] }
+)
+
 /** The tables of one collection while they are open for writing; everything here runs inside the caller's transaction. */
 export interface CollectionTables {
   keyPaths: readonly (readonly string[])[]
-  /**
-   * Makes room for these keys; a key column that meets a text becomes TEXT, for which all rows are written anew: at most
-   * so many of them at once. False when more are left, and rows with these keys cannot be written yet.
-   */
-  admitKeys(keys: readonly (readonly KeyPart[])[], at: string, rows: number): boolean
-  /** Takes up to so many rows off what a key column that became TEXT has left behind. True when nothing is left. */
-  tidy(at: string, rows: number): boolean
+  /** Finds room for a page: its keys, and those of its items that are to be written. */
+  place(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Placement
+  /** Makes, or extends, the views of the arrays in these rows. Returns notices for the log. */
+  extendViews(rows: readonly TypedRow[]): Notice[]
   find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
-  insert(
-    organizationId: string,
-    key: readonly KeyPart[],
-    json: string,
-    item: JsonObject,
-    at: string,
-  ): Notice[]
-  /** `keep`: whether the version that goes is kept in the history. Returns notices for the log, like insert. */
+  insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, at: string): void
+  /** `keep`: whether the version that goes is kept in the history. */
   update(
     organizationId: string,
     key: readonly KeyPart[],
     row: RawRow,
     json: string,
-    item: JsonObject,
+    typed: TypedRow,
     at: string,
     keep: boolean,
-  ): Notice[]
+  ): void
   /** Writes the typed row that belongs to a raw one, whatever stands there now. */
-  restore(
-    organizationId: string,
-    key: readonly KeyPart[],
-    row: Omit<RawRow, '_json'>,
-    item: JsonObject,
-    at: string,
-  ): Notice[]
+  restore(organizationId: string, key: readonly KeyPart[], row: Omit<RawRow, '_json'>, typed: TypedRow): void
   /** False when there is no such row. `keep` as for update. */
   remove(
     organizationId: string,
@@ -78,85 +70,44 @@ export function openCollection(
 ): CollectionTables {
   makeTables(connection, name, keyPaths)
   const keyColumns = keyColumnNames(keyPaths)
-  let keyTypes = loadKeyTypes(connection, name, keyColumns)
   let catalog = loadCatalog(connection, name, keyPaths)
-  const record = createRecorder(connection, name)
+  const shape = tableShape()
+  for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
   const arrayViews = openArrayViews(connection, name)
-  let statements = prepare()
+  const statements = prepareRows(connection, shape)
 
-  function shape(): TableShape {
+  function tableShape(): TableShape {
     const columns = catalog.columns.filter((column) => column.role !== 'key')
-    return { name, keyColumns, keyTypes: keyTypes.map((type) => type ?? 'INTEGER'), columns }
+    return { name, keyColumns, keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'), columns }
   }
 
-  function prepare(): RowStatements {
-    return prepareRows(connection, shape())
+  function bind(key: readonly Pick<KeyPart, 'text'>[]): (string | bigint)[] {
+    const bound = boundKey(key, shape.keyTypes)
+    if (bound) return bound
+    throw new Error(`a key column of ${name} has no room for ${JSON.stringify(key)}`)
   }
 
-  function bind(key: readonly { text: string }[]): (string | bigint)[] {
-    return key.map((part, index) => (keyTypes[index] === 'TEXT' ? part.text : BigInt(part.text)))
+  function hasRoomFor(keys: readonly (readonly KeyPart[])[]): boolean {
+    const known = keyTypesOf(catalog)
+    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, known)
+    return wanted.every((type, index) => type === known[index])
   }
 
-  /** True when the key columns have these types, or TEXT where another process is about to make it so. */
-  function retype(wanted: readonly KeyType[], at: string, rows: number): boolean {
-    const from = shape().keyTypes
-    const to = withBegun(connection, { collection: name, keyColumns }, wanted)
-    const isDone =
-      isSame(from, to) || stepRetyping(connection, { collection: name, keyColumns, from, to }, rows)
-    if (!isDone || isSame(to, keyTypes)) return isDone
-    keyTypes = to
-    for (const [index, type] of to.entries())
-      record.key(keyColumns[index] ?? '', keyPaths[index] ?? [], type, at)
-    statements = prepare()
-    catalog = loadCatalog(connection, name, keyPaths)
-    return true
-  }
-
-  function admitKeys(keys: readonly (readonly KeyPart[])[], at: string, rows: number): boolean {
-    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypes)
-    if (isSame(wanted, keyTypes)) return true
-    return retype(
-      wanted.map((type) => type ?? 'INTEGER'),
-      at,
-      rows,
-    )
-  }
-
-  function tidy(at: string, rows: number): boolean {
-    if (!hasLeftovers(connection, name)) return true
-    const types = shape().keyTypes
-    const isBegun = !isSame(withBegun(connection, { collection: name, keyColumns }, types), types)
-    return (!isBegun || retype(types, at, rows)) && stepLeftovers(connection, name, rows)
-  }
-
-  function place(item: JsonObject, at: string): { values: Map<string, SqlValue>; notices: Notice[] } {
-    const placement = placeItem(catalog, item)
-    const notices: Notice[] = placement.warnings.map(({ message }) => ({ level: 'warn', message }))
-    catalog = placement.catalog
-    if (placement.changes.length > 0) {
-      // Columns are added first: a table is declared anew with all of them.
-      for (const change of placement.changes) if (change.kind === 'add') add(change.column, at)
-      for (const change of placement.changes) if (change.kind !== 'add') notices.push(...alter(change, at))
-      statements = prepare()
-    }
-    notices.push(...arrayViews.discover(placement.arrays, shape))
-    return { values: placement.values, notices }
-  }
-
-  function add(column: Column, at: string): void {
-    record.column(column, at)
-    addColumn(connection, name, column.name, column.type)
-  }
-
-  function alter({ kind, column }: ColumnChange, at: string): Notice[] {
-    record.column(column, at)
-    if (kind === 'wide') {
-      // Another process that does not know it would make the column REAL.
-      announceSchema(connection)
-      return []
-    }
-    redeclare(connection, name, column.name)
-    return [{ level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }]
+  function place(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Placement {
+    const known = items.map((item) => toRow(catalog, item))
+    if (hasRoomFor(keys) && isComplete(known)) return { rows: known, notices: [] }
+    // Read again: another process may have noted that a column is wide, which no change of the schema tells.
+    const stored = loadCatalog(connection, name, keyPaths, catalog.isFullReported)
+    const { catalog: extended, changes, warnings } = extendCatalog(stored, keys, items)
+    const notices = [
+      ...warnings.map(({ message }): Notice => ({ level: 'warn', message })),
+      ...changes.filter(isWidening).map(wideningNotice),
+    ]
+    if (changes.length > 0) return { changes, notices }
+    catalog = extended
+    const rows = items.map((item) => toRow(catalog, item))
+    if (isComplete(rows)) return { rows, notices }
+    throw new Error('items do not fit the columns that were made for them')
   }
 
   function typedRow(
@@ -164,7 +115,7 @@ export function openCollection(
     key: readonly KeyPart[],
     firstSeenAt: string,
     at: string,
-    values: Map<string, SqlValue>,
+    { values }: TypedRow,
   ) {
     return [
       organizationId,
@@ -177,33 +128,36 @@ export function openCollection(
 
   return {
     keyPaths,
-    admitKeys,
-    tidy,
-    find: (organizationId, key) => statements.find.get(organizationId, ...bind(key)) as RawRow | undefined,
-    insert(organizationId, key, json, item, at) {
-      const { values, notices } = place(item, at)
+    place,
+    extendViews: (rows) =>
+      arrayViews.discover(
+        rows.flatMap(({ arrays }) => arrays),
+        () => shape,
+      ),
+    find(organizationId, key) {
+      const bound = boundKey(key, shape.keyTypes)
+      return bound ? (statements.find.get(organizationId, ...bound) as RawRow | undefined) : undefined
+    },
+    insert(organizationId, key, json, typed, at) {
       // One that comes back, by a clock that went back, begins when its last version ended.
       const since = latest(at, statements.lastEnd.get(organizationId, ...bind(key)) as string | null)
       statements.insertRaw.run(organizationId, ...bind(key), json, since, since)
-      statements.upsertTyped.run(typedRow(organizationId, key, since, since, values))
-      return notices
+      statements.upsertTyped.run(typedRow(organizationId, key, since, since, typed))
     },
-    update(organizationId, key, row, json, item, at, keep) {
-      const { values, notices } = place(item, at)
+    update(organizationId, key, row, json, typed, at, keep) {
       const end = latest(at, row._changed_at)
       if (keep)
         statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, end, 'changed')
       statements.updateRaw.run(json, end, organizationId, ...bind(key))
-      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, end, values))
-      return notices
+      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, end, typed))
     },
-    restore(organizationId, key, row, item, at) {
-      const { values, notices } = place(item, at)
-      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, values))
-      return notices
+    restore(organizationId, key, row, typed) {
+      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, typed))
     },
     remove(organizationId, key, reason, at, keep) {
-      const primary = [organizationId, ...bind(key)]
+      const bound = boundKey(key, shape.keyTypes)
+      if (!bound) return false
+      const primary = [organizationId, ...bound]
       const row = statements.find.get(...primary) as RawRow | undefined
       if (!row) return false
       const end = latest(at, row._changed_at)
@@ -222,6 +176,14 @@ function latest(at: string, other: string | null): string {
   return other !== null && other > at ? other : at
 }
 
-function isSame(types: readonly (KeyType | null)[], others: readonly (KeyType | null)[]): boolean {
-  return types.every((type, index) => type === others[index])
+function isComplete(rows: readonly (TypedRow | null)[]): rows is TypedRow[] {
+  return !rows.includes(null)
+}
+
+function isWidening({ kind, column }: ColumnChange): boolean {
+  return kind === 'type' && column.role !== 'key'
+}
+
+function wideningNotice({ column }: ColumnChange): Notice {
+  return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
 }

@@ -2,9 +2,8 @@ import { JobError } from '../errors.ts'
 import { type Catalog, createCatalog } from './columns/catalog.ts'
 import type { Column } from './columns/column.ts'
 import type { ElementColumn } from './columns/elements.ts'
-import { sqlitePath } from './columns/path.ts'
 import type { Connection } from './database.ts'
-import type { ArrayView, KeyType } from './tables.ts'
+import type { ArrayView } from './tables.ts'
 
 /** The key of a collection decides what an item is, so it stays for as long as its rows do. */
 export function registerKey(
@@ -45,41 +44,23 @@ function dotted(keyPaths: readonly (readonly string[])[]): string[] {
   return keyPaths.map((path) => path.join('.'))
 }
 
-interface ColumnRow {
-  name: string
-  path: string
-  type: Column['type']
-  role: Column['role']
-  wide: number
-}
-
-function columnRows(connection: Connection, name: string): ColumnRow[] {
-  return connection
+/** The discovered columns of a collection, in the order in which they were made. */
+export function loadColumns(connection: Connection, name: string): Column[] {
+  const rows = connection
     .prepare(
       'SELECT "column" AS name, path, type, role, wide FROM sync_columns WHERE collection = ? ORDER BY rowid',
     )
-    .all(name) as ColumnRow[]
+    .all(name) as (Omit<Column, 'wide'> & { wide: number })[]
+  return rows.map((row) => ({ ...row, wide: row.wide === 1 }))
 }
 
 export function loadCatalog(
   connection: Connection,
   name: string,
   keyPaths: readonly (readonly string[])[],
+  isFullReported = false,
 ): Catalog {
-  const columns = columnRows(connection, name).map((row) => ({ ...row, wide: row.wide === 1 }))
-  return createCatalog(columns, keyPaths)
-}
-
-export function loadKeyTypes(
-  connection: Connection,
-  name: string,
-  keyColumns: readonly string[],
-): (KeyType | null)[] {
-  const rows = columnRows(connection, name).filter((row) => row.role === 'key')
-  return keyColumns.map((column) => {
-    const type = rows.find((row) => row.name === column)?.type
-    return type === 'INTEGER' || type === 'TEXT' ? type : null
-  })
+  return createCatalog(loadColumns(connection, name), keyPaths, isFullReported)
 }
 
 export function loadViews(connection: Connection, name: string): Map<string, ArrayView> {
@@ -117,9 +98,6 @@ export function createRecorder(connection: Connection, name: string) {
   return {
     column: (column: Column, at: string) => {
       saveColumn.run(name, column.name, column.path, column.type, column.role, column.wide ? 1 : 0, at, at)
-    },
-    key: (column: string, path: readonly string[], type: KeyType, at: string) => {
-      saveColumn.run(name, column, sqlitePath(path), type, 'key', 0, at, at)
     },
     element: (view: ArrayView, element: ElementColumn) => {
       saveElement.run(view.name, view.arrayColumn, element.name, element.path, element.type, element.holds)

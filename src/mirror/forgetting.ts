@@ -1,13 +1,14 @@
 import { InterruptedError } from '../errors.ts'
-import { openCollection } from './collection.ts'
 import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from './collection-tables.ts'
 import { knownKey } from './column-records.ts'
 import type { Connection } from './database.ts'
 import { createBlanking } from './free-pages.ts'
 import { type Holdings, NOTHING_HELD } from './holdings.ts'
 import type { Owners } from './owners.ts'
+import { dropFormerCopy } from './rebuild-table.ts'
 import { createRemoving, disown, type ForgottenJob } from './removing.ts'
 import { inSteps, type StepOptions } from './steps.ts'
+import { KINDS, tableName } from './tables.ts'
 import type { Transact } from './transaction.ts'
 
 /** Deletes what the mirror holds of jobs and organizations, so that it is not left in the file's free pages either. */
@@ -61,9 +62,8 @@ export function createForgetting({
     const runs = await transact(() => disown(connection, job, time()))
     const gone = { ...NOTHING_HELD, runs }
     await toTheEnd((rows) => createRemoving(connection, job).step(rows, gone))
-    // A key column that became TEXT may have left old rows beside the tables.
-    await toTheEnd((rows) => tidy(connection, job.collection, time(), rows))
     const isCollectionGone = await transact(() => {
+      for (const kind of KINDS) dropFormerCopy(connection, tableName(job.collection, kind))
       endJob(connection, job, isConfigured)
       const isGone = dropUnused(connection, job.collection)
       makeConfigured(connection, configured)
@@ -95,13 +95,6 @@ export function createForgetting({
         connection.prepare('DELETE FROM sync_gates WHERE scope = ?').run(organizationId)
       }),
   }
-}
-
-function tidy(connection: Connection, collection: string, at: string, rows: number): boolean {
-  const key = knownKey(connection, collection)
-  if (key === null) return true
-  const keyPaths = key.map((path) => path.split('.'))
-  return openCollection(connection, collection, keyPaths).tidy(at, rows)
 }
 
 function endJob(

@@ -1,6 +1,6 @@
 import type { Connection } from './database.ts'
-import { declarationOf } from './reshape.ts'
 import { quoted } from './sql.ts'
+import { declarationOf } from './tables.ts'
 
 const TABLE = '_free_pages'
 

@@ -1,7 +1,6 @@
 import type { Connection } from './database.ts'
-import { declarationOf } from './reshape.ts'
 import { quoted } from './sql.ts'
-import { tableName } from './tables.ts'
+import { declarationOf, tableName } from './tables.ts'
 
 /** How much a mirror holds of a job: live rows, superseded versions, items that could not be placed, walks, the pages of their ledger, and runs. */
 export interface Holdings {

@@ -1,6 +1,4 @@
 import { InterruptedError } from '../errors.ts'
-import type { ListedItem } from '../sync/items.ts'
-import type { KeyPart } from '../sync/key.ts'
 import type { Mirror } from '../sync/mirror.ts'
 import type { Job } from '../sync/types.ts'
 import { assertAddress } from './address.ts'
@@ -10,17 +8,19 @@ import { keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion, guarded } from './database.ts'
 import { createJobStore } from './job-store.ts'
 import { createJudging } from './judging.ts'
+import { createMaintenance } from './maintenance.ts'
 import { createMissingStore } from './missing.ts'
 import type { Owners } from './owners.ts'
 import { createPruning } from './pruning.ts'
+import { writeWithRoom } from './room.ts'
 import { createRunStore } from './run-store.ts'
-import { createPageSaving, nothingSaved } from './saving.ts'
+import { createPageSaving } from './saving.ts'
 import { createSeenSince } from './seen-since.ts'
 import { inSteps, SCATTERED } from './steps.ts'
-import { createTransact, type Transact } from './transaction.ts'
+import { createTransact, type Patience, type Transact } from './transaction.ts'
 import { createWalkStore } from './walk-store.ts'
 
-export interface MirrorOptions {
+export interface MirrorOptions extends Patience {
   connection: Connection
   file: string
   /** `api.baseUrl`: as soon as the mirror holds the lists of another address, no job begins any more. */
@@ -28,10 +28,6 @@ export interface MirrorOptions {
   owners: Owners
   /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
-  now: () => number
-  sleep: (ms: number) => Promise<void>
-  /** Aborted when the process is told to stop. */
-  signal: AbortSignal
 }
 
 /** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
@@ -41,10 +37,9 @@ export function createMirror({
   baseUrl,
   owners,
   keepRuns,
-  now,
-  sleep,
-  signal,
+  ...patience
 }: MirrorOptions): Mirror {
+  const { now } = patience
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
@@ -52,13 +47,13 @@ export function createMirror({
   const seenSince = createSeenSince(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
-  const write = createTransact({ connection, file, now, sleep, signal, onRollback: collections.forget })
-  const transact: Transact = (task) =>
+  const write = createTransact({ connection, file, ...patience, onRollback: collections.forget })
+  const maintain = createMaintenance({ file, ...patience })
+  const transact: Transact = (task, kind) =>
     write(() => {
       owners.assertAlive()
       return task()
-    })
-  const patience = { now, sleep, signal }
+    }, kind)
   const time = () => new Date(now()).toISOString()
 
   async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void> {
@@ -84,6 +79,7 @@ export function createMirror({
   }
 
   const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
+  const room = { connection, transact, maintain, time }
   const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
   const judging = createJudging({
     connection,
@@ -121,20 +117,13 @@ export function createMirror({
       }),
 
     async savePage(commit) {
-      const { job, items } = commit
-      let saved = nothingSaved()
-      // In one transaction, after as many as it takes to make room for the page's keys.
-      await toTheEnd((rows) =>
-        transact(() => {
-          const at = time()
-          const tables = openTables(job)
-          const hasRoom = tables.admitKeys(keysOf(items), at, rows)
-          if (hasRoom) saved = savePage(commit, tables, at)
-          collections.keep()
-          return hasRoom
-        }),
-      )
-      return saved
+      const { result, notices } = await writeWithRoom(room, commit.job.collection.name, () => {
+        const outcome = savePage(commit, openTables(commit.job), time())
+        if (outcome.changes) collections.forget()
+        else collections.keep()
+        return outcome
+      })
+      return { ...result, notices: [...notices, ...result.notices] }
     },
 
     saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
@@ -154,19 +143,8 @@ export function createMirror({
       await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
       const { history } = job.collection
       if (typeof history === 'number') await pruneHistory(job, new Date(now() - history).toISOString())
-      await inSteps(patience, (rows) =>
-        transact(() => {
-          const isTidy = openTables(job).tidy(time(), rows)
-          collections.keep()
-          return isTidy
-        }),
-      )
     },
   }
-}
-
-function keysOf(items: readonly ListedItem[]): (readonly KeyPart[])[] {
-  return items.flatMap((item) => ('key' in item ? [item.key.parts] : []))
 }
 
 /**

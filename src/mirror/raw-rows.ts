@@ -1,10 +1,10 @@
 import type { KeyPart } from '../sync/key.ts'
 import type { Job } from '../sync/types.ts'
 import { keyColumnNames } from './columns/catalog.ts'
-import { keyPathsOf } from './columns/key.ts'
+import { type KeyType, keyPathsOf } from './columns/key.ts'
 import { type Connection, createSchemaVersion } from './database.ts'
 import { quoted } from './sql.ts'
-import { type KeyType, tableName } from './tables.ts'
+import { tableName } from './tables.ts'
 
 /** What a row's key columns hold: whole numbers are bigint. */
 export type KeyValues = readonly (string | bigint)[]
@@ -74,8 +74,8 @@ function readKeyTypes(connection: Connection, table: string, columns: readonly s
 
 const LARGEST = 2n ** 63n
 
-/** The values by which a key is looked for; null where no INTEGER can be this text: `007` is not 7. */
-function boundKey(
+/** A key's values as its columns hold them; null where no INTEGER can be this text: `007` is not 7. */
+export function boundKey(
   key: readonly Pick<KeyPart, 'text'>[],
   types: readonly KeyType[],
 ): (string | bigint)[] | null {

@@ -1,14 +1,15 @@
 import { InterruptedError, MirrorError } from '../errors.ts'
-import { isJsonObject, parseExact } from '../json/exact.ts'
+import { isJsonObject, type JsonObject, parseExact } from '../json/exact.ts'
 import { openCollection } from './collection.ts'
 import { knownKey, loadViews } from './column-records.ts'
 import { keyColumnNames } from './columns/catalog.ts'
 import type { Connection } from './database.ts'
-import { declarationOf } from './reshape.ts'
+import { createMaintenance } from './maintenance.ts'
+import { type Outcome, writeWithRoom } from './room.ts'
 import { quoted } from './sql.ts'
-import { inSteps, type StepOptions } from './steps.ts'
-import { type ArrayView, replaceView, tableName } from './tables.ts'
-import type { Transact } from './transaction.ts'
+import { inSteps } from './steps.ts'
+import { type ArrayView, declarationOf, replaceView, tableName } from './tables.ts'
+import type { Patience, Transact } from './transaction.ts'
 
 /** Makes what analysts query anew from the raw rows. */
 export interface Rebuilding {
@@ -31,7 +32,7 @@ export interface Rebuilt {
   notices: string[]
 }
 
-export interface RebuildingOptions extends StepOptions {
+export interface RebuildingOptions extends Patience {
   connection: Connection
   file: string
   transact: Transact
@@ -42,12 +43,15 @@ const MOST_ROWS = 1000
 
 export function createRebuilding({ connection, file, transact, ...patience }: RebuildingOptions): Rebuilding {
   const time = () => new Date(patience.now()).toISOString()
+  const maintain = createMaintenance({ file, ...patience })
+
+  const room = { connection, transact, maintain, time }
 
   /** What a step has come to counts once it is committed. */
-  async function toTheEnd(step: (from: Progress, rows: number) => Progress): Promise<number> {
+  async function toTheEnd(step: (from: Progress, rows: number) => Promise<Progress>): Promise<number> {
     let progress: Progress = { last: 0, count: 0, isDone: false }
     const isDone = await inSteps(patience, async (rows) => {
-      progress = await transact(() => step(progress, Math.min(rows, MOST_ROWS)))
+      progress = await step(progress, Math.min(rows, MOST_ROWS))
       return progress.isDone
     })
     if (isDone) return progress.count
@@ -63,11 +67,16 @@ export function createRebuilding({ connection, file, transact, ...patience }: Re
       const keyPaths = (knownKey(connection, name) ?? []).map((path) => path.split('.'))
       const restoring = createRestoring(connection, name, keyPaths)
       const clearing = createClearing(connection, name, keyPaths)
-      const rows = await toTheEnd((from, most) => restoring.step(from, most, time()))
-      const strays = await toTheEnd(clearing.step)
+      const notices = new Set<string>()
+      const rows = await toTheEnd(async (from, most) => {
+        const written = await writeWithRoom(room, name, () => restoring.step(from, most))
+        for (const { message } of written.notices) notices.add(message)
+        return written.result
+      })
+      const strays = await toTheEnd((from, most) => transact(() => clearing.step(from, most)))
       const views = await transact(() => replaceViews(connection, name, keyPaths))
       await transact(() => recount(connection, name))
-      return { rows, strays, views, notices: [...restoring.notices] }
+      return { rows, strays, views, notices: [...notices] }
     },
   }
 }
@@ -91,7 +100,6 @@ interface RawLine {
 
 /** Goes through the raw rows in the order of their row ids, which a key column that becomes TEXT leaves as they are. */
 function createRestoring(connection: Connection, name: string, keyPaths: KeyPaths) {
-  const notices = new Set<string>()
   const columns = keyColumnNames(keyPaths)
   const keys = columns.map((column, index) => `CAST(${quoted(column)} AS TEXT) AS _key_${index}`)
 
@@ -106,23 +114,29 @@ function createRestoring(connection: Connection, name: string, keyPaths: KeyPath
     return connection.prepare(sql).all(last, rows) as (RawLine & Record<string, unknown>)[]
   }
 
+  function itemOf(json: string): JsonObject {
+    const item = parseExact(json)
+    if (isJsonObject(item)) return item
+    throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
+  }
+
   return {
-    notices,
-    step({ last, count }: Progress, rows: number, at: string): Progress {
+    step({ last, count }: Progress, rows: number): Outcome<Progress> {
       const lines = read(last, rows)
       const tables = openCollection(connection, name, keyPaths)
-      for (const line of lines) {
-        const item = parseExact(line._json)
-        if (!isJsonObject(item)) throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
-        const key = columns.map((_, index) => ({ text: String(line[`_key_${index}`]), integer: false }))
-        for (const { message } of tables.restore(line.organizationId, key, line, item, at))
-          notices.add(message)
+      const placement = tables.place(
+        [],
+        lines.map(({ _json }) => itemOf(_json)),
+      )
+      if (placement.changes) return placement
+      for (const [index, line] of lines.entries()) {
+        const typed = placement.rows[index]
+        const key = columns.map((_, part) => ({ text: String(line[`_key_${part}`]), integer: false }))
+        if (typed) tables.restore(line.organizationId, key, line, typed)
       }
-      return {
-        last: lines.at(-1)?.rowId ?? last,
-        count: count + lines.length,
-        isDone: lines.length < rows,
-      }
+      const notices = [...placement.notices, ...tables.extendViews(placement.rows)]
+      const isDone = lines.length < rows
+      return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }
     },
   }
 }

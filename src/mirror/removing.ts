@@ -1,8 +1,7 @@
 import type { Connection } from './database.ts'
 import type { Holdings } from './holdings.ts'
-import { declarationOf } from './reshape.ts'
 import { quoted } from './sql.ts'
-import { tableName } from './tables.ts'
+import { declarationOf, tableName } from './tables.ts'
 
 /** The job that is forgotten. */
 export interface ForgottenJob {

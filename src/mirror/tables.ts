@@ -1,10 +1,9 @@
 import type { Column } from './columns/column.ts'
 import type { ElementColumn } from './columns/elements.ts'
+import type { KeyType } from './columns/key.ts'
 import { viewSql } from './columns/view.ts'
 import type { Connection } from './database.ts'
 import { quoted } from './sql.ts'
-
-export type KeyType = 'INTEGER' | 'TEXT'
 
 /** What the tables of a collection are made from. */
 export interface TableShape {
@@ -63,6 +62,12 @@ export function namesOfTables(collection: string): string[] {
 
 export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
+}
+
+/** The text that declared a table; undefined where there is none of that name. */
+export function declarationOf(connection: Connection, table: string): string | undefined {
+  const schema = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck()
+  return schema.get(table) as string | undefined
 }
 
 /** Makes the tables of a collection, those of the three that are not there. */

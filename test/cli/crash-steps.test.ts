@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
-import { DIE, dyingAfter, dyingBefore, dyingWith, SMALL_STEPS } from '../helpers/planted.ts'
+import { DIE, dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
 import { type Asked, pageOf, type Reply } from './list-server.ts'
 
@@ -11,14 +11,13 @@ const WALK = 'src/sync/walk.ts'
 const JOB = 'src/sync/job.ts'
 const MIRROR = 'src/mirror/mirror.ts'
 const SAVING = 'src/mirror/saving.ts'
-const COLLECTION = 'src/mirror/collection.ts'
 const TABLES = 'src/mirror/tables.ts'
-const RESHAPE = 'src/mirror/reshape.ts'
+const REBUILD = 'src/mirror/rebuild-table.ts'
+const ALTER = 'src/mirror/alter-tables.ts'
 const DATABASE = 'src/mirror/database.ts'
 const MIGRATE = 'src/mirror/migrate.ts'
 const REGISTRY = 'src/mirror/registry.ts'
 const BUDGETS = 'src/mirror/budget-store.ts'
-const COPY = 'src/mirror/followed-copy.ts'
 const OWNERS = 'src/mirror/owners.ts'
 
 const ON_THIRD = 'page.number === 3'
@@ -65,15 +64,15 @@ const OF_A_BEGINNING: Step[] = [
 
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
-  ['before the transaction', dyingBefore(WALK, 'const saved = await pages.writeMeanwhile(', ON_THIRD)],
-  ['before the rows', dyingBefore(SAVING, 'for (const listed of items) {', ON_THIRD)],
+  ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
+  ['before the rows', dyingBefore(SAVING, 'const saved = nothingSaved()', ON_THIRD)],
   ['after the first row', dyingAfter(SAVING, 'saved.added++', `toSave.${ON_THIRD}`)],
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],
   [
     'within the line of the ledger',
     dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
   ],
-  ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', ON_THIRD)],
+  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', ON_THIRD)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   [
     'before the walk is complete',
@@ -82,41 +81,28 @@ const OF_A_PAGE: Step[] = [
   ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, outcome, time())')],
 ]
 
+/** Of a table that is copied, where `when` is true of it. */
+const ofCopy = (what: string, when: string): Step[] => [
+  [`beginning a copy ${what}`, dyingBefore(REBUILD, 'copyRows(connection, table, types, onRows)\n', when)],
+  [`with a copy ${what}`, dyingAfter(REBUILD, 'copyRows(connection, table, types, onRows)\n', when)],
+  ...['DROP', 'ALTER', 'CREATE'].map(
+    (verb): Step => [
+      `${verb} for a copy ${what}`,
+      dyingAfter(REBUILD, 'connection.exec(sql)', `${when} && sql.startsWith('${verb}')`),
+    ],
+  ),
+]
+
 const OF_THE_TABLES: Step[] = [
-  [
-    'adding a column',
-    dyingAfter(COLLECTION, 'addColumn(connection, name, column.name, column.type)', "column.name === 'note'"),
-  ],
-  ['before widening a column', dyingBefore(COLLECTION, 'redeclare(connection, name, column.name)')],
-  [
-    'widening a column',
-    dyingBefore(RESHAPE, 'editSchema(connection, [{ name: table, sql }])\n}\n\n/**\n * Adds'),
-  ],
-  ['after widening a column', dyingAfter(COLLECTION, 'redeclare(connection, name, column.name)')],
+  ['adding a column', dyingAfter(ALTER, 'addColumn(connection, table, column)', "column.name === 'note'")],
+  ...ofCopy('with a wider column', "table === 'orders' && types.has('price')").slice(0, 4),
   ['making a view', dyingBefore(TABLES, 'connection.exec(\n    viewSql(')],
 ]
 
 const OF_A_KEY: Step[] = [
-  ['before its triggers', dyingBefore(COPY, 'const body = { INSERT:'), SMALL_STEPS],
-  ['copying the first row', dyingWith(COPY, 'copy.run(rows).changes'), SMALL_STEPS],
-  ['with one step behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 1'), SMALL_STEPS],
-  ['with some steps behind it', dyingBefore(MIRROR, 'const hasRoom =', 'rows > 2'), SMALL_STEPS],
-  [
-    'while tables and copies exchange their rows',
-    dyingAfter(RESHAPE, 'edit.run(sql ?? null, rootpage ?? null, name)', 'rootpage !== undefined'),
-    SMALL_STEPS,
-  ],
-  [
-    'when they have exchanged them',
-    dyingBefore('src/mirror/table-exchange.ts', 'for (const sql of anew)'),
-    SMALL_STEPS,
-  ],
-  ['before the new type is noted', dyingBefore(COLLECTION, 'keyTypes = to\n'), SMALL_STEPS],
-  [
-    'with the old rows still there',
-    dyingBefore('src/sync/walk.ts', 'for (const id of replaces)', 'page.number === 4'),
-    SMALL_STEPS,
-  ],
+  ...ofCopy('with another key', "table === 'orders_history' && types.has('id')"),
+  ['with all three tables changed', dyingBefore(ALTER, 'return true\n')],
+  ['with the rows not written yet', dyingAfter('src/mirror/room.ts', 'alterTables(connection, plan)')],
 ]
 
 const BETWEEN_PASSES: Step[] = [
@@ -148,7 +134,6 @@ const OF_AN_END: Step[] = [
 const OF_A_FINISHED_RUN: Step[] = [
   ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
   ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
-  ['taking old rows away', dyingWith(MIRROR, 'openTables(job).tidy(time(), rows)')],
   ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
   ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
 ]

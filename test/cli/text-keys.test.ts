@@ -1,27 +1,28 @@
+import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { patchedBy } from '../helpers/patch.ts'
+import { type Patch, patchedBy } from '../helpers/patch.ts'
+import { standsBefore, withConstant } from '../helpers/planted.ts'
 import { pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
-// Real processes on a list whose keys were whole numbers, when the first text comes.
+// Real processes on a list whose keys were whole numbers, when the first text comes. The tables are changed by a process of
+// their own, as those of a large list are.
 
 const NUMBERS = Array.from({ length: 400 }, (_, index) => ({ id: index + 1, state: 'open' }))
 const TEXTS = [...NUMBERS, { id: 'x-1', state: 'open' }]
 
-const SMALL_STEPS = {
-  file: 'src/mirror/steps.ts',
-  find: 'if (await step(rows)) return true',
-  replace: 'if (await step(Math.min(rows, 4))) return true',
-}
+const IN_CHILD = withConstant('src/mirror/room.ts', 'INLINE_ROWS', 1)
 
-/** After 40 of these it stands still for so long, to be met there. */
-function pausing(ms: number) {
-  return patchedBy(SMALL_STEPS, {
-    file: 'src/mirror/steps.ts',
-    find: 'await sleep(',
-    replace: `globalThis.rests = (globalThis.rests ?? 0) + 1; if (globalThis.rests === 40) await sleep(${ms}); await sleep(`,
-  })
+const patched = (...patches: Patch[]) => ({ env: patchedBy(IN_CHILD, ...patches) })
+
+/** Stops with all three tables changed, and nothing committed, until it is released. */
+const stopping = (workspace: Workspace) =>
+  standsBefore('src/mirror/alter-tables.ts', 'return true\n', workspace.file('released'))
+
+function release(workspace: Workspace): void {
+  fs.writeFileSync(workspace.file('released'), '')
 }
 
 /** Two organizations whose 400 orders each are in the mirror; from now on each list has a text key, too. */
@@ -35,10 +36,40 @@ async function scene() {
   return workspace
 }
 
-/** Waits until it stands still. */
-async function paused(workspace: Workspace): Promise<void> {
-  const isBegun = () => workspace.value(`SELECT count(*) FROM sqlite_schema WHERE name = '_new_orders'`) === 1
-  while (!isBegun() || workspace.value('SELECT count(*) FROM _new_orders') !== 160) await sleep(20)
+/** Whether somebody could write at this moment. */
+function isFree({ mirror }: Workspace): boolean {
+  const connection = new Database(mirror, { timeout: 0 })
+  try {
+    connection.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return true
+  } catch {
+    return false
+  } finally {
+    connection.close()
+  }
+}
+
+/** Waits until a process is at work on the tables; returns its process id. */
+async function underWay(workspace: Workspace): Promise<number> {
+  const notice = () => workspace.value("SELECT value FROM sync_settings WHERE name = 'maintenance'")
+  while (typeof notice() !== 'string' || isFree(workspace)) await sleep(20)
+  const { owner, what } = JSON.parse(String(notice())) as { owner: string; what: string }
+  expect(what).toBe('orders: column id becomes TEXT')
+  return Number.parseInt(owner, 10)
+}
+
+async function freed(workspace: Workspace): Promise<void> {
+  for (const end = Date.now() + 10_000; !isFree(workspace); await sleep(20))
+    expect(Date.now(), 'the lock is held by a process that should be dead').toBeLessThan(end)
+}
+
+/** The old tables, whole, and nothing beside them. */
+function expectUnchanged(workspace: Workspace): void {
+  expect(workspace.rows('SELECT typeof(id) AS type, count(*) AS rows FROM orders GROUP BY 1')).toEqual([
+    { type: 'integer', rows: 800 },
+  ])
+  expect(workspace.value("SELECT type FROM sync_columns WHERE role = 'key'")).toBe('INTEGER')
+  expectSound(workspace)
 }
 
 function expectWhole(workspace: Workspace): void {
@@ -47,61 +78,125 @@ function expectWhole(workspace: Workspace): void {
       { type: 'text', rows: 802 },
     ])
   }
-  expect(
-    workspace.value(`SELECT count(*) FROM sqlite_schema WHERE name LIKE '%\\_new\\_%' ESCAPE '\\'`),
-  ).toBe(0)
-  expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
   expect(workspace.rows('SELECT organization, rows FROM sync_status')).toEqual([
     { organization: 'acme', rows: 401 },
     { organization: 'globex', rows: 401 },
   ])
+  expectSound(workspace)
+}
+
+function expectSound(workspace: Workspace): void {
+  const left = `SELECT count(*) FROM sqlite_schema WHERE name LIKE '%\\_new\\_%' ESCAPE '\\'`
+  expect(workspace.value(left)).toBe(0)
+  expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
 }
 
 describe.concurrent('a key that becomes TEXT', () => {
-  it('is no matter when the process is killed over it: the old tables stand, and the next one goes on', async () => {
+  it('is told with the number of rows, and leaves no notice behind', async () => {
     const workspace = await scene()
-    const sync = workspace.start(['sync', '--org', 'acme'], { env: pausing(60_000) })
-    await paused(workspace)
 
-    sync.killAll('SIGKILL')
-    await sync.ended
+    const { code, logs } = await workspace.run(['sync'], patched())
 
-    expect(workspace.rows('SELECT typeof(id) AS type, count(*) AS rows FROM orders GROUP BY 1')).toEqual([
-      { type: 'integer', rows: 800 },
-    ])
-    expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
-    const exported = await workspace.run(['export', 'orders', '--format', 'csv'])
-    expect(exported.stdout.trimEnd().split('\n')).toHaveLength(801)
-    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect(code).toBe(0)
+    expect(logs.map(({ msg }) => msg)).toContainEqual(
+      expect.stringMatching(/^orders: column id becomes TEXT; 1,600 rows to go through$/),
+    )
+    expect(workspace.value("SELECT count(*) FROM sync_settings WHERE name = 'maintenance'")).toBe(0)
     expectWhole(workspace)
   })
 
-  it('is stopped by a signal at once, and gone on with by the next command', async () => {
+  it('is no matter when the process is killed over it: its helper ends with it, and the next one does it', async () => {
     const workspace = await scene()
-    const sync = workspace.start(['sync', '--org', 'acme'], { env: pausing(5000) })
-    await paused(workspace)
+    const sync = workspace.start(['sync', '--org', 'acme'], patched(stopping(workspace)))
+    await underWay(workspace)
 
-    sync.kill('SIGTERM')
+    sync.kill('SIGKILL')
+    await freed(workspace)
+
+    expectUnchanged(workspace)
+    const exported = await workspace.run(['export', 'orders', '--format', 'csv'])
+    expect(exported.stdout.trimEnd().split('\n')).toHaveLength(801)
+    expect((await workspace.run(['sync'], patched())).code).toBe(0)
+    expectWhole(workspace)
+  })
+
+  it('is undone by a signal at once, and done by the next command', async () => {
+    const workspace = await scene()
+    const sync = workspace.start(['sync', '--org', 'acme'], patched(stopping(workspace)))
+    await underWay(workspace)
+
+    sync.killAll('SIGTERM')
     const { code } = await sync.ended
 
     expect(code).toBe(143)
-    expect(workspace.value('SELECT count(*) FROM _new_orders')).toBe(164)
-    expect(workspace.rows(`SELECT DISTINCT status FROM sync_runs WHERE id > 2`)).toEqual([
+    expect(isFree(workspace)).toBe(true)
+    expectUnchanged(workspace)
+    expect(workspace.rows('SELECT DISTINCT status FROM sync_runs WHERE id > 2')).toEqual([
       { status: 'interrupted' },
     ])
-    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect((await workspace.run(['sync'], patched())).code).toBe(0)
     expectWhole(workspace)
   })
 
-  it('can be made by two processes at the same time', async () => {
+  it('fails the command when its helper alone is killed, with nothing changed', async () => {
+    const workspace = await scene()
+    const sync = workspace.start(['sync', '--org', 'acme'], patched(stopping(workspace)))
+    const helper = await underWay(workspace)
+
+    process.kill(helper, 'SIGKILL')
+    const { code, stderr } = await sync.ended
+
+    expect(code, stderr).toBe(4)
+    expect(stderr).toMatch(/column id becomes TEXT: .*SIGKILL.*nothing has changed; run the command again/)
+    expectUnchanged(workspace)
+    expect((await workspace.run(['sync'], patched())).code).toBe(0)
+    expectWhole(workspace)
+  })
+
+  it('is waited for by other processes as long as it takes, and they say for what', async () => {
+    const workspace = await scene()
+    const impatient = withConstant('src/mirror/transaction.ts', 'PATIENCE_MS', 1)
+    const first = workspace.start(['sync', '--org', 'acme'], patched(stopping(workspace)))
+    const helper = await underWay(workspace)
+
+    const other = workspace.start(['sync', '--org', 'globex'], patched(impatient))
+    const { msg } = await other.log((line) => line.msg.startsWith('waiting for the mirror'))
+    await sleep(500)
+    release(workspace)
+    const ended = await Promise.all([first.ended, other.ended])
+
+    expect(msg).toMatch(
+      new RegExp(`process ${helper}-\\S+ is at work on it \\(orders: column id becomes TEXT\\)`),
+    )
+    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(({ stderr }) => [0, stderr]))
+    expectWhole(workspace)
+  })
+
+  it('is no reason to wait when it is told by a process that is dead', async () => {
+    const workspace = await scene()
+    const notice = JSON.stringify({ owner: '12345-abc', what: 'orders: column id becomes TEXT' })
+    workspace.change(`INSERT INTO sync_settings VALUES ('maintenance', '${notice}')`)
+    const holder = new Database(workspace.mirror).exec('BEGIN IMMEDIATE')
+    const impatient = withConstant('src/mirror/transaction.ts', 'PATIENCE_MS', 1000)
+
+    const { code, stderr } = await workspace.run(['sync'], patched(impatient))
+    holder.close()
+
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/locked by another process for too long/)
+  })
+
+  it('can be wanted by two processes at the same time', async () => {
     const workspace = await scene()
     const both = ['acme', 'globex'].map((name) =>
-      workspace.start(['sync', '--org', name], { env: patchedBy(SMALL_STEPS) }),
+      workspace.start(['sync', '--org', name], patched(stopping(workspace))),
     )
+    await underWay(workspace)
+    release(workspace)
 
     const ended = await Promise.all(both.map((sync) => sync.ended))
 
-    expect(ended.map(({ code }) => code)).toEqual([0, 0])
+    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(({ stderr }) => [0, stderr]))
     expectWhole(workspace)
   })
 })

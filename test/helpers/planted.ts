@@ -40,6 +40,13 @@ export function dawdlesBefore(file: string, statement: string, ms: number): Patc
   return { file, find: statement, replace: `${still}; ${statement}` }
 }
 
+/** Stands still in front of a statement until there is such a file; as dawdlesBefore does. */
+export function standsBefore(file: string, statement: string, released: string): Patch {
+  const isReleased = `process.getBuiltinModule('node:fs').existsSync(${JSON.stringify(released)})`
+  const still = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)'
+  return { file, find: statement, replace: `while (!${isReleased}) ${still}; ${statement}` }
+}
+
 /** Another number in a constant. */
 export function withConstant(file: string, name: string, value: number): Patch {
   return { file, find: `const ${name} = `, replace: `const ${name} = ${value} || ` }

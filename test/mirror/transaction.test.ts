@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../src/errors.ts'
 import { isBusy } from '../../src/mirror/database.ts'
-import { createTransact } from '../../src/mirror/transaction.ts'
+import { createLockWait, createTransact } from '../../src/mirror/transaction.ts'
 import { createClock } from '../helpers/clock.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
@@ -132,5 +132,67 @@ describe('an error of SQLite', () => {
     ['SQLITE_FULL', false],
   ])('is worth waiting for: %s, %s', (code, expected) => {
     expect(isBusy(new Database.SqliteError('text', code))).toBe(expected)
+  })
+})
+
+/** A file that is locked until then, and a process that says until then what it is at work on. Milliseconds. */
+function lockedForLong({
+  lockedFor,
+  workFor,
+  stopAfter,
+}: {
+  lockedFor: number
+  workFor: number
+  stopAfter?: number
+}) {
+  const clock = createClock()
+  const begun = clock.now()
+  const passed = () => clock.now() - begun
+  const stop = new AbortController()
+  const reports: string[] = []
+  const sleep = async (ms: number) => {
+    clock.advance(ms)
+    if (stopAfter !== undefined && passed() >= stopAfter) stop.abort()
+  }
+  let tries = 0
+  const task = () => {
+    tries++
+    if (passed() >= lockedFor) return 'written'
+    throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
+  }
+  const patience = {
+    now: clock.now,
+    sleep,
+    signal: stop.signal,
+    report: (message: string) => reports.push(message),
+  }
+  const wait = createLockWait('mirror.db', patience, () =>
+    passed() < workFor ? 'process 7 changes orders' : null,
+  )
+  return { writing: wait(task), reports, passed, tries: () => tries }
+}
+
+describe('a lock that another process holds for long work', () => {
+  it('is waited for as long as it takes, which is told once, and is not tried meanwhile', async () => {
+    const { writing, reports, tries } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000 })
+
+    expect(await writing).toBe('written')
+    expect(reports).toEqual(['waiting for the mirror: process 7 changes orders'])
+    expect(tries()).toBeLessThan(5)
+  })
+
+  it('is waited for 30 seconds more when the work is done', async () => {
+    const { writing, passed } = lockedForLong({ lockedFor: Number.POSITIVE_INFINITY, workFor: 100_000 })
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    expect(passed()).toBeGreaterThanOrEqual(130_000)
+    expect(passed()).toBeLessThan(131_000)
+  })
+
+  it('is waited for no longer than two seconds after the process was told to stop', async () => {
+    const { writing, passed } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000, stopAfter: 60_000 })
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    expect(passed()).toBeLessThan(62_200)
   })
 })

@@ -22,8 +22,8 @@ export async function rebuild(
     throw noMirror(file)
   }
   try {
-    return await whileWriting(config, runtime, async ({ connection, transact }) => {
-      const rebuilding = guarded(file, () => createRebuilding({ ...runtime, connection, file, transact }))
+    return await whileWriting(config, runtime, async ({ connection, transact, patience }) => {
+      const rebuilding = guarded(file, () => createRebuilding({ ...patience, connection, file, transact }))
       const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
       for (const name of names) await rebuildOne(runtime, rebuilding, name)
       return 0

@@ -1,4 +1,5 @@
 import { type Column, MOST_COLUMNS } from './column.ts'
+import type { KeyType } from './key.ts'
 import { columnName, foldName } from './name.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
 import { createPathTree, nodeAt, type PathNode } from './path-tree.ts'
@@ -10,7 +11,7 @@ export interface Slot {
   text: Column | undefined
 }
 
-/** The columns of one collection. A catalog is never changed: placing an item returns the next one. */
+/** The columns of one collection. A catalog is never changed: `extendCatalog` returns another one. */
 export interface Catalog {
   readonly columns: readonly Column[]
   readonly keyPaths: readonly (readonly string[])[]
@@ -18,7 +19,7 @@ export interface Catalog {
   readonly isFull: boolean
   /** Somebody was told already that fields are left out. */
   readonly isFullReported: boolean
-  /** For `placeItem`. */
+  /** For `toRow`. */
   readonly root: PathNode<Slot>
 }
 
@@ -38,8 +39,20 @@ export interface Draft {
  *   name and its place among the 500 are kept for it.
  * @param keyPaths The fields of the collection's key, in their order.
  */
-export function createCatalog(columns: readonly Column[], keyPaths: readonly (readonly string[])[]): Catalog {
-  return sealDraft(openDraft(columns, keyPaths), false)
+export function createCatalog(
+  columns: readonly Column[],
+  keyPaths: readonly (readonly string[])[],
+  isFullReported = false,
+): Catalog {
+  return sealDraft(openDraft(columns, keyPaths), isFullReported)
+}
+
+/** The types of the key columns; null where no key has come yet. */
+export function keyTypesOf({ columns, keyPaths }: Catalog): (KeyType | null)[] {
+  return keyColumnNames(keyPaths).map((name) => {
+    const column = columns.find((one) => one.role === 'key' && one.name === name)
+    return column ? (column.type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
+  })
 }
 
 /** The names of the key columns. They are chosen first, so they never depend on the items. */

@@ -15,12 +15,12 @@ export interface Column {
   wide: boolean
 }
 
-export type ColumnChange =
-  | { kind: 'add'; column: Column }
-  /** The column was INTEGER and is REAL now. */
-  | { kind: 'widen'; column: Column }
-  /** The type stays; from now on the column holds an integer that a double would round. */
-  | { kind: 'wide'; column: Column }
+/** How a column of one catalog differs from that of an earlier one; `column` is as it is in the later one. */
+export interface ColumnChange {
+  /** `type`: it has another type. `wide`: its type stays, but it may not become REAL any more. */
+  kind: 'add' | 'type' | 'wide'
+  column: Column
+}
 
 export interface ColumnWarning {
   kind: 'text-sibling' | 'too-many-columns'

@@ -7,21 +7,22 @@ import { type Catalog, createCatalog } from '../../../src/mirror/columns/catalog
 import type { ColumnChange } from '../../../src/mirror/columns/column.ts'
 import type { Leaf } from '../../../src/mirror/columns/flatten.ts'
 import { sqlitePath } from '../../../src/mirror/columns/path.ts'
-import { placeItem } from '../../../src/mirror/columns/place.ts'
 import { items } from '../../json/arbitrary.ts'
+import { placePage } from './items.ts'
 import { leavesOf } from './leaves.ts'
 
 describe('a STRICT table made as the placements say', () => {
   it('gives back every value of every item that was put into it', () => {
     fc.assert(
-      fc.property(fc.array(items, { maxLength: 8 }), (list) => {
+      fc.property(fc.array(fc.array(items, { maxLength: 4 }), { maxLength: 5 }), (pages) => {
         const db = createTable()
-        const catalog = list.reduce(
-          (before, item, row) => store(db, before, item, row),
+        const catalog = pages.reduce(
+          (before, page, number) => store(db, before, page, number * 10),
           createCatalog([], [['no key']]),
         )
 
-        for (const [row, item] of list.entries()) expectStored(db, catalog, item, row)
+        for (const [number, page] of pages.entries())
+          for (const [index, item] of page.entries()) expectStored(db, catalog, item, number * 10 + index)
         db.close()
       }),
       { numRuns: 500 },
@@ -35,19 +36,25 @@ function createTable(): Database.Database {
     .exec('CREATE TABLE "orders" ("_row" INTEGER PRIMARY KEY) STRICT')
 }
 
-function store(db: Database.Database, before: Catalog, item: JsonObject, row: number): Catalog {
-  const { catalog, values, changes } = placeItem(before, item)
+/** The items of a page, in rows from this one on. */
+function store(db: Database.Database, before: Catalog, page: readonly JsonObject[], from: number): Catalog {
+  const { catalog, rows, changes } = placePage(before, page)
   for (const change of changes) alter(db, change)
-  const columns = ['_row', ...values.keys()].map(quoted).join(', ')
-  const marks = ['?', ...Array.from(values, () => '?')].join(', ')
-  db.prepare(`INSERT INTO "orders" (${columns}) VALUES (${marks})`).run(BigInt(row), ...values.values())
+  for (const [index, { values }] of rows.entries()) {
+    const columns = ['_row', ...values.keys()].map(quoted).join(', ')
+    const marks = ['?', ...Array.from(values, () => '?')].join(', ')
+    db.prepare(`INSERT INTO "orders" (${columns}) VALUES (${marks})`).run(
+      BigInt(from + index),
+      ...values.values(),
+    )
+  }
   return catalog
 }
 
 function alter(db: Database.Database, { kind, column }: ColumnChange): void {
   const name = quoted(column.name)
   if (kind === 'add') db.exec(`ALTER TABLE "orders" ADD COLUMN ${name} ${column.type}`)
-  if (kind !== 'widen') return
+  if (kind !== 'type') return
   db.exec(`ALTER TABLE "orders" ADD COLUMN "_new" REAL; UPDATE "orders" SET "_new" = ${name}`)
   const rounded = db.prepare(`SELECT count(*) FROM "orders" WHERE CAST("_new" AS INTEGER) <> ${name}`).pluck()
   expect(rounded.get()).toBe(0n)

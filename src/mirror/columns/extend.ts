@@ -1,37 +1,79 @@
 import type { JsonObject } from '../../json/exact.ts'
+import type { KeyPart } from '../../sync/key.ts'
 import { printable } from '../../text.ts'
-import { type Catalog, type Draft, openDraft, type Slot, sealDraft, slotAt } from './catalog.ts'
+import {
+  type Catalog,
+  type Draft,
+  keyColumnNames,
+  keyTypesOf,
+  openDraft,
+  type Slot,
+  sealDraft,
+  slotAt,
+} from './catalog.ts'
 import { type Column, type ColumnChange, type ColumnWarning, MOST_COLUMNS } from './column.ts'
 import { flatten, type Leaf, type Place, pathOf } from './flatten.ts'
+import { type KeyType, keyColumnTypes } from './key.ts'
 import { columnName, foldName, freeName } from './name.ts'
 import { needOf } from './need.ts'
 import { sqlitePath } from './path.ts'
 import { isWide, type OwnValue, ownValue, typeOf } from './sql-value.ts'
 
-export interface Evolution {
+export interface Extension {
   catalog: Catalog
+  /** In the order in which they are made. */
   changes: ColumnChange[]
   warnings: ColumnWarning[]
 }
 
-/** A draft, and what was done to it. */
 interface Work {
   draft: Draft
   isFullReported: boolean
-  changes: ColumnChange[]
   warnings: ColumnWarning[]
+  /** The draft was changed by the reading of the items that is under way. */
+  isChanged: boolean
 }
 
-/** The catalog that can hold the item, and how it differs from this one. For items that do not fit as it is. */
-export function evolve(catalog: Catalog, item: JsonObject): Evolution {
-  const draft = openDraft(catalog.columns, catalog.keyPaths)
-  const work: Work = { draft, isFullReported: catalog.isFullReported, changes: [], warnings: [] }
-  flatten(item, draft.root, (place, slot, value) => adapt(work, place, slot, value))
-  return {
-    catalog: sealDraft(draft, work.isFullReported),
-    changes: work.changes,
-    warnings: work.warnings,
+/**
+ * The catalog that has room for all these keys and items, and how it differs from this one. All items are read before any
+ * column is made: of 20 and 19.99 on one page comes one REAL column.
+ */
+export function extendCatalog(
+  catalog: Catalog,
+  keys: readonly (readonly KeyPart[])[],
+  items: readonly JsonObject[],
+): Extension {
+  const draft = openDraft(withKeys(catalog, keys), catalog.keyPaths)
+  const work: Work = { draft, isFullReported: catalog.isFullReported, warnings: [], isChanged: true }
+  // Read again after a change: a boolean that an INTEGER column held finds no place in a REAL one.
+  while (work.isChanged) {
+    work.isChanged = false
+    for (const item of items)
+      flatten(item, draft.root, (place, slot, value) => adapt(work, place, slot, value))
   }
+  const changes = changesBetween(catalog.columns, draft.columns)
+  return { catalog: sealDraft(draft, work.isFullReported), changes, warnings: work.warnings }
+}
+
+/** The columns, with those of the key as these keys need them. */
+function withKeys(catalog: Catalog, keys: readonly (readonly KeyPart[])[]): Column[] {
+  if (keys.length === 0) return [...catalog.columns]
+  const types = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypesOf(catalog))
+  const keyColumns = keyColumnNames(catalog.keyPaths).map((name, index): Column => {
+    const path = sqlitePath(catalog.keyPaths[index] ?? [])
+    return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
+  })
+  return [...keyColumns, ...catalog.columns.filter(({ role }) => role !== 'key')]
+}
+
+function changesBetween(before: readonly Column[], after: readonly Column[]): ColumnChange[] {
+  const known = new Map(before.map((column) => [column.name, column]))
+  return after.flatMap((column): ColumnChange[] => {
+    const former = known.get(column.name)
+    if (!former) return [{ kind: 'add', column }]
+    if (former.type !== column.type) return [{ kind: 'type', column }]
+    return former.wide === column.wide ? [] : [{ kind: 'wide', column }]
+  })
 }
 
 function adapt(work: Work, place: Place, slot: Slot | undefined, value: Leaf): void {
@@ -52,12 +94,13 @@ function addMain(work: Work, path: string[], own: OwnValue): void {
   add(work, slot.main)
 }
 
-function alter({ draft, changes }: Work, slot: Slot, kind: 'widen' | 'wide'): void {
+function alter(work: Work, slot: Slot, kind: 'widen' | 'wide'): void {
   if (!slot.main) return
+  const { columns } = work.draft
   const column: Column = kind === 'wide' ? { ...slot.main, wide: true } : { ...slot.main, type: 'REAL' }
-  draft.columns[draft.columns.indexOf(slot.main)] = column
+  columns[columns.indexOf(slot.main)] = column
   slot.main = column
-  changes.push({ kind, column })
+  work.isChanged = true
 }
 
 function addText(work: Work, slot: Slot, path: string[]): void {
@@ -70,11 +113,12 @@ function addText(work: Work, slot: Slot, path: string[]): void {
   work.warnings.push({ kind: 'text-sibling', column: name, path: slot.text.path, message })
 }
 
-function add({ draft, changes }: Work, column: Column): void {
+function add(work: Work, column: Column): void {
+  const { draft } = work
   draft.columns.push(column)
   draft.names.add(foldName(column.name))
   draft.count++
-  changes.push({ kind: 'add', column })
+  work.isChanged = true
 }
 
 // Once in the life of a catalog: an object with generated names would otherwise fill the log.

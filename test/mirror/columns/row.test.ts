@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createCatalog, keyColumnNames } from '../../../src/mirror/columns/catalog.ts'
 import { discoverElements } from '../../../src/mirror/columns/elements.ts'
-import { placeItem } from '../../../src/mirror/columns/place.ts'
-import { item, placeAll, placeValues } from './items.ts'
+import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
 
-describe('placeItem', () => {
+describe('an item’s row', () => {
   it.each([
     ['a text', '"x"', 'TEXT', 'x'],
     ['an empty text', '""', 'TEXT', ''],
@@ -122,7 +121,7 @@ describe('placeItem', () => {
       ),
     ).toEqual([
       [['add', 'a', 'INTEGER', false]],
-      [['widen', 'a', 'REAL', false]],
+      [['type', 'a', 'REAL', false]],
       [['add', 'a__text', 'TEXT', false]],
       [['add', 'b', 'INTEGER', false]],
       [['wide', 'b', 'INTEGER', true]],
@@ -225,6 +224,70 @@ describe('placeItem', () => {
     const [placement] = placeAll([`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`])
 
     expect([...(placement?.values ?? [])]).toEqual([[Array.from({ length: 500 }, () => 'a').join('__'), 1n]])
+  })
+})
+
+describe('a page of items', () => {
+  it.each<[string, string[], [string, string, string][], object[]]>([
+    [
+      'a whole number and then a fraction',
+      ['{"a":20}', '{"a":19.99}'],
+      [['add', 'a', 'REAL']],
+      [{ a: 20 }, { a: 19.99 }],
+    ],
+    [
+      'a boolean, a whole number, and then a fraction',
+      ['{"a":true}', '{"a":1}', '{"a":0.5}'],
+      [
+        ['add', 'a', 'REAL'],
+        ['add', 'a__text', 'TEXT'],
+      ],
+      [{ a__text: 'true' }, { a: 1 }, { a: 0.5 }],
+    ],
+    [
+      'a whole number that a double would round, and then a fraction',
+      ['{"a":9007199254740993}', '{"a":0.5}'],
+      [
+        ['add', 'a', 'INTEGER'],
+        ['add', 'a__text', 'TEXT'],
+      ],
+      [{ a: 9007199254740993n }, { a__text: '0.5' }],
+    ],
+    [
+      'fields that come one after another',
+      ['{"a":1}', '{"b":"x"}', '{"c":{"d":1.5}}'],
+      [
+        ['add', 'a', 'INTEGER'],
+        ['add', 'b', 'TEXT'],
+        ['add', 'c__d', 'REAL'],
+      ],
+      [{ a: 1n }, { b: 'x' }, { c__d: 1.5 }],
+    ],
+  ])('has its columns made at once: %s', (_what, texts, changes, values) => {
+    const placed = placePage(createCatalog([], [['id']]), texts.map(item))
+
+    expect(placed.changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual(changes)
+    expect(placed.rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
+  })
+
+  it('changes a column of an earlier page once, whatever comes on it', () => {
+    const before = placePage(createCatalog([], [['id']]), [item('{"a":1}')]).catalog
+
+    const { changes } = placePage(before, ['{"a":0.5}', '{"a":2}', '{"a":1.5,"b":1}'].map(item))
+
+    expect(changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual([
+      ['type', 'a', 'REAL'],
+      ['add', 'b', 'INTEGER'],
+    ])
+  })
+
+  it('warns of a column beside another once', () => {
+    const { warnings } = placePage(
+      createCatalog([], [['id']]),
+      ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
+    )
+
+    expect(warnings.map(({ column }) => column)).toEqual(['a__text'])
   })
 })
 
