@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { MirrorError } from '../errors.ts'
-import { damaged, explainFileError, explainSqliteError } from './file-error.ts'
+import { MirrorError, MirrorLostError } from '../errors.ts'
+import { assertMayRead, assertMayWrite, damaged, explainFileError, explainSqliteError } from './file-error.ts'
 import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
@@ -30,7 +30,8 @@ export function openForWriting(file: string): Connection {
     makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
     // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
-    if (!isNew) assertUsable(file)
+    if (isNew) makeFile(file)
+    else assertUsable(file)
     connection = new Database(file, { timeout: LOCK_MS })
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
     connection.pragma('journal_mode = WAL')
@@ -43,9 +44,16 @@ export function openForWriting(file: string): Connection {
   }
 }
 
+/** For its owner alone, as SQLite then makes what lies beside it; an empty file that is there keeps its mode. */
+function makeFile(file: string): void {
+  const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
+  fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
+}
+
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
 export function openForReading(file: string): Connection | null {
   return guarded(file, () => {
+    assertMayRead(file)
     if (assertOurs(file) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
@@ -107,7 +115,7 @@ function assertOurs(file: string): 'empty' | 'ours' {
 
 function assertKnown(version: number, file: string): void {
   if (version <= LATEST_VERSION) return
-  throw new MirrorError(
+  throw new MirrorLostError(
     `${file} was made by a newer admin-mirror (schema ${version}, this one knows ${LATEST_VERSION}); ` +
       'it is left as it is. Use the newer version',
   )
@@ -121,6 +129,7 @@ const CHOOSE = 'Choose another file for "database" in the configuration'
  * log into the file.
  */
 function assertUsable(file: string): void {
+  assertMayWrite(file)
   const connection = new Database(file, { readonly: true, timeout: LOCK_MS })
   try {
     assertOwnLog(connection, file)
