@@ -6,6 +6,7 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
+import { newLockName } from '../mirror/lock-file.ts'
 import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
 import { createRegistry, type Registry } from '../mirror/registry.ts'
@@ -44,7 +45,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const transact = createTransact({ connection, file, now, sleep, signal })
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
-  const name = `${runtime.pid}-${newToken().slice(0, 12)}`
+  const name = newLockName(runtime.pid, newToken)
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
   const mirror = guarded(file, () => createMirror({ connection, file, owners, keepRuns, now, sleep, signal }))

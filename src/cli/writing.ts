@@ -1,4 +1,5 @@
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
+import { newLockName } from '../mirror/lock-file.ts'
 import { createOwners, type Owners } from '../mirror/owners.ts'
 import { createLockWait, createTransact, type Transact } from '../mirror/transaction.ts'
 import type { Runtime } from './runtime.ts'
@@ -18,7 +19,7 @@ export async function whileWriting<T>(
   const { now, sleep, signal, pid, newToken } = runtime
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
-    const name = `${pid}-${newToken().slice(0, 12)}`
+    const name = newLockName(pid, newToken)
     const owners = guarded(file, () => createOwners({ connection, file, name, now }))
     const write = createTransact({ connection, file, now, sleep, signal })
     const transact: Transact = (task) =>

@@ -80,7 +80,7 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
 
 /** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
 export function openLockFile(file: string): Connection {
-  return new Database(file, { timeout: 0 })
+  return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 
 /**

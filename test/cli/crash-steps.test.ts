@@ -20,6 +20,7 @@ const REGISTRY = 'src/mirror/registry.ts'
 const GATES = 'src/mirror/gate-store.ts'
 const COPY = 'src/mirror/followed-copy.ts'
 const OWNERS = 'src/mirror/owners.ts'
+const LOCK_FILE = 'src/mirror/lock-file.ts'
 
 const ON_THIRD = 'page.number === 3'
 
@@ -49,7 +50,7 @@ const OF_A_NEW_MIRROR: Step[] = [
 ]
 
 const OF_A_BEGINNING: Step[] = [
-  ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
+  ['before the lock', dyingBefore(LOCK_FILE, "connection.exec('BEGIN IMMEDIATE')")],
   ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
   ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name)')],
   ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
@@ -146,7 +147,7 @@ const OF_A_FINISHED_RUN: Step[] = [
   ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
   ['taking old rows away', dyingWith(MIRROR, 'openTables(job).tidy(time(), rows)')],
   ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
-  ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
+  ['letting go of the lock', dyingAfter(LOCK_FILE, 'lock.close()')],
 ]
 
 describe.concurrent('a sync that dies', () => {

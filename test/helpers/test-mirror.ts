@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
@@ -13,6 +12,7 @@ import { filtersText } from '../../src/sync/resume.ts'
 import type { Job, Page, SavedPage, Walk, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
+import { lockName } from './lock-name.ts'
 import { pageOf } from './pages.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -42,7 +42,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const owners = createOwners({ connection, file, name: `test-${randomUUID()}`, now: Date.now })
+  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
   const mirror = createMirror({
     connection,
     file,
