@@ -170,6 +170,12 @@ export function createSchemaVersion(connection: Connection): () => number {
   return () => version.get() as number
 }
 
+/** A check that throws MirrorLostError once a newer version of this program has migrated the mirror. */
+export function createVersionCheck(connection: Connection, file: string): () => void {
+  const version = connection.prepare('PRAGMA user_version').pluck()
+  return () => assertKnown(version.get() as number, file)
+}
+
 /** What changes whenever another connection, here or in another process, has written anything. */
 export function createDataVersion(connection: Connection): () => number {
   const version = connection.prepare('PRAGMA data_version').pluck()

@@ -1,5 +1,5 @@
 import { createCheckpointer } from './checkpointer.ts'
-import { type Connection, isBusy, translate } from './database.ts'
+import { type Connection, createVersionCheck, isBusy, translate } from './database.ts'
 import { createWhereabouts } from './whereabouts.ts'
 
 /** What waiting for another process's lock takes. */
@@ -56,9 +56,11 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience): 
 export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience)
   const assertThere = createWhereabouts(file)
+  const assertKnown = createVersionCheck(connection, file)
   const checkpoint = createCheckpointer(connection, file, patience.now)
   const inPlace = <T>(task: () => T) => {
     assertThere()
+    assertKnown()
     return task()
   }
   return async (task) => {
