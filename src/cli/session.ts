@@ -8,6 +8,7 @@ import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../mirror/address.ts'
 import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
+import { newLockName } from '../mirror/lock-file.ts'
 import { createMirror } from '../mirror/mirror.ts'
 import { createOwners } from '../mirror/owners.ts'
 import { createRegistry, type Registry } from '../mirror/registry.ts'
@@ -58,7 +59,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
-  const name = `${runtime.pid}-${newToken().slice(0, 12)}`
+  const name = newLockName(runtime.pid, newToken)
   const owners = guarded(file, () => createOwners({ connection, file, name, now }))
   const { keepRuns } = config
   const { baseUrl } = config.api

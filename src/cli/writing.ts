@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
+import { newLockName } from '../mirror/lock-file.ts'
 import { createOwners, type Owners } from '../mirror/owners.ts'
 import { createLockWait, createTransact, type Patience, type Transact } from '../mirror/transaction.ts'
 import type { Runtime } from './runtime.ts'
@@ -22,7 +23,7 @@ export async function whileWriting<T>(
   const patience = { now, sleep, signal, report: (message: string) => runtime.stderr.write(`${message}\n`) }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
-    const name = `${pid}-${newToken().slice(0, 12)}`
+    const name = newLockName(pid, newToken)
     const owners = guarded(file, () => createOwners({ connection, file, name, now }))
     const write = createTransact({ connection, file, ...patience })
     const transact: Transact = (task, kind) =>

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { MirrorError } from '../errors.ts'
-import { damaged, explainFileError, explainSqliteError } from './file-error.ts'
+import { MirrorError, MirrorLostError } from '../errors.ts'
+import { assertMayRead, assertMayWrite, damaged, explainFileError, explainSqliteError } from './file-error.ts'
 import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 import { LATEST_VERSION, migrate } from './migrate.ts'
@@ -34,7 +34,8 @@ export function openForWriting(file: string): Connection {
     makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
     // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
-    if (!isNew) assertUsable(file)
+    if (isNew) makeFile(file)
+    else assertUsable(file)
     connection = new Database(file, { timeout: LOCK_MS })
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
     connection.pragma('journal_mode = WAL')
@@ -51,9 +52,16 @@ export function openForWriting(file: string): Connection {
   }
 }
 
+/** For its owner alone, as SQLite then makes what lies beside it; an empty file that is there keeps its mode. */
+function makeFile(file: string): void {
+  const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
+  fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
+}
+
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
 export function openForReading(file: string): Connection | null {
   return guarded(file, () => {
+    assertMayRead(file)
     if (assertOurs(file) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
@@ -85,7 +93,7 @@ export function openInMemory(): Connection {
 
 /** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
 export function openLockFile(file: string): Connection {
-  return new Database(file, { timeout: 0 })
+  return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 
 /**
@@ -120,7 +128,7 @@ function assertOurs(file: string): 'empty' | 'ours' {
 
 function assertKnown(version: number, file: string): void {
   if (version <= LATEST_VERSION) return
-  throw new MirrorError(
+  throw new MirrorLostError(
     `${file} was made by a newer admin-mirror (schema ${version}, this one knows ${LATEST_VERSION}); ` +
       'it is left as it is. Use the newer version',
   )
@@ -134,6 +142,7 @@ const CHOOSE = 'Choose another file for "database" in the configuration'
  * log into the file.
  */
 function assertUsable(file: string): void {
+  assertMayWrite(file)
   const connection = new Database(file, { readonly: true, timeout: LOCK_MS })
   try {
     assertOwnLog(connection, file)
@@ -172,6 +181,12 @@ function assertSound(connection: Connection, file: string): void {
 export function createSchemaVersion(connection: Connection): () => number {
   const version = connection.prepare('PRAGMA schema_version').pluck()
   return () => version.get() as number
+}
+
+/** A check that throws MirrorLostError once a newer version of this program has migrated the mirror. */
+export function createVersionCheck(connection: Connection, file: string): () => void {
+  const version = connection.prepare('PRAGMA user_version').pluck()
+  return () => assertKnown(version.get() as number, file)
 }
 
 /** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError } from '../errors.ts'
+import { MirrorError, MirrorLostError } from '../errors.ts'
+import { inspectHeader } from './header.ts'
 
 const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
 
@@ -31,20 +32,22 @@ export function explainSqliteError(file: string, error: { code: string; message:
   }
   if (code.startsWith('SQLITE_FULL'))
     return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
-    return new MirrorError(
-      `${file} cannot be written (${message}); this user needs to write to the file and to its folder`,
-    )
-  }
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
   if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
   if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
   return new MirrorError(`${file}: ${message} (${code})`)
 }
 
-export function damaged(file: string, what: string): MirrorError {
+export function damaged(file: string, what: string): MirrorLostError {
   // SQLite may tell it in several lines, and an error is one.
-  return new MirrorError(
+  return new MirrorLostError(
     `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+  )
+}
+
+function unwritable(file: string, why: string): MirrorError {
+  return new MirrorError(
+    `${file} cannot be written (${why}); ${NEEDS_RIGHTS}, and to its -wal and -shm where they are there`,
   )
 }
 
@@ -56,33 +59,34 @@ function unreachable(file: string, code: string): MirrorError {
   )
 }
 
-/** Bytes 18 and 19 of a database's header are 2 in WAL mode. */
-const WAL_MARK = 18
-
 /**
- * Why a mirror cannot even be read: in WAL mode each reader needs the -shm file, and may have to make it. Null where that
- * is not the reason. Not to be asked while this process has the file open: closing any handle of it drops SQLite's locks.
+ * Throws MirrorError where this user may not read a mirror that is there. In WAL mode readers need the -wal and the -shm,
+ * and make them where nothing runs; those that may not write the mirror itself would make them so that its owner cannot
+ * write them. Not to be asked while this process has the file open: closing any handle of it drops SQLite's locks.
  */
-export function explainUnreadableWal(file: string): MirrorError | null {
-  if (!may(file, fs.constants.R_OK)) return null
+export function assertMayRead(file: string): void {
+  if (!may(file, fs.constants.F_OK)) return
+  const advice = `Its owner can make a copy that can be read anywhere: sqlite3 ${file} "VACUUM INTO 'copy.db'"`
+  if (!may(file, fs.constants.R_OK))
+    throw new MirrorError(`${file} cannot be read: its owner has not given this user the right. ${advice}`)
   const real = fs.realpathSync(file)
-  if (may(path.dirname(real), fs.constants.W_OK) || may(`${real}-shm`, fs.constants.R_OK)) return null
-  if (!isInWal(real)) return null
-  return new MirrorError(
-    `${file} cannot be read: a database in WAL mode needs write access to its folder, or a sync that is running. ` +
-      `Its owner can make a copy that can be read anywhere: sqlite3 ${file} ".backup copy.db"`,
+  const isRunning = may(`${real}-wal`, fs.constants.R_OK) && may(`${real}-shm`, fs.constants.R_OK)
+  if (isRunning || (mayWrite(real) && mayWrite(path.dirname(real)))) return
+  const header = inspectHeader(real)
+  if (header.kind !== 'sqlite' || !header.isInWal) return
+  throw new MirrorError(
+    `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is ` +
+      `running. ${advice}`,
   )
 }
 
-function isInWal(file: string): boolean {
-  const header = Buffer.alloc(20)
-  const descriptor = fs.openSync(file, 'r')
-  try {
-    fs.readSync(descriptor, header, 0, header.length, 0)
-  } finally {
-    fs.closeSync(descriptor)
-  }
-  return header[WAL_MARK] === 2
+/** Throws MirrorError where this user may not write a mirror that is there: before anything is made beside it. */
+export function assertMayWrite(file: string): void {
+  if (!mayWrite(file)) throw unwritable(file, 'its owner has not given this user the right')
+}
+
+function mayWrite(file: string): boolean {
+  return may(file, fs.constants.W_OK)
 }
 
 function may(file: string, mode: number): boolean {

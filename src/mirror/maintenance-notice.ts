@@ -1,5 +1,5 @@
 import type { Connection } from './database.ts'
-import { isOwnerAlive } from './owner-probe.ts'
+import { isOwnerAlive } from './owners.ts'
 
 const NAME = 'maintenance'
 

@@ -1,9 +1,8 @@
-import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError } from '../errors.ts'
+import { MirrorLostError } from '../errors.ts'
 import type { Claim } from '../sync/mirror.ts'
-import { type Connection, isBusy, openLockFile } from './database.ts'
-import { makeFolder } from './folder.ts'
+import type { Connection } from './database.ts'
+import { holdLock, lockState, ownersFolder, removeLock } from './lock-file.ts'
 
 /**
  * Who works on which job, over all processes on the mirror. Each process holds a lock on a file of its own beside the
@@ -12,10 +11,13 @@ import { makeFolder } from './folder.ts'
  * heartbeat could tell these two apart.
  */
 export interface Owners {
-  /** Takes the job, or says who has it. Inside the caller's transaction, so that two never take it at once. */
+  /**
+   * Takes the job, or says who has it. Inside the caller's transaction, so that two never take it at once. Throws
+   * MirrorError where this user cannot tell whether its owner lives.
+   */
   take(organizationId: string, collection: string): Claim
   release(organizationId: string, collection: string): void
-  /** Throws MirrorError when our lock file was deleted: others take this process for dead then, and its jobs with it. */
+  /** Throws MirrorLostError when our lock file was deleted: others take this process for dead then, and its jobs with it. */
   assertAlive(): void
   close(): void
 }
@@ -24,7 +26,7 @@ export interface OwnersOptions {
   connection: Connection
   /** The mirror's file. */
   file: string
-  /** A name that no other process ever has: `12345-9f86d081`, with the process's id in front for people. */
+  /** A name that no other process ever has, of `newLockName`. */
   name: string
   now: () => number
 }
@@ -34,12 +36,8 @@ const SWEPT_AFTER_MS = 3_600_000
 
 export function createOwners({ connection, file, name, now }: OwnersOptions): Owners {
   const folder = ownersFolder(file)
-  const own = path.join(folder, name)
-  makeFolder(folder)
-  sweep(folder, now() - SWEPT_AFTER_MS)
   // Locked before the name stands anywhere: a name without a lock is a dead process's.
-  const held = tryLock(own)
-  if (!held || !fs.existsSync(own)) throw new Error(`the lock ${own} was taken by somebody else`)
+  const lock = holdLock(file, name, now() - SWEPT_AFTER_MS)
 
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
@@ -55,12 +53,18 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
   // What this process itself is at work on: our name in a row may be left from a release that could not be written.
   const working = new Set<string>()
 
+  function isAlive(owner: string): boolean {
+    const state = lockState(folder, owner)
+    if (state === 'free') removeLock(folder, owner)
+    return state === 'held'
+  }
+
   return {
     take(organizationId, collection) {
       const owner = ownerOf.get(organizationId, collection) as string | null | undefined
       const job = jobName(organizationId, collection)
       // Never our own file: a second handle of it, once closed, would take our lock with it.
-      const isTaken = owner === name ? working.has(job) : owner && isAlive(path.join(folder, owner))
+      const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
       if (owner && isTaken) return { taken: false, owner }
       setOwner.run(organizationId, collection, name)
       working.add(job)
@@ -71,16 +75,13 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
       clearOwner.run(organizationId, collection, name)
     },
     assertAlive() {
-      if (fs.existsSync(own)) return
-      throw new MirrorError(
-        `${own} was deleted, which told other processes that this one is at work; leave that folder alone while anything ` +
-          'runs, and run the command again',
+      if (lock.isInPlace()) return
+      throw new MirrorLostError(
+        `${path.join(folder, name)} was deleted, which told other processes that this one is at work; leave that folder ` +
+          'alone while anything runs, and run the command again',
       )
     },
-    close() {
-      held.close()
-      remove(own)
-    },
+    close: lock.release,
   }
 }
 
@@ -88,47 +89,14 @@ function jobName(organizationId: string, collection: string): string {
   return `${organizationId} ${collection}`
 }
 
-/** Where the lock files of a mirror lie; the same folder whatever links lead to the mirror. */
-export function ownersFolder(file: string): string {
-  return `${fs.realpathSync(file)}-owners`
-}
-
-/** What SQLite puts beside a file whose lock is held. */
-const JOURNAL = '-journal'
-
-function remove(file: string): void {
-  for (const one of [file, file + JOURNAL]) fs.rmSync(one, { force: true })
-}
-
-/** Takes away the files of processes that were killed. */
-function sweep(folder: string, madeBefore: number): void {
-  for (const name of fs.readdirSync(folder)) {
-    if (name.endsWith(JOURNAL)) continue
-    const file = path.join(folder, name)
-    const made = fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs
-    if (made !== undefined && made < madeBefore) isAlive(file)
-  }
-}
-
-/** Whether the process that made the file still holds its lock. The file of one that does not is taken away. */
-function isAlive(file: string): boolean {
-  if (!fs.existsSync(file)) return false
-  const probe = tryLock(file)
-  if (!probe) return true
-  probe.close()
-  remove(file)
-  return false
-}
-
-/** The lock on a file, as a connection in an open transaction; null when another process has it. */
-function tryLock(file: string): Connection | null {
-  const connection = openLockFile(file)
+/**
+ * Whether the process that has this name among the mirror's owners still lives; null where this user cannot tell. Changes
+ * nothing: neither the job nor the lock file of a dead process. A process must not ask for its own name.
+ */
+export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
   try {
-    connection.exec('BEGIN IMMEDIATE')
-    return connection
-  } catch (error) {
-    connection.close()
-    if (isBusy(error)) return null
-    throw error
+    return lockState(ownersFolder(mirrorFile), owner) === 'held'
+  } catch {
+    return null
   }
 }

@@ -1,6 +1,6 @@
-import { MirrorError, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { type Connection, guarded, openForReading, openInMemory, translate } from './database.ts'
-import { explainUnreadableWal, noTemporaryFolder } from './file-error.ts'
+import { noTemporaryFolder } from './file-error.ts'
 import { quoted } from './sql.ts'
 import { readStatus, type StatusRow } from './status-rows.ts'
 import { tableName } from './tables.ts'
@@ -29,12 +29,8 @@ export interface Reader {
 
 /** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
 export function openReader(file: string): Reader | null {
-  try {
-    const connection = openForReading(file)
-    return connection && createReader(connection, file)
-  } catch (error) {
-    throw (error instanceof MirrorError && explainUnreadableWal(file)) || error
-  }
+  const connection = openForReading(file)
+  return connection && createReader(connection, file)
 }
 
 /** Throws UsageError for SQL that would be refused whatever tables a mirror has. For when there is none yet. */

@@ -1,4 +1,4 @@
-import { type Connection, isBusy, translate } from './database.ts'
+import { type Connection, createVersionCheck, isBusy, translate } from './database.ts'
 import { maintenanceUnderWay } from './maintenance-notice.ts'
 import { withoutForeignKeys } from './rebuild-table.ts'
 import { createWhereabouts } from './whereabouts.ts'
@@ -80,8 +80,10 @@ export function createLockWait(
 export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
   const assertThere = createWhereabouts(file)
+  const assertKnown = createVersionCheck(connection, file)
   const inPlace = <T>(task: () => T) => {
     assertThere()
+    assertKnown()
     return task()
   }
   return (task, kind) => {

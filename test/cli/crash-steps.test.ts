@@ -19,6 +19,7 @@ const MIGRATE = 'src/mirror/migrate.ts'
 const REGISTRY = 'src/mirror/registry.ts'
 const BUDGETS = 'src/mirror/budget-store.ts'
 const OWNERS = 'src/mirror/owners.ts'
+const LOCK_FILE = 'src/mirror/lock-file.ts'
 
 const ON_THIRD = 'page.number === 3'
 
@@ -53,7 +54,7 @@ const OF_A_NEW_MIRROR: Step[] = [
 ]
 
 const OF_A_BEGINNING: Step[] = [
-  ['before the lock', dyingBefore(OWNERS, "connection.exec('BEGIN IMMEDIATE')")],
+  ['before the lock', dyingBefore(LOCK_FILE, "connection.exec('BEGIN IMMEDIATE')")],
   ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
   ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name)')],
   ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
@@ -135,7 +136,7 @@ const OF_A_FINISHED_RUN: Step[] = [
   ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
   ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
   ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
-  ['letting go of the lock', dyingAfter(OWNERS, 'held.close()')],
+  ['letting go of the lock', dyingAfter(LOCK_FILE, 'lock.close()')],
 ]
 
 describe.concurrent('a sync that dies', () => {

@@ -2,10 +2,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { IS_ROOT, runs } from '../helpers/system.ts'
+import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import type { Ended } from './processes.ts'
-import { createWorkspace, organization } from './workspace.ts'
+import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
 // What may happen to the mirror's file while a sync works on it, and how it may be found.
 
@@ -146,6 +146,19 @@ describe.concurrent('a mirror that a sync is working on', () => {
   })
 })
 
+const EVERY_COMMAND = [
+  ['start'],
+  ['sync'],
+  ['backfill', '--org', 'acme'],
+  ['verify'],
+  ['status'],
+  ['query', 'SELECT 1'],
+  ['export', 'orders', '--format', 'csv'],
+  ['rebuild'],
+  ['resume'],
+  ['forget', '--org', 'acme', '--yes'],
+]
+
 /** A mirror that a sync has filled, and the number of requests that took. */
 async function synced() {
   const server = await serve((asked) => pageOf(ITEMS, asked))
@@ -189,6 +202,56 @@ describe.concurrent('a mirror that is found', () => {
       expect(server.asked).toHaveLength(asked)
     },
   )
+
+  it.each<[string, (workspace: Workspace) => void, RegExp]>([
+    [
+      'is a pipe',
+      ({ mirror }) => {
+        fs.rmSync(mirror)
+        mustRun('mkfifo', mirror)
+      },
+      /mirror\.db is a pipe, where a regular file should be/,
+    ],
+    [
+      'has a pipe for a journal',
+      ({ mirror }) => mustRun('mkfifo', `${mirror}-journal`),
+      /mirror\.db-journal is a pipe/,
+    ],
+    [
+      'has two names',
+      ({ mirror, file }) => fs.linkSync(mirror, file('second.db')),
+      /mirror\.db has 2 names \(hard links\).*delete all but one/,
+    ],
+  ])('and %s exits with 4 from every command, which wait for nothing', async (_what, change, message) => {
+    const { server, workspace, asked } = await synced()
+    change(workspace)
+
+    const ended = await Promise.all(EVERY_COMMAND.map((args) => workspace.run(args)))
+
+    expect(ended.map(({ code }) => code)).toEqual(EVERY_COMMAND.map(() => 4))
+    for (const { stderr } of ended) expect(stderr).toMatch(message)
+    expect(server.asked).toHaveLength(asked)
+  })
+
+  it('with strange things among its owners, or as the owner of a job, is used like any other', async () => {
+    const { workspace } = await synced()
+    const owners = `${workspace.mirror}-owners`
+    const strangers = ['notes.txt', 'folder', 'pipe', '1-aaaaaaaaaaaa']
+    fs.writeFileSync(path.join(owners, 'notes.txt'), 'ours')
+    fs.mkdirSync(path.join(owners, 'folder'))
+    for (const name of ['pipe', '1-aaaaaaaaaaaa']) mustRun('mkfifo', path.join(owners, name))
+    for (const name of strangers) fs.utimesSync(path.join(owners, name), 1e9, 1e9)
+    fs.writeFileSync(workspace.file('other.db'), '')
+    workspace.change("UPDATE sync_jobs SET owner = '../other.db'")
+
+    const commands = [['status'], ['sync'], ['rebuild'], ['forget', '--org', 'acme', '--yes']]
+    const codes = []
+    for (const args of commands) codes.push((await workspace.run(args)).code)
+
+    expect(codes).toEqual([0, 0, 0, 0])
+    expect(fs.readdirSync(owners).toSorted()).toEqual(strangers.toSorted())
+    expect(fs.existsSync(workspace.file('other.db'))).toBe(true)
+  })
 
   it('behind a link is the same mirror, and nothing is put beside the link', async () => {
     const { workspace } = await synced()

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
@@ -17,6 +16,7 @@ import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
 import type { Job, Page, SavedPage, Walk, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
+import { lockName } from './lock-name.ts'
 import { pageOf } from './pages.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -46,7 +46,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const owners = createOwners({ connection, file, name: `test-${randomUUID()}`, now: Date.now })
+  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
   const mirror = createMirror({
     connection,
     file,

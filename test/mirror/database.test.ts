@@ -6,6 +6,7 @@ import { MirrorError } from '../../src/errors.ts'
 import { type Connection, openForReading, openForWriting } from '../../src/mirror/database.ts'
 import { LATEST_VERSION } from '../../src/mirror/migrate.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../helpers/other-process.ts'
+import { mustRun } from '../helpers/system.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
 const APPLICATION_ID = 0x61646d72
@@ -35,6 +36,10 @@ function errorOf(task: () => unknown): MirrorError {
     throw error
   }
   throw new Error('it was opened')
+}
+
+function modeOf(file: string): string {
+  return (fs.statSync(file).mode & 0o777).toString(8)
 }
 
 function pragma(connection: Connection, name: string): unknown {
@@ -74,6 +79,24 @@ describe('a mirror that is not there yet', () => {
     const outcomes = await openInProcesses(file, 4)
 
     expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
+  })
+
+  it('is for its owner alone, with what lies beside it', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+
+    open(file)
+
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
+  })
+
+  it('keeps the mode of the empty file that it is made of, as does what lies beside it', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    fs.writeFileSync(file, '')
+    fs.chmodSync(file, 0o664)
+
+    open(file)
+
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
   })
 
   it('is nothing to read, and is not made by reading', () => {
@@ -297,6 +320,57 @@ describe('a file that cannot be the mirror', () => {
     expect(error.message).toMatch(/is a folder.*name a file/)
   })
 
+  it.each(['', '-wal', '-shm', '-journal'])(
+    'is refused, not waited for, when a pipe is at mirror.db%s',
+    (suffix) => {
+      const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
+      mustRun('mkfifo', file + suffix)
+
+      const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
+
+      for (const { message } of errors)
+        expect(message).toMatch(/mirror\.db(-wal|-shm|-journal)? is a pipe, where a regular file should be/)
+    },
+  )
+
+  it.each(['/dev/null', '/dev/zero'])('is refused when it is a device: %s', (device) => {
+    const link = path.join(tempFolder(), 'mirror.db')
+    fs.symlinkSync(device, link)
+
+    for (const file of [device, link]) {
+      expect(errorOf(() => openForWriting(file)).message).toMatch(
+        /is a device, where a regular file should be/,
+      )
+      expect(errorOf(() => openForReading(file)).message).toMatch(/is a device/)
+    }
+  })
+
+  it.each(['', '-wal', '-shm', '-journal'])('is refused when mirror.db%s has a second name', (suffix) => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal', '-shm')
+    if (suffix === '-journal') fs.writeFileSync(file + suffix, '')
+    const second = path.join(tempFolder(), `second.db${suffix}`)
+    fs.linkSync(file + suffix, second)
+    const before = fs.readFileSync(file + suffix)
+
+    const names = suffix === '' ? [file, second] : [file]
+    for (const name of names) {
+      expect(errorOf(() => openForWriting(name)).message).toMatch(/has 2 names \(hard links\)/)
+      expect(errorOf(() => openForReading(name)).message).toMatch(/has 2 names \(hard links\)/)
+    }
+    expect(fs.readFileSync(file + suffix).equals(before)).toBe(true)
+  })
+
+  it.each(['-wal', '-shm', '-journal'])('is refused when a link lies beside it at mirror.db%s', (suffix) => {
+    const file = makeMirror()
+    fs.symlinkSync('elsewhere', file + suffix)
+
+    expect(errorOf(() => openForWriting(file)).message).toMatch(/mirror\.db-\w+ is a link/)
+    expect(errorOf(() => openForReading(file)).message).toMatch(/mirror\.db-\w+ is a link/)
+    expect(fs.existsSync(path.join(path.dirname(file), 'elsewhere'))).toBe(false)
+  })
+
   it('is refused when its folder is a file', () => {
     const file = path.join(tempFolder(), 'data')
     fs.writeFileSync(file, 'a file')
@@ -323,6 +397,17 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
 
     expect(outcome).toMatch(/^MirrorError: .*cannot be (?:written|used).*this user needs to write/)
     expect(fs.readdirSync(folder)).toEqual(before)
+  })
+
+  it('is refused: a mirror that may only be read, beside which nothing is made', () => {
+    const file = makeMirror()
+    fs.chmodSync(file, 0o644)
+    fs.chmodSync(path.dirname(file), 0o777)
+
+    const outcome = openAsNobody(file)
+
+    expect(outcome).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the file/)
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   })
 
   it('is refused: a mirror that may not be read', () => {

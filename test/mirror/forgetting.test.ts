@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { emptyLog } from '../../src/mirror/database.ts'
@@ -8,6 +7,7 @@ import { createOwners } from '../../src/mirror/owners.ts'
 import { disown } from '../../src/mirror/removing.ts'
 import { createTransact } from '../../src/mirror/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { lockName } from '../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
@@ -26,7 +26,7 @@ function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number
     },
     signal: stop.signal,
   }
-  const owners = createOwners({ connection, file, name: `forget-${randomUUID()}`, now: Date.now })
+  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
   onTestFinished(() => owners.close())
   const transact = createTransact({ connection, file, ...patience })
   return createForgetting({ connection, owners, transact, configured: [], ...patience })
@@ -177,7 +177,7 @@ describe('forgetting', () => {
 
     const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
 
-    expect(forgotten).toEqual({ owner: expect.stringMatching(/^test-/) })
+    expect(forgotten).toEqual({ owner: expect.stringMatching(/^\d+-[0-9a-f]{12}$/) })
     expect(dump(test)).toEqual(before)
   })
 

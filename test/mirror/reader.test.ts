@@ -137,19 +137,40 @@ describe('a reader', () => {
   })
 })
 
-describe.runIf(CAN_BE_REFUSED)('a reader that may not write to the folder', () => {
-  it('is told what WAL mode needs, and how the mirror is copied', async () => {
+describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
+  it('is told whose a mirror is that only its owner may read, and how it is copied', () => {
     const test = openTestMirror()
-    test.close()
-    fs.chmodSync(path.dirname(test.file), 0o555)
 
     const outcome = readAsNobody(test.file)
 
-    expect(outcome).toMatch(
-      /^MirrorError: .*WAL mode needs write access to its folder, or a sync that is running/,
-    )
-    expect(outcome).toContain(`sqlite3 ${test.file} ".backup copy.db"`)
+    expect(outcome).toMatch(/^MirrorError: .*its owner has not given this user the right/)
+    expect(outcome).toContain(`sqlite3 ${test.file} "VACUUM INTO 'copy.db'"`)
   })
+
+  it('reads while a sync keeps what WAL mode needs', () => {
+    const test = openTestMirror()
+    for (const suffix of ['', '-wal', '-shm']) fs.chmodSync(test.file + suffix, 0o644)
+
+    expect(readAsNobody(test.file)).toBe('2 jobs')
+  })
+
+  it.each([0o555, 0o777])(
+    'makes nothing beside a mirror that it may not write, in a folder of mode %o',
+    (mode) => {
+      const test = openTestMirror()
+      test.close()
+      fs.chmodSync(test.file, 0o644)
+      fs.chmodSync(path.dirname(test.file), mode)
+      const before = fs.readdirSync(path.dirname(test.file))
+
+      const outcome = readAsNobody(test.file)
+
+      expect(outcome).toMatch(
+        /^MirrorError: .*WAL mode needs write access to the file and to its folder, or a sync that is running/,
+      )
+      expect(fs.readdirSync(path.dirname(test.file))).toEqual(before)
+    },
+  )
 
   it('reads a copy that is not in WAL mode', async () => {
     const test = openTestMirror()

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { MirrorError } from '../../src/errors.ts'
+import { MirrorLostError } from '../../src/errors.ts'
 import { createWhereabouts } from '../../src/mirror/whereabouts.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
@@ -34,14 +34,31 @@ describe('a file in use', () => {
       /deleted or moved away/,
     ],
     ['replaced', (file) => fs.renameSync(makeFile(), file), /replaced by another file/],
+    ['emptied', (file) => fs.truncateSync(file), /was emptied/],
   ])('is missed when it is %s', (_what, change, message) => {
     const file = makeFile()
     const assertThere = createWhereabouts(file)
 
     change(file)
 
-    expect(assertThere).toThrow(MirrorError)
+    expect(assertThere).toThrow(MirrorLostError)
     expect(assertThere).toThrow(message)
+  })
+
+  it.each<[string, (file: string) => void]>([
+    ['deleted', (file) => fs.rmSync(file)],
+    ['replaced', (file) => fs.renameSync(makeFile(), file)],
+  ])('is lost when what lies beside it is %s', (_what, change) => {
+    for (const suffix of ['-wal', '-shm']) {
+      const file = makeFile()
+      fs.writeFileSync(file + suffix, '')
+      const assertThere = createWhereabouts(file)
+
+      change(file + suffix)
+
+      expect(assertThere).toThrow(MirrorLostError)
+      expect(assertThere).toThrow(`${file}${suffix} was deleted or replaced`)
+    }
   })
 
   it('is the same again when it is put back', () => {

@@ -79,8 +79,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('any answer lifts a hold', 371, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
-    'owner && isAlive(path.join(folder, owner))',
-    'owner && isAlive(path.join(folder, owner)) && false',
+    'owner && isAlive(owner)',
+    'owner && isAlive(owner) && false',
   ]),
   bug('a page that is asked for again counts as new', 14, [
     'mirror/mirror.ts',

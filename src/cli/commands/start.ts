@@ -1,12 +1,18 @@
 import { once } from 'node:events'
+import type { Logger } from 'pino'
+import { MirrorLostError } from '../../errors.ts'
 import { createDueCheck } from '../../schedule/due.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
+import type { JobResult } from '../../sync/job.ts'
 import type { Globals } from '../context.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { syncPlan, type Working, whileWorking } from '../working.ts'
 
-/** `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. */
+/**
+ * `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. It ends with
+ * 4 where only a new process can use the mirror again, so that a supervisor makes one.
+ */
 export function start(runtime: Runtime, globals: Globals): Promise<number> {
   return whileWorking(
     runtime,
@@ -15,8 +21,13 @@ export function start(runtime: Runtime, globals: Globals): Promise<number> {
     (config) => selectJobs(config, { org: [], collection: [] }),
     async (working, jobs) => {
       const { logger } = working
+      const lost = new AbortController()
+      const signal = AbortSignal.any([runtime.signal, lost.signal])
+      const onResult = ({ error }: JobResult) => {
+        if (error instanceof MirrorLostError) lost.abort(error)
+      }
       const isDue = createDueCheck(runtime.now())
-      const scheduled = jobs.map((job) => scheduledJob(job, working, runtime, isDue))
+      const scheduled = jobs.map((job) => scheduledJob(job, working, { signal, onResult }, isDue))
       logger.info(
         { jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length },
         'started',
@@ -26,21 +37,33 @@ export function start(runtime: Runtime, globals: Globals): Promise<number> {
           logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
         onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
       })
-      if (!runtime.signal.aborted) await once(runtime.signal, 'abort')
-      logger.info(
-        { signal: runtime.signal.reason },
-        'stopping; what is written stays, and the next start goes on from there',
-      )
+      if (!signal.aborted) await once(signal, 'abort')
+      tellWhyItStops(logger, signal)
       await scheduler.stop()
-      return 0
+      return runtime.signal.aborted ? 0 : 4
     },
   )
+}
+
+function tellWhyItStops(logger: Logger, { reason }: AbortSignal): void {
+  if (reason instanceof MirrorLostError)
+    logger.error(
+      { error_code: reason.code, error_message: reason.message },
+      'stopping, since only a new process can use the mirror again',
+    )
+  else
+    logger.info({ signal: reason }, 'stopping; what is written stays, and the next start goes on from there')
+}
+
+interface Following {
+  signal: AbortSignal
+  onResult: (result: JobResult) => void
 }
 
 function scheduledJob(
   selected: SelectedJob,
   working: Working,
-  runtime: Runtime,
+  { signal, onResult }: Following,
   isDue: ReturnType<typeof createDueCheck>,
 ): ScheduledJob {
   const { organization, job } = selected
@@ -59,12 +82,9 @@ function scheduledJob(
       // would otherwise leave the rest for tomorrow.
       const waitForOwner = isFirst
       isFirst = false
-      await working.run([selected], {
-        plan: syncPlan(config),
-        trigger: 'schedule',
-        waitForOwner,
-        signal: runtime.signal,
-      })
+      const plan = syncPlan(config)
+      const results = await working.run([selected], { plan, trigger: 'schedule', waitForOwner, signal })
+      results.forEach(onResult)
     },
   }
 }
