@@ -12,7 +12,7 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 // The bound of the promise: a service manager that waits longer before it kills is the rule.
 const STOPPED_WITHIN_MS = 5000
 
-const CODES = { SIGTERM: 143, SIGINT: 130 }
+const CODES = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }
 type Signal = keyof typeof CODES
 
 /** Sends the signal and waits for the end. */
@@ -119,9 +119,15 @@ function isAsked({ msg }: LogLine): boolean {
 }
 
 describe.concurrent('a signal while the server keeps us waiting', () => {
-  it.each([['sync'], ['start']].flatMap((args) => ANSWERS.map((one) => [args, ...one] as const)))(
-    'ends %j within 5 seconds, and nothing is lost: %s',
-    async (args, _what, settings, reply, isWaiting) => {
+  const SIGNALS = ['SIGHUP', 'SIGTERM', 'SIGHUP'] as const
+
+  it.each(
+    ['sync', 'start'].flatMap((args) =>
+      ANSWERS.map((one, index) => [SIGNALS[index] ?? 'SIGTERM', args, ...one] as const),
+    ),
+  )(
+    '(%s) ends %s within 5 seconds, and nothing is lost: %s',
+    async (signal, args, _what, settings, reply, isWaiting) => {
       const answer = once(reply)
       const server = await serve((asked) => answer(asked) ?? pageOf(ORDERS, asked))
       const workspace = createWorkspace({
@@ -130,12 +136,12 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
         ...settings,
       })
       const asks = saysBefore('src/api/client.ts', 'const response = await exchange(', 'asked', 'page === 3')
-      const command = workspace.start(args, { env: patchedBy(asks) })
+      const command = workspace.start([args], { env: patchedBy(asks) })
       await command.log(isWaiting)
 
-      const ended = await stop(command, 'SIGTERM')
+      const ended = await stop(command, signal)
 
-      expect(ended).toMatchObject({ code: args[0] === 'start' ? 0 : 143, signal: null })
+      expect(ended).toMatchObject({ code: args === 'start' ? 0 : CODES[signal], signal: null })
       expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
       expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
         { status: 'open', next_page: 3 },

@@ -11,7 +11,7 @@ export interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'no
   writeConfig?: string
 }
 
-/** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
+/** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
 export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {
   const { stdout, stderr, signal, now } = runtime
   const file = options.writeConfig === undefined ? null : path.resolve(runtime.cwd, options.writeConfig)

@@ -6,7 +6,7 @@ import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { syncPlan, type Working, whileWorking } from '../working.ts'
 
-/** `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. */
+/** `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. */
 export function start(runtime: Runtime, globals: Globals): Promise<number> {
   return whileWorking(
     runtime,
