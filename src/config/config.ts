@@ -47,7 +47,7 @@ export function loadConfig(file: string, options: LoadOptions): Config {
   checkAcrossKeys(raw, places, resolve(file), options.isCron)
 
   if (!parsed || places.problems.length > 0) throw new ConfigError(file, places.problems)
-  return createConfig({ parsed, tree, places, file: resolve(file), tokens: options.tokens })
+  return createConfig({ parsed, tree, places, file: resolve(file), options })
 }
 
 /** Two looks: the first one tells where text from a variable has to become a number or a truth value. */
@@ -83,14 +83,15 @@ interface Parts {
   tree: unknown
   places: Places
   file: string
-  tokens: LoadOptions['tokens']
+  options: LoadOptions
 }
 
-function createConfig({ parsed, tree, places, file, tokens }: Parts): Config {
+function createConfig({ parsed, tree, places, file, options: { tokens, env } }: Parts): Config {
   const defined = defineCollections(parsed.collections)
   const organizations = createOrganizations(parsed, defined, {
     file,
     tokens,
+    env,
     tokenFileVariables: (index) => places.variablesOf(['organizations', index, 'tokenFile']),
   })
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))

@@ -92,7 +92,7 @@ function makeConfig(
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   })
   const defined = defineCollections(parsed.collections)
-  const options = { file: '/', tokens: 'resolve', tokenFileVariables: () => [] } as const
+  const options = { file: '/', tokens: 'resolve', env: {}, tokenFileVariables: () => [] } as const
   return {
     ...parsed,
     file: '/config.yaml',
