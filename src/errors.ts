@@ -61,10 +61,15 @@ export class TokenRefusedError extends KnownError {
   readonly code = 'UNAUTHORIZED'
 }
 
-/** The mirror cannot be used: every job stops. */
+/** The mirror cannot be used now: every job stops. It may be usable again later: a lock is let go, a disk has room. */
 export class MirrorError extends KnownError {
-  override readonly name = 'MirrorError'
+  override readonly name: string = 'MirrorError'
   readonly code = 'DATABASE'
+}
+
+/** This process can never use the mirror again, however long it waits; a new process may. */
+export class MirrorLostError extends MirrorError {
+  override readonly name = 'MirrorLostError'
 }
 
 /** The process was told to stop: what is written stays, and the next run goes on from there. */

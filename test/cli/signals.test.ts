@@ -68,11 +68,6 @@ const PLACES: Place[] = [
     { file: LEDGER, statement: 'if (hasNews() || sent.length > 0) await exchange(false)', when: 'hasNews()' },
     limited,
   ],
-  [
-    'writing a hold',
-    { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
-    once({ status: 401, body: {} }),
-  ],
   ['completing a walk', { file: 'src/sync/walk.ts', statement: 'const held = await mirror.completeWalk(' }],
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'if (traffic.requests === 0 && isRefusal(' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
@@ -178,6 +173,40 @@ describe.concurrent('a signal while another process has the lock', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null })
     expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
     await expectToGoOn(workspace)
+  })
+
+  it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
+    const { workspace, startWaiting, letGo } = await createLockScene(
+      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      once({ status: 401, body: {} }),
+    )
+    const sync = await startWaiting(['sync'])
+    sync.kill('SIGTERM')
+    await sync.log(({ msg }) => /^waiting to write the hold of a refused token.*second signal/.test(msg))
+
+    const ended = await stop(sync, 'SIGTERM')
+    letGo()
+
+    expect(ended, ended.stderr).toMatchObject({ code: 143, signal: null })
+    expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
+    await expectToGoOn(workspace)
+  })
+
+  it('ends a sync that writes a hold as soon as that is written', async () => {
+    const { server, workspace, startWaiting, letGo } = await createLockScene(
+      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      once({ status: 401, body: {} }),
+    )
+    const sync = await startWaiting(['sync'])
+    sync.kill('SIGTERM')
+    await sync.log(({ msg }) => msg.startsWith('waiting to write the hold of a refused token'))
+    letGo()
+
+    expect((await sync.ended).code).toBe(143)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    expect(server.asked.filter(({ page }) => page === 3)).toHaveLength(1)
   })
 
   it('ends a sync within 5 seconds when it is only opening the mirror, which another makes', async () => {
