@@ -2,8 +2,12 @@
 // The only plain JavaScript here: it must run on any Node, so that it can find the one the program needs.
 import { spawn } from 'node:child_process'
 import module from 'node:module'
+import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
 const NEEDED = 24
+
+/** How often the thread looks whether the parent is still there. */
+const LOOK_EVERY_MS = 500
 
 // Where Node is told to write reports (of running out of memory, or on a signal), it would write all of the environment
 // into them, and so the tokens. Versions that do not know this yet write it all the same.
@@ -23,10 +27,9 @@ function lockedNode() {
  * @param {string} node
  */
 function runWith(node) {
-  // The channel is how the child learns that this process was killed: it must not go on without its parent.
   const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], {
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, ADMIN_MIRROR_NODE: node },
+    stdio: 'inherit',
+    env: { ...process.env, ADMIN_MIRROR_NODE: node, ADMIN_MIRROR_PARENT: String(process.pid) },
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP'])) {
     // A terminal sends Ctrl-C to both processes; only a signal sent to this one alone has to be handed on.
@@ -42,6 +45,23 @@ function runWith(node) {
   })
 }
 
+/**
+ * Has a thread end this process when its parent, which only stands in for it, was killed. A thread, since SQLite may
+ * compute for hours without letting anything else of this one run.
+ * @param {string} parent
+ */
+function dieWithParent(parent) {
+  // It needs nothing of the environment, nor what a test or a tool loads into every process.
+  new Worker(new URL(import.meta.url), { workerData: Number(parent), env: {}, execArgv: [] }).unref()
+}
+
+/** @param {unknown} parent */
+function watchParent(parent) {
+  // A process whose parent has ended gets another one.
+  if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
+  setTimeout(watchParent, LOOK_EVERY_MS, parent)
+}
+
 /** @param {string} reason */
 function giveUp(reason) {
   process.stderr.write(
@@ -51,8 +71,17 @@ function giveUp(reason) {
   process.exit(2)
 }
 
-if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
+if (!isMainThread) watchParent(workerData)
+else if (process.env.NODE_DEBUG) {
+  // Node 20 prints the whole environment when it starts a process (NODE_DEBUG=child_process), and decides on that before
+  // this file is read: so nothing is started. Any Node prints the headers of requests.
+  process.stderr.write(
+    'NODE_DEBUG is set: Node itself would print request headers and the environment, and tokens with them. Unset it\n',
+  )
+  process.exitCode = 2
+} else if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
   module.enableCompileCache?.()
+  if (process.env.ADMIN_MIRROR_PARENT) dieWithParent(process.env.ADMIN_MIRROR_PARENT)
   await import('./main.ts')
 } else {
   const node = lockedNode()

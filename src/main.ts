@@ -2,7 +2,9 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { setFlagsFromString } from 'node:v8'
 import { runProgram } from './cli/program.ts'
 
-const EXIT_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143 }
+/** A terminal that is closed sends SIGHUP. */
+const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
+const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
 // A service manager signals all processes of a service, and src/bin.js hands its signal on: it comes twice, and means once.
 const SAME_SIGNAL_MS = process.env.ADMIN_MIRROR_NODE ? 1000 : 0
@@ -11,7 +13,7 @@ const SAME_SIGNAL_MS = process.env.ADMIN_MIRROR_NODE ? 1000 : 0
 function listenForSignals(): AbortSignal {
   const stop = new AbortController()
   let stoppedAt = 0
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of SIGNALS) {
     process.on(signal, () => {
       if (!stop.signal.aborted) {
         stoppedAt = Date.now()
@@ -20,19 +22,6 @@ function listenForSignals(): AbortSignal {
     })
   }
   return stop.signal
-}
-
-/** Started by a process that only stands in for us (src/bin.js): when that one is killed, so are we. */
-function dieWithParent(): void {
-  if (!process.env.ADMIN_MIRROR_NODE) return
-  // It may be gone before this line is reached; a process that never had a channel has no such property.
-  if ('connected' in process && !process.connected) die()
-  process.on('disconnect', die)
-  process.channel?.unref()
-}
-
-function die(): void {
-  process.kill(process.pid, 'SIGKILL')
 }
 
 /** `admin-mirror query ... | head` closes our output early: nobody reads on, so there is nothing left to do. */
@@ -72,7 +61,6 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 boundNewSpace()
-dieWithParent()
 endWhenNobodyReads()
 endOnUnforeseen()
 
@@ -96,8 +84,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   // The global is loaded when it is first used, and most commands need none.
   newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
-    process.removeAllListeners('SIGINT')
-    process.removeAllListeners('SIGTERM')
+    for (const signal of SIGNALS) process.removeAllListeners(signal)
   },
 })
 

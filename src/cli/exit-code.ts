@@ -11,9 +11,11 @@ export function exitCodeOf(error: KnownError): number {
   return APART.includes(error.code) ? 5 : 1
 }
 
+const EXIT_OF_STOP: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
+
 /** The exit code of a command that a signal has stopped. */
 export function exitCodeOfStop(signal: AbortSignal): number {
-  return signal.reason === 'SIGINT' ? 130 : 143
+  return EXIT_OF_STOP[String(signal.reason)] ?? 143
 }
 
 /** The exit code of a command whose jobs ended like this; a signal goes before all of them. */

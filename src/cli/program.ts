@@ -31,11 +31,6 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   defineKeepers(define, runtime)
   defineHelpers(define, runtime)
   try {
-    if (runtime.env.NODE_DEBUG) {
-      throw new UsageError(
-        'NODE_DEBUG is set: Node itself would print request headers, and the token with them. Unset it',
-      )
-    }
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
@@ -96,7 +91,10 @@ const waitOption = () => new Option('--wait', 'wait for jobs that another proces
 
 /** The commands that walk lists. */
 function defineWorkers(define: Define, runtime: Runtime): void {
-  const start = define('start', "run every organization's jobs on its schedule, until SIGTERM or SIGINT")
+  const start = define(
+    'start',
+    "run every organization's jobs on its schedule, until SIGTERM, SIGINT or SIGHUP",
+  )
   start.run(async (globals) => (await import('./commands/start.ts')).start(runtime, globals))
 
   const sync = define('sync', 'run the jobs once, now; unfinished walks go on where they stopped')

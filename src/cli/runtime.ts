@@ -14,7 +14,7 @@ export interface Runtime {
   pid: number
   stdout: Output
   stderr: Output
-  /** Aborted by the first SIGINT or SIGTERM; its reason is the signal's name. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
   signal: AbortSignal
   /** Epoch milliseconds. */
   now: () => number

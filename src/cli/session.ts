@@ -4,7 +4,7 @@ import type { Exchange } from '../api/exchange.ts'
 import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { JobError, type MirrorError, TokenRefusedError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../mirror/address.ts'
 import { makeConfigured } from '../mirror/collection-tables.ts'
 import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
@@ -15,6 +15,7 @@ import { createRegistry, type Registry } from '../mirror/registry.ts'
 import { createLockWait, createTransact } from '../mirror/transaction.ts'
 import type { Mirror } from '../sync/mirror.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import { untilHoldIsWritten } from './hold-writing.ts'
 import { idleSettings } from './idle-settings.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -87,9 +88,15 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     return api.guard({
       heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
       hold: async (reason) => {
-        const ids = organizationsWith(fingerprint).map(({ id }) => id)
-        if (ids.length === 0) refusedLast = reason
-        await registry.hold(ids, fingerprint, reason, new Date(now()).toISOString())
+        const at = new Date(now()).toISOString()
+        const write = async () => {
+          const ids = organizationsWith(fingerprint).map(({ id }) => id)
+          if (ids.length === 0) refusedLast = reason
+          await registry.hold(ids, fingerprint, reason, at)
+        }
+        const onWait = (error: MirrorError) => logger.warn({ reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
+        if (await untilHoldIsWritten(write, { now, sleep, signal, onWait }))
+          logger.info({ reason }, 'the hold of the refused token is written')
       },
       lift: () => registry.liftHold(fingerprint),
     })
@@ -131,6 +138,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
   return { mirror, connection, registry, source, close }
 }
+
+const UNWRITTEN_HOLD =
+  'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +
+  'one sends that token once more)'
 
 /** A held token, or a mirror that cannot be used, lets no run begin; one without its token begins and fails, to be seen in `sync_runs`. */
 function closedSource(error: unknown): PageSource {

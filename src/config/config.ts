@@ -50,7 +50,7 @@ export function loadConfig(file: string, options: LoadOptions): Config {
   checkAcrossKeys(raw, problems, resolve(file), options)
 
   if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
-  return createConfig(data, problems, resolve(file), tokens)
+  return createConfig(data, problems, resolve(file), options)
 }
 
 function checkAcrossKeys(
@@ -70,12 +70,13 @@ function createConfig(
   parsed: FileConfig,
   { variablesOf }: Problems,
   file: string,
-  tokens: LoadOptions['tokens'],
+  { tokens, env }: LoadOptions,
 ): Config {
   const defined = defineCollections(parsed.collections)
   const organizations = createOrganizations(parsed, defined, {
     file,
     tokens,
+    env,
     tokenFileVariables: (index) => variablesOf(['organizations', index, 'tokenFile']),
   })
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))

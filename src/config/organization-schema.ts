@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { OverrideEntry } from './collection-schema.ts'
 import { cronExpression, filePath } from './fields.ts'
-import { TOKEN_PATTERN } from './token.ts'
+import { LONGEST_TOKEN, TOKEN_PATTERN } from './token.ts'
 
 /** Of any version; both cases spelled out, since a JSON Schema has no flag for them. */
 export const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
@@ -17,6 +17,11 @@ const TOKEN_TEXT = {
   error: `must be a token without spaces, line breaks, control characters and letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
 }
 
+const LONG_TOKEN_TEXT = {
+  abort: true,
+  error: `must be a token of at most ${LONGEST_TOKEN} characters. Write it alone; a file goes under tokenFile.`,
+}
+
 export const OrganizationSchema = z
   .strictObject(
     {
@@ -27,6 +32,7 @@ export const OrganizationSchema = z
         .describe('Short name for the command line and the logs; unique'),
       token: z
         .string(TOKEN_TEXT)
+        .max(LONGEST_TOKEN, LONG_TOKEN_TEXT)
         .regex(TOKEN_PATTERN, TOKEN_TEXT)
         .meta({ type: ['string', 'number'] })
         .optional()

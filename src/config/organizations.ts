@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { type CollectionConfig, type DefinedCollection, mergeCollections } from './collections.ts'
+import { type Environment, interpolate } from './interpolation.ts'
 import type { FileConfig } from './schema.ts'
 import { createTokenFileReader } from './token.ts'
 
@@ -17,12 +18,15 @@ export interface OrganizationConfig {
    * throws a TokenFileError when that cannot be done, and an Error when the configuration was loaded without tokens.
    */
   readToken: () => string
+  /** The absolute path of the token file; null where there is none, or its path is not known for want of a variable. */
+  tokenFile: () => string | null
 }
 
 interface TokenOptions {
   /** Absolute path of the configuration file, where the paths of token files count from. */
   file: string
   tokens: 'resolve' | 'leave'
+  env: Environment
   /** The environment variables that the path of organization `index`'s token file comes from. */
   tokenFileVariables: (index: number) => readonly string[]
 }
@@ -38,24 +42,35 @@ export function createOrganizations(
     schedule: organization.schedule ?? parsed.schedule,
     collections: mergeCollections(defined, organization.collections),
     readToken: createReadToken(organization, options, options.tokenFileVariables(index)),
+    tokenFile: () => tokenFilePath(organization, options),
   }))
 }
 
 function createReadToken(
   { name, token, tokenFile }: FileConfig['organizations'][number],
-  { file, tokens }: TokenOptions,
+  options: TokenOptions,
   variables: readonly string[],
 ): () => string {
-  if (tokens === 'leave') {
+  if (options.tokens === 'leave') {
     return () => {
       throw new Error(`The configuration was loaded without the token of organization ${name}`)
     }
   }
   if (token !== undefined) return () => token
-  const path = resolve(dirname(file), tokenFile ?? '')
+  const path = resolve(dirname(options.file), tokenFile ?? '')
   const shown =
     variables.length === 0 ? path : `named by ${variables.map((variable) => `\${${variable}}`).join(' and ')}`
   return createTokenFileReader({ organization: name, path, shown })
+}
+
+function tokenFilePath(
+  { tokenFile }: FileConfig['organizations'][number],
+  { file, tokens, env }: TokenOptions,
+): string | null {
+  if (tokenFile === undefined) return null
+  // Where tokens are left alone the path still names its variables.
+  const known = tokens === 'leave' ? interpolate(tokenFile, env) : { value: tokenFile }
+  return 'value' in known ? resolve(dirname(file), known.value) : null
 }
 
 /** The organization that a command names: by its name, else by the name in any case, else by its UUID in any case. */

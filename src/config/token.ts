@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readRegularFile } from './regular-file.ts'
 
 /** What can stand in a header: visible ASCII. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]+$/
+
+/** Web servers take no longer header, nginx and Apache 8 kB. What is longer is another file, named by mistake. */
+export const LONGEST_TOKEN = 8192
 
 /**
  * A token file that cannot be used in the run that needs it (error code `CONFIGURATION`). The message names the
@@ -26,6 +29,14 @@ export function createTokenFileReader({ organization, path, shown }: TokenFile):
     if (token === '') {
       throw explain(organization, shown, 'is empty', 'Write the token into it.')
     }
+    if (token.length > LONGEST_TOKEN) {
+      throw explain(
+        organization,
+        shown,
+        `holds more than a token, which has at most ${LONGEST_TOKEN} characters`,
+        'Write the token alone into it.',
+      )
+    }
     if (!TOKEN_PATTERN.test(token)) {
       throw explain(
         organization,
@@ -38,9 +49,13 @@ export function createTokenFileReader({ organization, path, shown }: TokenFile):
   }
 }
 
+const LINE_END = '\r\n'.length
+
 function readOrExplain(path: string, explained: (reason: string, todo: string) => TokenFileError): string {
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+    return readRegularFile(path, LONGEST_TOKEN + LINE_END + 1)
+      .toString()
+      .replace(/\r?\n$/, '')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     throw explained(`cannot be read: ${REASONS[code] ?? code}`, 'Put the token there, or change tokenFile.')
@@ -52,6 +67,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not read it',
   EPERM: 'this user may not read it',
   EISDIR: 'it is a folder',
+  ENOTREG: 'it is a pipe or a device, not a file',
   ENOTDIR: 'a part of its path is no folder',
 }
 

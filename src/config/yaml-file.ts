@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { type Document, LineCounter, parseDocument } from 'yaml'
 import { ConfigError, type Problem } from './config-error.ts'
+import { readRegularFile } from './regular-file.ts'
 import { explainYaml } from './yaml-problems.ts'
 
 /** A file that is YAML, and where its lines begin. */
@@ -16,18 +16,28 @@ export function readYamlFile(file: string): YamlFile {
   return parseYaml(file, decode(file, readBytes(file)))
 }
 
+/** Room for 10,000 organizations. */
+const LONGEST_FILE = 8 * 1024 * 1024
+
 function readBytes(file: string): Buffer {
   try {
-    return readFileSync(file)
+    const bytes = readRegularFile(file, LONGEST_FILE + 1)
+    if (bytes.length <= LONGEST_FILE) return bytes
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     throw new ConfigError(file, [wholeFile(UNREADABLE[code] ?? `cannot be read (${code}).`)])
   }
+  throw new ConfigError(file, [
+    wholeFile(
+      `is larger than ${LONGEST_FILE} bytes. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.`,
+    ),
+  ])
 }
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: `there is no such configuration file. To make one, ${COPY}; or name another with --config or ADMIN_MIRROR_CONFIG.`,
   EACCES: 'this user may not read the configuration file. Change its permissions, or run as another user.',
+  ENOTREG: 'this is a pipe or a device. Write the configuration into a file, and name that.',
   EISDIR: 'this is a folder. Name the configuration file in it.',
   ENOTDIR:
     'a part of this path is no folder. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.',

@@ -63,6 +63,7 @@ describe('exitCodeOfJobs', () => {
   })
 
   it.each([
+    ['SIGHUP', 129],
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ])('puts %s before whatever happened', (signal, exitCode) => {

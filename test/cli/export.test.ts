@@ -1,7 +1,10 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { items, pageOf, serve } from './list-server.ts'
-import { createWorkspace, organization, type Workspace } from './workspace.ts'
+import { patchedBy } from '../helpers/patch.ts'
+import { asksBefore, saysBefore } from '../helpers/planted.ts'
+import { mustRun } from '../helpers/system.ts'
+import { createDoor, items, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 
 const ACME = organization('acme', 1)
 const GLOBEX = organization('globex', 2)
@@ -120,6 +123,11 @@ describe.concurrent('export to a file that the mirror lives on', () => {
     { what: 'its shared memory', make: () => 'mirror.db-shm' },
     { what: 'a file among its owners', make: () => 'mirror.db-owners/somebody' },
     { what: 'the configuration', make: () => 'admin-mirror.yaml' },
+    { what: 'a token file', make: () => 'globex.token' },
+    { what: 'a token file whose path has a variable', make: () => 'hooli.token' },
+    { what: 'a symbolic link to a token file', make: link('globex.token', 'orders.csv') },
+    { what: 'a hard link to a token file', make: hardLink('globex.token', 'orders.csv') },
+    { what: 'the published copy, before there is one', make: () => 'published.db' },
     { what: 'a symbolic link to the mirror', make: link('mirror.db', 'orders.csv') },
     { what: 'a symbolic link to its log, which is not there', make: link('mirror.db-wal', 'orders.csv') },
     { what: 'a hard link to the mirror', make: hardLink('mirror.db', 'orders.csv') },
@@ -136,18 +144,98 @@ describe.concurrent('export to a file that the mirror lives on', () => {
     const output = make(made)
     const before = contents(made)
 
-    const { code, stdout, stderr } = await made.run([
-      'export',
-      'orders',
-      '--format',
-      'csv',
-      '--output',
-      output,
-    ])
+    const { code, stdout, stderr } = await made.run(
+      ['export', 'orders', '--format', 'csv', '--output', output],
+      { env: { FOLDER: made.folder } },
+    )
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(/--output .*a file of the mirror/)
     expect(contents(made)).toEqual(before)
+  })
+})
+
+describe.concurrent('export to a file', () => {
+  const TO_FILE = ['export', 'orders', '--format', 'ndjson', '--output', 'orders.ndjson']
+  const modeOf = (file: string) => fs.statSync(file).mode & 0o777
+
+  it.each([0o600, 0o640, 0o664, 0o444])('keeps the mode of the one that was there: %o', async (mode) => {
+    const made = await createSynced()
+    fs.writeFileSync(made.file('orders.ndjson'), 'yesterday')
+    fs.chmodSync(made.file('orders.ndjson'), mode)
+
+    expect((await made.run(TO_FILE)).code).toBe(0)
+    expect(modeOf(made.file('orders.ndjson'))).toBe(mode)
+    expect(linesOf(made.file('orders.ndjson'))).toHaveLength(2)
+  })
+
+  it.each([0o022, 0o077, 0o007])('that was not there has the mode that umask %o says', async (mask) => {
+    const made = await createSynced()
+    const through = ['sh', '-c', `umask ${mask.toString(8)}; exec "$@"`, 'sh']
+
+    expect((await made.run(TO_FILE, { through })).code).toBe(0)
+    expect(modeOf(made.file('orders.ndjson'))).toBe(0o666 & ~mask)
+  })
+
+  it('follows a link that leads to a file, and one that leads to none yet', async () => {
+    const made = await createSynced()
+    for (const name of ['there', 'not-there']) fs.symlinkSync(`${name}.ndjson`, made.file(`${name}-link`))
+    fs.writeFileSync(made.file('there.ndjson'), 'yesterday')
+
+    for (const name of ['there', 'not-there']) {
+      const { code } = await made.run(['export', 'orders', '--format', 'ndjson', '--output', `${name}-link`])
+
+      expect(code).toBe(0)
+      expect(fs.readlinkSync(made.file(`${name}-link`))).toBe(`${name}.ndjson`)
+      expect(linesOf(made.file(`${name}.ndjson`))).toHaveLength(2)
+    }
+  })
+
+  it('leaves every other file alone, whatever its name', async () => {
+    const made = await createSynced()
+    fs.writeFileSync(made.file('orders.ndjson.unfinished'), 'somebody else wrote this')
+    fs.symlinkSync('orders.ndjson.unfinished', made.file('orders.ndjson.tmp'))
+
+    expect((await made.run(TO_FILE)).code).toBe(0)
+    expect(fs.readFileSync(made.file('orders.ndjson.unfinished'), 'utf8')).toBe('somebody else wrote this')
+  })
+
+  it('writes into a pipe as it is', async () => {
+    const made = await createSynced()
+    mustRun('mkfifo', made.file('orders.ndjson'))
+    const running = made.start(TO_FILE)
+
+    expect(linesOf(made.file('orders.ndjson'))).toHaveLength(2)
+    expect((await running.ended).code).toBe(0)
+    expect(fs.statSync(made.file('orders.ndjson')).isFIFO()).toBe(true)
+  })
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+    ['SIGHUP', 129],
+  ] as const)('that is stopped by %s leaves what was there, and nothing else', async (signal, code) => {
+    const made = await createSynced()
+    fs.writeFileSync(made.file('orders.ndjson'), 'yesterday')
+    // Every reader makes -wal and -shm.
+    const names = () => fs.readdirSync(made.folder).filter((name) => !/-(?:wal|shm)$/.test(name))
+    const before = names()
+    const door = createDoor()
+    const asked = await serve(() => door.opened.then(() => ({})))
+    const pause = asksBefore('src/cli/output-file.ts', 'await write(handle)', asked.url)
+    const said = saysBefore('src/main.ts', 'stop.abort(signal)', 'stopping')
+    const running = made.start(TO_FILE, { env: patchedBy(pause, said) })
+    await asked.arrival(() => true)
+    const meanwhile = names()
+
+    running.kill(signal)
+    await running.log(({ msg }) => msg === 'stopping')
+    door.open()
+
+    expect(await running.ended).toMatchObject({ code, signal: null, stdout: '' })
+    expect(meanwhile).toHaveLength(before.length + 1)
+    expect(fs.readFileSync(made.file('orders.ndjson'), 'utf8')).toBe('yesterday')
+    expect(names()).toEqual(before)
   })
 })
 
@@ -167,9 +255,23 @@ describe.concurrent('export of a damaged mirror', () => {
 /** A mirror of so many orders. */
 async function createSynced(count = 2): Promise<Workspace> {
   const server = await serve((asked) => pageOf(items(count), asked, { perPage: count }))
-  const made = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
-  await made.run(['sync'])
+  const withFile = (name: string, number: number, tokenFile: string) => {
+    const { token: _, ...settings } = organization(name, number, { tokenFile })
+    return settings
+  }
+  const organizations = [
+    ACME,
+    withFile('globex', 2, 'globex.token'),
+    withFile('hooli', 3, `${variable('FOLDER')}/hooli.token`),
+  ]
+  const made = createWorkspace({ baseUrl: server.url, organizations, publish: 'published.db' })
+  for (const name of ['globex', 'hooli']) fs.writeFileSync(made.file(`${name}.token`), `secret of ${name}`)
+  await made.run(['sync', '--org', 'acme'], { env: { FOLDER: made.folder } })
   return made
+}
+
+function linesOf(file: string): string[] {
+  return fs.readFileSync(file, 'utf8').trimEnd().split('\n')
 }
 
 /** All files of the folder, without -wal and -shm, which every reader makes. */

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { patchedBy } from '../helpers/patch.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
-import { type Asked, pageOf, serve } from './list-server.ts'
+import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
 import type { Ended } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -32,8 +32,8 @@ function canMount(): boolean {
 }
 
 /** A workspace whose mirror lies on a disk of its own. */
-async function onSmallDisk(size: string) {
-  const server = await serve((asked) => pageOf(ITEMS, asked))
+async function onSmallDisk(size: string, instead: (asked: Asked) => Reply | undefined = () => undefined) {
+  const server = await serve((asked) => instead(asked) ?? pageOf(ITEMS, asked))
   const workspace = createWorkspace(
     { baseUrl: server.url, organizations: [organization('acme', 1)] },
     'data/mirror.db',
@@ -143,6 +143,25 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
       { status: 'failed', error_code: 'DATABASE', pages: 21 - left.length },
     ])
     await expectNextRun(workspace, server.asked, left)
+  })
+
+  it('when a token is refused keeps the process waiting until that can be written', async () => {
+    const scene = await onSmallDisk('64m', ({ page }) => {
+      if (page !== 3) return undefined
+      fillUp(scene.disk)
+      return { status: 401, body: {} }
+    })
+    const { server, workspace, makeRoom } = scene
+    const sync = workspace.start(['sync'])
+    const waiting = await sync.log(({ msg }) => msg.startsWith('waiting to write the hold'))
+    makeRoom()
+
+    expect((await sync.ended).code).toBe(3)
+    expect(waiting.msg).toMatch(/mirror\.db.* full/)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
   })
 
   it('when the end of a run is written leaves its line to the next run', async () => {

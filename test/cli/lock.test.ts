@@ -76,6 +76,57 @@ const WRITING = {
   when: 'page.number === 3',
 }
 
+const REFUSED = { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' }
+
+describe.concurrent('a lock that is held for longer than we wait, when a token is refused,', () => {
+  it.each(['sync', 'start'])('makes %s wait on, so that the next start sends it no more', async (command) => {
+    const refusal = ({ path }: Asked): Reply | undefined =>
+      path === '/lock' ? undefined : { status: 401, body: {} }
+    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refusal)
+    const requests = () => server.asked.filter(({ path }) => path !== '/lock')
+    const running = await startWaiting([command], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
+
+    const waiting = await running.log(({ msg }) => msg.startsWith('waiting to write the hold'))
+    // Two patiences more.
+    await running.logs(isLooking, 60)
+    letGo()
+    await running.log(({ msg }) => msg === 'the hold of the refused token is written')
+    if (command === 'start') running.kill('SIGTERM')
+
+    expect(waiting).toMatchObject({
+      level: 'warn',
+      reason: expect.stringContaining('401'),
+      msg: expect.stringMatching(/mirror\.db is locked by another process/),
+    })
+    expect((await running.ended).code).toBe(command === 'start' ? 0 : 3)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    const next = workspace.start(['start'])
+    await next.log(({ msg }) => msg === 'run not begun')
+    next.kill('SIGTERM')
+    await next.ended
+    expect(requests()).toHaveLength(1)
+  })
+
+  it('stops the other jobs with 4 when these can wait no longer, and the hold is written all the same', async () => {
+    const refusal = ({ path, collection }: Asked): Reply | undefined =>
+      path !== '/lock' && collection === 'orders' ? { status: 401, body: {} } : undefined
+    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refusal)
+    workspace.configure({
+      baseUrl: server.url,
+      organizations: [organization('acme', 1), organization('globex', 2)],
+      collections: { orders: {}, establishments: {} },
+    })
+    const sync = await startWaiting(['sync'], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
+    await sync.log(({ error_code }) => error_code === 'DATABASE')
+    letGo()
+
+    expect((await sync.ended).code).toBe(4)
+    expect(workspace.value('SELECT count(*) FROM organizations WHERE held_since IS NOT NULL')).toBe(2)
+  })
+})
+
 describe.concurrent('a lock that another program holds', () => {
   it.each([
     ['registering who is configured', REGISTERING],

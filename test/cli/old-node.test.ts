@@ -48,6 +48,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
+    ['SIGHUP', 129],
   ] as const)('hands %s on, and waits for the end', async (signal, code) => {
     const { server, workspace } = await createScene()
     const sync = workspace.start(['sync'], { node })
@@ -75,6 +76,37 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
 
     expect((await start.ended).code).toBe(0)
     expect(workspace.rows('SELECT status FROM sync_runs')).toEqual([{ status: 'interrupted' }])
+  })
+
+  it.each(['child_process', '*', 'http'])(
+    'starts nothing with NODE_DEBUG=%s, and prints no token',
+    async (value) => {
+      const { server, workspace } = await createScene()
+      const env = { NODE_DEBUG: value, ACME_TOKEN: workspace.secret('1|Secret-of-environment-Kf82hLq0Zx') }
+
+      const sync = await workspace.run(['sync'], { node, env })
+
+      expect(sync.code).toBe(2)
+      expect(sync.stderr).toContain('NODE_DEBUG is set')
+      expect(workspace.leaks).toEqual([])
+      expect(server.asked).toEqual([])
+    },
+  )
+
+  it('leaves no process behind when it is killed while SQLite computes', async () => {
+    const server = await serve((asked) => pageOf(items(2), asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    await workspace.run(['sync'])
+    // A row so long that it is written at once, and after it nothing for ever.
+    const endless = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'
+    const sql = `SELECT hex(zeroblob(50000)) AS text UNION ALL SELECT i FROM (${endless}) WHERE i < 0`
+    const running = workspace.start(['query', sql, '--format', 'csv'], { node })
+    await running.firstLine()
+
+    running.kill('SIGKILL')
+
+    // The pipes that the process shares with its parent close only when it ends.
+    expect((await running.ended).signal).toBe('SIGKILL')
   })
 
   it('leaves no process behind when it is killed', async () => {

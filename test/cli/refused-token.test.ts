@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { mustRun } from '../helpers/system.ts'
 import { type Asked, createDoor, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
 import type { Ended, LogLine } from './processes.ts'
 import { createWorkspace, organization, type Settings, variable, type Workspace } from './workspace.ts'
@@ -339,6 +340,28 @@ describe.concurrent('a token file', () => {
     expect(again.code).toBe(0)
     expect(sentWith(server, OLD)).toBe(1)
     expect(held(workspace)).toEqual([])
+  })
+
+  it.each<[string, (file: string, workspace: Workspace) => void]>([
+    ['a pipe, which nobody writes into,', (file) => mustRun('mkfifo', file)],
+    ['a device', (file) => fs.symlinkSync('/dev/zero', file)],
+    [
+      'a large key',
+      (file, workspace) => fs.writeFileSync(file, workspace.secret('Kf82hLq0ZxWm51sTe7UbQp93'.repeat(1100))),
+    ],
+  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async (_what, make) => {
+    const server = await api(() => 200)
+    const { workspace } = withFile(server)
+    make(workspace.file('acme.token'), workspace)
+
+    const sync = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(sync.code).toBe(1)
+    expect(workspace.rows('SELECT DISTINCT organization FROM sync_status WHERE error_code IS NULL')).toEqual([
+      { organization: 'other' },
+    ])
+    expect(workspace.value("SELECT count(*) FROM sync_status WHERE error_code = 'CONFIGURATION'")).toBe(2)
+    expect(server.asked.every(({ token }) => token === OTHER.token)).toBe(true)
   })
 
   it('that is missing fails the jobs that need it with CONFIGURATION, and no other', async () => {

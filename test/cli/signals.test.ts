@@ -12,7 +12,7 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 // The bound of the promise: a service manager that waits longer before it kills is the rule.
 const STOPPED_WITHIN_MS = 5000
 
-const CODES = { SIGTERM: 143, SIGINT: 130 }
+const CODES = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }
 type Signal = keyof typeof CODES
 
 /** Sends the signal and waits for the end. */
@@ -72,11 +72,6 @@ const PLACES: Place[] = [
     { file: PERMITS, statement: "await write('report')", when: 'inFlight === 0 && !isUrgent' },
     limited(),
   ],
-  [
-    'writing a hold',
-    { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
-    once({ status: 401, body: {} }),
-  ],
   ['completing a walk', { file: 'src/sync/walk.ts', statement: 'const held = await mirror.completeWalk(' }],
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'if (traffic.requests === 0 && isRefusal(' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
@@ -123,9 +118,15 @@ function isAsked({ msg }: LogLine): boolean {
 }
 
 describe.concurrent('a signal while the server keeps us waiting', () => {
-  it.each([['sync'], ['start']].flatMap((args) => ANSWERS.map((one) => [args, ...one] as const)))(
-    'ends %j within 5 seconds, and nothing is lost: %s',
-    async (args, _what, settings, reply, isWaiting) => {
+  const SIGNALS = ['SIGHUP', 'SIGTERM', 'SIGHUP'] as const
+
+  it.each(
+    ['sync', 'start'].flatMap((args) =>
+      ANSWERS.map((one, index) => [SIGNALS[index] ?? 'SIGTERM', args, ...one] as const),
+    ),
+  )(
+    '(%s) ends %s within 5 seconds, and nothing is lost: %s',
+    async (signal, args, _what, settings, reply, isWaiting) => {
       const answer = once(reply)
       const server = await serve((asked) => answer(asked) ?? pageOf(ORDERS, asked))
       const workspace = createWorkspace({
@@ -134,12 +135,12 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
         ...settings,
       })
       const asks = saysBefore('src/api/client.ts', 'const response = await exchange(', 'asked', 'page === 3')
-      const command = workspace.start(args, { env: patchedBy(asks) })
+      const command = workspace.start([args], { env: patchedBy(asks) })
       await command.log(isWaiting)
 
-      const ended = await stop(command, 'SIGTERM')
+      const ended = await stop(command, signal)
 
-      expect(ended).toMatchObject({ code: args[0] === 'start' ? 0 : 143, signal: null })
+      expect(ended).toMatchObject({ code: args === 'start' ? 0 : CODES[signal], signal: null })
       expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
       expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
         { status: 'open', next_page: 3 },
@@ -176,6 +177,40 @@ describe.concurrent('a signal while another process has the lock', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null })
     expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
     await expectToGoOn(workspace)
+  })
+
+  it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
+    const { workspace, startWaiting, letGo } = await createLockScene(
+      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      once({ status: 401, body: {} }),
+    )
+    const sync = await startWaiting(['sync'])
+    sync.kill('SIGTERM')
+    await sync.log(({ msg }) => /^waiting to write the hold of a refused token.*second signal/.test(msg))
+
+    const ended = await stop(sync, 'SIGTERM')
+    letGo()
+
+    expect(ended, ended.stderr).toMatchObject({ code: 143, signal: null })
+    expect(ended.elapsed).toBeLessThan(STOPPED_WITHIN_MS)
+    await expectToGoOn(workspace)
+  })
+
+  it('ends a sync that writes a hold as soon as that is written', async () => {
+    const { server, workspace, startWaiting, letGo } = await createLockScene(
+      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      once({ status: 401, body: {} }),
+    )
+    const sync = await startWaiting(['sync'])
+    sync.kill('SIGTERM')
+    await sync.log(({ msg }) => msg.startsWith('waiting to write the hold of a refused token'))
+    letGo()
+
+    expect((await sync.ended).code).toBe(143)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    expect(server.asked.filter(({ page }) => page === 3)).toHaveLength(1)
   })
 
   it('ends a sync within 5 seconds when it is only opening the mirror, which another makes', async () => {

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { mustRun } from '../helpers/system.ts'
 import { createWorkspace } from './workspace.ts'
 
 // schema, sandbox and demo: what is there before anybody has credentials.
@@ -107,6 +108,16 @@ describe.concurrent('sandbox', () => {
     expect(parse(fs.readFileSync(workspace.file('sandbox.yaml'), 'utf8'))).toMatchObject({
       api: { baseUrl: urls[1] },
     })
+  })
+
+  it('exits with 2 where its configuration would be a pipe, which nobody reads', async () => {
+    const workspace = createWorkspace()
+    mustRun('mkfifo', workspace.file('pipe'))
+
+    const { code, stdout, stderr } = await workspace.run(['sandbox', '--write-config', 'pipe'])
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/--write-config .*pipe is a pipe or a device/)
   })
 
   it('exits with 2 when its configuration cannot be written', async () => {

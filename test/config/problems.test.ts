@@ -146,6 +146,22 @@ describe('the organizations', () => {
     expectOneProblem(SMALLEST.replace(from, to), place, message)
   })
 
+  it.each([
+    ['x', ''],
+    [' ', 'x'],
+  ])('are refused with a token that is longer than a header may be: %j', (character, end) => {
+    const text = SMALLEST.replace('token: s', `token: "${character.repeat(9000)}${end}" #`)
+
+    expectOneProblem(text, 'organizations[0].token 6:12', 'must be a token of at most 8192 characters')
+    expect(errorOf(text).message).not.toContain(character.repeat(20))
+  })
+
+  it('may have a token as long as a header may be', () => {
+    const text = SMALLEST.replace('token: s', `token: ${'x'.repeat(8192)} #`)
+
+    expect(load(text).organizations[0]?.readToken()).toHaveLength(8192)
+  })
+
   it.each<[second: string, place: string, message: string]>([
     [
       'id: 7F3C0F1E-52C7-4A86-9D0B-3C4A5F6B7C8D, name: b',

@@ -1,8 +1,9 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import { TokenFileError } from '../../src/config/token.ts'
+import { mustRun } from '../helpers/system.ts'
 import { load, SMALLEST } from './config-files.ts'
 
 function loadWithTokenFile(
@@ -77,6 +78,40 @@ describe('a token file', () => {
     expect(error).toBeInstanceOf(TokenFileError)
     expect(error.message).toContain(`${file} of organization acme ${message}`)
     expect(error.message).not.toContain('hidden')
+  })
+
+  it.each([
+    ['a line', 1, 8193],
+    ['many lines', 200_000, 100],
+  ])('that holds more than a header takes is refused and not quoted: %s', (_what, lines, length) => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
+
+    const { message } = errorOf(readToken)
+
+    expect(message).toContain('holds more than a token, which has at most 8192 characters')
+    expect(message).not.toContain('hidden')
+  })
+
+  it('may hold as much as a header takes', () => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    writeFileSync(file, `${'x'.repeat(8192)}\r\n`)
+
+    expect(readToken()).toHaveLength(8192)
+  })
+
+  it('that is a pipe is refused, since to read it may take for ever', () => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    mustRun('mkfifo', file)
+
+    expect(errorOf(readToken).message).toContain('cannot be read: it is a pipe or a device')
+  })
+
+  it.each(['/dev/zero', '/dev/tty'])('that is %s is refused', (device) => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    symlinkSync(device, file)
+
+    expect(errorOf(readToken).message).toContain('cannot be read: it is a pipe or a device')
   })
 
   it('that is a folder is refused', () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { readYamlFile } from '../../src/config/yaml-file.ts'
+import { mustRun } from '../helpers/system.ts'
 import { errorOf, load, makeFolder, SMALLEST } from './config-files.ts'
 
 describe('a configuration file', () => {
@@ -16,6 +17,18 @@ describe('a configuration file', () => {
 
   it('that is a folder is refused', () => {
     expect(() => readYamlFile(makeFolder())).toThrow('this is a folder')
+  })
+
+  it('that is a pipe or a device is refused, since to read it may take for ever', () => {
+    const file = join(makeFolder(), 'pipe')
+    mustRun('mkfifo', file)
+
+    expect(() => readYamlFile(file)).toThrow(`${file}  this is a pipe or a device`)
+    expect(() => readYamlFile('/dev/zero')).toThrow('/dev/zero  this is a pipe or a device')
+  })
+
+  it('that is larger than any is refused', () => {
+    expect(errorOf('#'.repeat(8 * 1024 * 1024 + 1)).message).toContain('is larger than 8388608 bytes')
   })
 
   it.each(['', '\n\n', '# nothing\n', '---\n', 'null\n'])('of %j is empty', (text) => {

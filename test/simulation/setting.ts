@@ -93,7 +93,7 @@ function makeConfig(
   }
   const parsed = FileSchema.parse(asTyped(given))
   const defined = defineCollections(parsed.collections)
-  const options = { file: '/', tokens: 'resolve', tokenFileVariables: () => [] } as const
+  const options = { file: '/', tokens: 'resolve', env: {}, tokenFileVariables: () => [] } as const
   return {
     ...parsed,
     file: '/config.yaml',

@@ -1,16 +1,16 @@
-import fs from 'node:fs'
 import path from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { UsageError } from '../../errors.ts'
 import type { Reader } from '../../mirror/reader.ts'
 import { printableJson } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { assertMayReplace } from '../kept-files.ts'
 import { isNotMadeYet } from '../mirror-file.ts'
-import { chunked, writeAll } from '../output.ts'
+import { writeAll } from '../output.ts'
+import { type OutputFile, outputFile, writeOutput } from '../output-file.ts'
 import { csvText } from '../rows.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
-import { assertMayReplace } from './export-target.ts'
 import { openMirror } from './query.ts'
 
 export interface ExportOptions {
@@ -26,10 +26,12 @@ export async function exportRows(
   collection: string,
   options: ExportOptions,
 ): Promise<number> {
-  runtime.dieOnSignal()
   const config = readConfig(runtime, globals, 'leave')
-  const target = options.output === undefined ? null : path.resolve(runtime.cwd, options.output)
-  if (target !== null) assertMayReplace(target, config)
+  const target =
+    options.output === undefined ? null : outputFile('--output', path.resolve(runtime.cwd, options.output))
+  if (target) assertMayReplace(target, config)
+  // Only where a file is half written is there something to clear away.
+  if (!target?.isRegular) runtime.dieOnSignal()
   const organizationIds =
     options.org.length > 0 ? selectOrganizations(config, options.org).map(({ id }) => id) : null
   const isConfigured = config.collections.some(({ name }) => name === collection)
@@ -42,8 +44,8 @@ export async function exportRows(
     }
     const safe = target === null && runtime.stdout.isTTY === true
     const pieces = pieceSource(reader, collection, organizationIds, options.format, safe)
-    if (target === null) await writeAll(runtime.stdout, pieces)
-    else await writeFile(target, pieces)
+    if (!target) await writeAll(runtime.stdout, pieces)
+    else if (!(await isWritten(target, pieces, runtime))) return exitCodeOfStop(runtime.signal)
     return 0
   } finally {
     reader.close()
@@ -73,32 +75,18 @@ function* oneLineEach(items: Iterable<string>, safe: boolean): Iterable<string> 
   }
 }
 
-async function writeFile(file: string, pieces: Iterable<string>): Promise<void> {
+/** False where a signal came before the end: the file is then as it was. */
+async function isWritten(
+  target: OutputFile,
+  pieces: Iterable<string>,
+  { newToken, signal, stderr }: Runtime,
+): Promise<boolean> {
   try {
-    if (isReplaceable(file)) await replaceFile(fs.existsSync(file) ? fs.realpathSync(file) : file, pieces)
-    else await pipeline(chunked(pieces), fs.createWriteStream(file))
+    await writeOutput(target, pieces, newToken, signal)
+    return true
   } catch (error) {
-    if (error instanceof Error && 'syscall' in error)
-      throw new UsageError(`--output ${file} cannot be written: ${error.message}`)
-    throw error
-  }
-}
-
-/** A device or a pipe, such as /dev/stdout, is written to as it stands; a file moved over it would take its place. */
-function isReplaceable(file: string): boolean {
-  return fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
-}
-
-/** Written beside the file and then moved there: nobody ever finds half an export. */
-async function replaceFile(file: string, pieces: Iterable<string>): Promise<void> {
-  const unfinished = `${file}.unfinished`
-  try {
-    // Opened before anything can fail: a stream that is ended first would still make its file, after it was taken away.
-    const fd = fs.openSync(unfinished, 'w')
-    await pipeline(chunked(pieces), fs.createWriteStream(unfinished, { fd }))
-    fs.renameSync(unfinished, file)
-  } catch (error) {
-    fs.rmSync(unfinished, { force: true })
-    throw error
+    if (!signal.aborted) throw error
+    stderr.write(`stopped; ${target.shown} is as it was\n`)
+    return false
   }
 }

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
+import { readRegularFile } from '../../config/regular-file.ts'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
+import { type OutputFile, outputFile, writeOutput } from '../output-file.ts'
 import type { Runtime } from '../runtime.ts'
 
 export interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
@@ -11,14 +13,17 @@ export interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'no
   writeConfig?: string
 }
 
-/** `sandbox`: a made-up Administration API until SIGTERM or SIGINT. */
+/** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
 export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {
   const { stdout, stderr, signal, now } = runtime
-  const file = options.writeConfig === undefined ? null : path.resolve(runtime.cwd, options.writeConfig)
-  if (file !== null) assertOurs(file)
+  const file =
+    options.writeConfig === undefined
+      ? null
+      : outputFile('--write-config', path.resolve(runtime.cwd, options.writeConfig))
+  if (file) assertOurs(file)
   const server = await listen({ ...options, live: options.live === true, now })
   try {
-    if (file !== null) writeConfig(file, sandboxConfiguration(server))
+    if (file) await writeConfig(file, sandboxConfiguration(server), runtime)
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     else {
@@ -35,38 +40,34 @@ export async function sandbox(runtime: Runtime, options: SandboxCommandOptions):
   }
 }
 
-/** Somebody's own configuration is not to be lost: only what a sandbox wrote may be written over. */
-function assertOurs(file: string): void {
-  const text = readText(file)
-  if (text === null || text === '') return
-  const [ours] = sandboxConfiguration({ url: '', organizations: [] }).split('\n')
-  if (text.split(/\r?\n/)[0] === ours) return
+/** Only a file that a sandbox wrote is written over: any other may be a configuration of the user's own. */
+function assertOurs({ shown, place, isRegular, before }: OutputFile): void {
+  if (!isRegular) throw new UsageError(`${shown} is a pipe or a device; name a file`)
+  if (before === null || before.size === 0) return
+  const [ours = ''] = sandboxConfiguration({ url: '', organizations: [] }).split('\n')
+  const [first] = readBeginning(shown, place, ours.length + 2).split(/\r?\n/)
+  if (first === ours) return
   throw new UsageError(
-    `--write-config ${file} is there already and was not written by the sandbox; name another file, or move it away`,
+    `${shown} is there already and was not written by the sandbox; name another file, or move it away`,
   )
 }
 
-/** Null where there is nothing to lose; what is no file is refused when it is written. */
-function readText(file: string): string | null {
+function readBeginning(shown: string, place: string, bytes: number): string {
   try {
-    return fs.statSync(file).isFile() ? fs.readFileSync(file, 'utf8') : null
+    return readRegularFile(place, bytes).toString()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return null
-    throw new UsageError(
-      `--write-config ${file} cannot be read: ${error instanceof Error ? error.message : ''}`,
-    )
+    throw new UsageError(`${shown} cannot be read: ${error instanceof Error ? error.message : ''}`)
   }
 }
 
-function writeConfig(file: string, text: string): void {
+async function writeConfig(file: OutputFile, text: string, { newToken }: Runtime): Promise<void> {
   try {
-    fs.mkdirSync(path.dirname(file), { recursive: true })
-    fs.writeFileSync(file, text)
+    fs.mkdirSync(path.dirname(file.place), { recursive: true })
   } catch (error) {
     if (!(error instanceof Error)) throw error
-    throw new UsageError(`--write-config ${file} cannot be written: ${error.message}`)
+    throw new UsageError(`${file.shown} cannot be written: ${error.message}`)
   }
+  await writeOutput(file, [text], newToken)
 }
 
 async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {

@@ -10,8 +10,8 @@ import { type SelectedJob, selectJobs } from '../selection.ts'
 import { syncPlan, type Working, whileWorking } from '../working.ts'
 
 /**
- * `start`: each organization's jobs on its schedule until SIGTERM or SIGINT, and at once what is due already. It ends with
- * 4 where only a new process can use the mirror again, so that a supervisor makes one.
+ * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. It ends
+ * with 4 where only a new process can use the mirror again, so that a supervisor makes one.
  */
 export function start(runtime: Runtime, globals: Globals): Promise<number> {
   return whileWorking(

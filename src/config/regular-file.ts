@@ -1,0 +1,39 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+
+const CHUNK = 64 * 1024
+
+/**
+ * The first bytes of a regular file, `most` of them. Throws what the file system throws, and an error with the code
+ * `ENOTREG` for a pipe, a device or a socket: to read one may take for ever.
+ */
+export function readRegularFile(path: string, most: number): Buffer {
+  // Looked at before it is opened, since to open a device may do something, and after, since it may have been exchanged.
+  assertRegular(statSync(path))
+  // To open a pipe would otherwise wait until another process writes into it.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    assertRegular(fstatSync(descriptor))
+    return readUpTo(descriptor, most)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function assertRegular(stats: Stats): void {
+  if (stats.isFile()) return
+  const code = stats.isDirectory() ? 'EISDIR' : 'ENOTREG'
+  throw Object.assign(new Error('this is no regular file'), { code })
+}
+
+/** Not by the size that the file system tells: a file may grow, and some tell none. */
+function readUpTo(descriptor: number, most: number): Buffer {
+  const chunks: Buffer[] = []
+  for (let left = most; left > 0; ) {
+    const chunk = Buffer.alloc(Math.min(left, CHUNK))
+    const length = readSync(descriptor, chunk, 0, chunk.length, null)
+    if (length === 0) break
+    chunks.push(chunk.subarray(0, length))
+    left -= length
+  }
+  return Buffer.concat(chunks)
+}

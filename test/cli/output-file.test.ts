@@ -1,0 +1,62 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { outputFile, writeOutput } from '../../src/cli/output-file.ts'
+import { UsageError } from '../../src/errors.ts'
+import { IS_ROOT } from '../helpers/system.ts'
+import { tempFolder } from '../helpers/temp-folder.ts'
+
+const newToken = () => 'foreseen'
+
+function* failing(): Iterable<string> {
+  yield 'half '
+  throw new RangeError('no more rows')
+}
+
+describe('an output file', () => {
+  it('is written through no file and no link that is there already', async () => {
+    const folder = tempFolder()
+    const [target = '', victim = '', link = ''] = [
+      'orders.csv',
+      'victim',
+      '.admin-mirror-foreseen.unfinished',
+    ].map((name) => path.join(folder, name))
+    fs.writeFileSync(victim, 'precious')
+    fs.symlinkSync(victim, link)
+
+    await expect(writeOutput(outputFile('--output', target), ['rows'], newToken)).rejects.toThrow(UsageError)
+
+    expect(fs.readFileSync(victim, 'utf8')).toBe('precious')
+    expect(fs.readdirSync(folder)).toHaveLength(2)
+  })
+
+  it('is as it was where writing fails', async () => {
+    const folder = tempFolder()
+    const target = path.join(folder, 'orders.csv')
+    fs.writeFileSync(target, 'yesterday')
+
+    await expect(writeOutput(outputFile('--output', target), failing(), newToken)).rejects.toThrow(RangeError)
+
+    expect(fs.readFileSync(target, 'utf8')).toBe('yesterday')
+    expect(fs.readdirSync(folder)).toEqual(['orders.csv'])
+  })
+
+  it.skipIf(!IS_ROOT)('keeps its owner (needs root)', async () => {
+    const target = path.join(tempFolder(), 'orders.csv')
+    fs.writeFileSync(target, 'yesterday', { mode: 0o600 })
+    fs.chownSync(target, 10_001, 10_001)
+
+    await writeOutput(outputFile('--output', target), ['rows'], newToken)
+
+    const { uid, gid, mode } = fs.statSync(target)
+    expect([uid, gid, mode & 0o777]).toEqual([10_001, 10_001, 0o600])
+  })
+
+  it('is no folder, and nothing that cannot be reached', () => {
+    const folder = tempFolder()
+    fs.symlinkSync('circle', path.join(folder, 'circle'))
+
+    expect(() => outputFile('--output', folder)).toThrow(`--output ${folder} is a folder; name a file in it`)
+    expect(() => outputFile('--output', path.join(folder, 'circle'))).toThrow(UsageError)
+  })
+})
