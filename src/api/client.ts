@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource, Recognize } from '../sync/types.ts'
+import { createConnectionPool } from './connections.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
@@ -44,8 +45,12 @@ export interface Api {
   open(job: Job, credentials: Credentials, recognize: Recognize): PageSource
 }
 
-/** The Administration API, one page at a time. Nothing else of the network leaves this folder. */
-export function createApi(options: ApiOptions, exchange: Exchange = createExchange(options)): Api {
+/**
+ * The Administration API, one page at a time. Nothing else of the network leaves this folder.
+ * @param simulated What stands in for the network, for all lists.
+ */
+export function createApi(options: ApiOptions, simulated?: Exchange): Api {
+  const openConnections = createConnectionPool()
   const slots = pLimit(options.concurrency)
   const gates = new Map<string, RateGate>()
   /** Open sources of each gate. */
@@ -65,7 +70,10 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
     open: (job, credentials, recognize) => {
       const gate = gateOf(credentials.scope)
       users.set(gate, (users.get(gate) ?? 0) + 1)
+      const connections = openConnections()
+      const exchange = simulated ?? createExchange(options, connections)
       const close = async () => {
+        connections.close()
         const others = (users.get(gate) ?? 1) - 1
         users.set(gate, others)
         if (others === 0) await gate.rest()
