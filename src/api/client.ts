@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource, Recognize } from '../sync/types.ts'
-import { createConnectionPool } from './connections.ts'
+import { createConnectionPool, readArrived } from './connections.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
@@ -71,14 +71,16 @@ export function createApi(options: ApiOptions, simulated?: Exchange): Api {
       const gate = gateOf(credentials.scope)
       users.set(gate, (users.get(gate) ?? 0) + 1)
       const connections = openConnections()
-      const exchange = simulated ?? createExchange(options, connections)
+      const network = simulated
+        ? { exchange: simulated, prepare: async () => {} }
+        : { exchange: createExchange(options, connections), prepare: readArrived }
       const close = async () => {
         connections.close()
         const others = (users.get(gate) ?? 1) - 1
         users.set(gate, others)
         if (others === 0) await gate.rest()
       }
-      return { ...createPageSource(job, credentials, recognize, gate, exchange, options), close }
+      return { ...createPageSource(job, credentials, recognize, gate, network, options), close }
     },
   }
 }
@@ -88,7 +90,7 @@ function createPageSource(
   { token, guard }: Credentials,
   recognize: Recognize,
   gate: RateGate,
-  exchange: Exchange,
+  { exchange, prepare }: { exchange: Exchange; prepare: () => Promise<void> },
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
@@ -121,6 +123,8 @@ function createPageSource(
 
   async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
     try {
+      // Before the gate, since nothing may come between its word and the request.
+      await prepare()
       await guard.enter()
       return await gate.pass((answer) => ask(page, answer, observer, signal), observer, signal)
     } catch (error) {

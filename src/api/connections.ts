@@ -41,8 +41,8 @@ export function createConnectionPool(limits: IdleLimits = LIMITS): () => Connect
 }
 
 /**
- * Resolves after the process has read all that had arrived on its connections. One turn of the event loop may have looked
- * at them before the call; the second one looks after it.
+ * Resolves after the process has read all bytes that had arrived: an idle connection that received some is closed by then.
+ * One turn of the event loop may have looked for bytes before the call; the second one looks after it.
  */
 export async function readArrived(): Promise<void> {
   await nextTurn()

@@ -1,6 +1,6 @@
 import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
 import { JobError, KnownError, PassingError } from '../errors.ts'
-import { type Connections, createConnectionPool, readArrived } from './connections.ts'
+import { type Connections, createConnectionPool } from './connections.ts'
 import type { Headers } from './rate-headers.ts'
 
 export interface ExchangeOptions {
@@ -32,8 +32,6 @@ export function createExchange(
 ): Exchange {
   const client = createClient(options, connections)
   return async (url, headers, signal) => {
-    // A connection that has received bytes meanwhile is closed by this, and the request goes over another one.
-    await readArrived()
     signal.throwIfAborted()
     // As a promise, got takes a tenth of a millisecond more for each request, and tells of no answer before its end.
     const request = client.stream(url, { headers })

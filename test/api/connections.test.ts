@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createConnectionPool, type IdleLimits } from '../../src/api/connections.ts'
+import { createConnectionPool, type IdleLimits, readArrived } from '../../src/api/connections.ts'
 import { createExchange, type Exchange } from '../../src/api/exchange.ts'
+import { createSetting } from './helpers/api.ts'
+import { BASE_URL, pageText } from './helpers/job.ts'
 import { serve, serveRaw } from './helpers/server.ts'
 
 const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'admin-mirror/0.0.0' }
@@ -19,6 +21,7 @@ function openLists(limits: IdleLimits = LIMITS, count = 2): { exchange: Exchange
 }
 
 async function read(exchange: Exchange | undefined, url: URL): Promise<string> {
+  await readArrived()
   const response = await exchange?.(url, {}, new AbortController().signal)
   return new TextDecoder().decode(response?.body)
 }
@@ -35,6 +38,22 @@ function serveInTurn(reply: (socket: Socket, body: string) => void): Promise<URL
 
 function answerWith(body: string): string {
   return `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+const LINK_HOST = new URL(BASE_URL).hostname
+
+/** Serves a list of three pages; `sockets` has one entry a request. */
+async function servePages(): Promise<{ url: URL; sockets: Socket[] }> {
+  const sockets: Socket[] = []
+  const url = await serveRaw((socket) => {
+    const answer = () => {
+      sockets.push(socket)
+      socket.write(answerWith(pageText(sockets.length, 3)))
+    }
+    socket.on('data', answer)
+    answer()
+  })
+  return { url, sockets }
 }
 
 /** When a copy of the first answer comes. The test goes on when the returned promise is resolved. */
@@ -78,18 +97,14 @@ describe('an answer that comes twice', () => {
     expect(await read(other?.exchange, url)).toBe('second')
   })
 
-  it('is dropped where it has arrived, and was not read yet, when the next request is made', async () => {
-    const sockets: Socket[] = []
-    const url = await serveInTurn((socket, body) => {
-      sockets.push(socket)
-      socket.write(answerWith(body))
-    })
-    const [list] = openLists()
-    await read(list?.exchange, url)
+  it('is dropped where it has arrived, and was not read yet, when the next page is asked for', async () => {
+    const { url, sockets } = await servePages()
+    const { fetchPage } = createSetting({ options: { baseUrl: url.origin, linkHosts: [LINK_HOST] } })
+    await fetchPage(1)
 
-    sockets[0]?.write(answerWith('first'))
+    sockets[0]?.write(answerWith(pageText(1, 3)))
 
-    expect(await read(list?.exchange, url)).toBe('second')
+    expect(await fetchPage(2)).toMatchObject({ number: 2 })
     expect(new Set(sockets).size).toBe(2)
   })
 
@@ -157,6 +172,17 @@ describe('the connections of lists', () => {
     for (let round = 0; round < 4; round++) for (const { exchange } of lists) await read(exchange, server.url)
 
     expect(server.opened()).toBe(3)
+  })
+
+  it('are kept from page to page, and closed when the list was read', async () => {
+    const { url, sockets } = await servePages()
+    const { fetchPage, close } = createSetting({ options: { baseUrl: url.origin, linkHosts: [LINK_HOST] } })
+
+    for (const page of [1, 2, 3]) await fetchPage(page)
+    await close()
+
+    expect(new Set(sockets).size).toBe(1)
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
   })
 
   it('are closed with their list', async () => {
