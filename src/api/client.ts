@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import { ThrottledError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import type { BudgetStore, RateRules } from './budget.ts'
+import { createConnectionPool, readArrived } from './connections.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
@@ -43,8 +44,12 @@ export interface Api {
   open(job: Job, credentials: Credentials): PageSource
 }
 
-/** The Administration API, one page at a time. Nothing else of the network leaves this folder. */
-export function createApi(options: ApiOptions, exchange: Exchange = createExchange(options)): Api {
+/**
+ * The Administration API, one page at a time. Nothing else of the network leaves this folder.
+ * @param simulated What stands in for the network, for all lists.
+ */
+export function createApi(options: ApiOptions, simulated?: Exchange): Api {
+  const openConnections = createConnectionPool()
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
   /** Open sources of each rate limiter. */
@@ -64,12 +69,17 @@ export function createApi(options: ApiOptions, exchange: Exchange = createExchan
     open: (job, credentials) => {
       const limiter = limiterOf(credentials.scope)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
+      const connections = openConnections()
+      const network = simulated
+        ? { exchange: simulated, prepare: async () => {} }
+        : { exchange: createExchange(options, connections), prepare: readArrived }
       const close = async () => {
+        connections.close()
         const others = (users.get(limiter) ?? 1) - 1
         users.set(limiter, others)
         if (others === 0) await limiter.rest()
       }
-      return { ...createPageSource(job, credentials, limiter, exchange, options), close }
+      return { ...createPageSource(job, credentials, limiter, network, options), close }
     },
   }
 }
@@ -78,7 +88,7 @@ function createPageSource(
   job: Job,
   { token, guard }: Credentials,
   limiter: RateLimiter,
-  exchange: Exchange,
+  { exchange, prepare }: { exchange: Exchange; prepare: () => Promise<void> },
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
@@ -111,6 +121,8 @@ function createPageSource(
 
   async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
     try {
+      // Before the gate, since nothing may come between its word and the request.
+      await prepare()
       await guard.enter()
       return await limiter.pass((answer) => ask(page, answer, observer, signal), observer, signal)
     } catch (error) {

@@ -1,7 +1,6 @@
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
 import { JobError, KnownError, PassingError } from '../errors.ts'
+import { type Connections, createConnectionPool } from './connections.ts'
 import type { Headers } from './rate-headers.ts'
 
 export interface ExchangeOptions {
@@ -26,8 +25,12 @@ export interface Response {
  */
 export type Exchange = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
 
-export function createExchange(options: ExchangeOptions): Exchange {
-  const client = createClient(options)
+/** @param connections Of one list: none of its requests begins before the answer to the one before it was read or given up. */
+export function createExchange(
+  options: ExchangeOptions,
+  connections: Connections = createConnectionPool()(),
+): Exchange {
+  const client = createClient(options, connections)
   return async (url, headers, signal) => {
     signal.throwIfAborted()
     // As a promise, got takes a tenth of a millisecond more for each request, and tells of no answer before its end.
@@ -89,9 +92,9 @@ function isToldByStatus(status: number): boolean {
   return status === 401 || status === 429 || (status >= 300 && status <= 399)
 }
 
-function createClient(options: ExchangeOptions): Got {
+function createClient(options: ExchangeOptions, { agent }: Connections): Got {
   return got.extend({
-    agent: { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) },
+    agent,
     // A redirect would carry the organization header to wherever it leads, and turn a good token into a 401.
     followRedirect: false,
     // Two layers that retry multiply: the retry room is the only one that does.

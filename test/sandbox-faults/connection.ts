@@ -73,3 +73,11 @@ export const smuggle: Fault = onSocket((socket, text) =>
 function half(text: string): string {
   return text.slice(0, text.length / 2)
 }
+
+/** The answer, and a copy of it on the same connection. */
+export const repeat: Fault = onSocket((socket, text) => {
+  const answer = `${HEAD}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+  socket.write(answer)
+  // The copy comes at a time of its own: sometimes the next request is on its way by then.
+  setTimeout(() => socket.write(answer), 2)
+})

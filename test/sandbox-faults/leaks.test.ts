@@ -52,25 +52,25 @@ describe.concurrent('the token, whatever happens,', () => {
       'that nobody catches',
       {
         file: 'src/api/exchange.ts',
-        find: '    const stop = new AbortController()\n',
-        replace: `    const stop = new AbortController(); setImmediate(() => { throw ${PLANTED} })\n`,
+        find: '    const stop = () => request.destroy()\n',
+        replace: `    const stop = () => request.destroy(); setImmediate(() => { throw ${PLANTED} })\n`,
       },
     ],
     [
       'that is thrown where no error is foreseen',
       {
         file: 'src/api/exchange.ts',
-        find: '    const stop = new AbortController()\n',
-        replace: `    const stop = new AbortController(); if (headers) throw ${PLANTED}\n`,
+        find: '    const stop = () => request.destroy()\n',
+        replace: `    const stop = () => request.destroy(); if (headers) throw ${PLANTED}\n`,
       },
     ],
     [
       'whose message is the token',
       {
         file: 'src/api/exchange.ts',
-        find: '    const stop = new AbortController()\n',
+        find: '    const stop = () => request.destroy()\n',
         replace:
-          '    const stop = new AbortController(); if (headers) throw new Error(JSON.stringify(headers))\n',
+          '    const stop = () => request.destroy(); if (headers) throw new Error(JSON.stringify(headers))\n',
       },
     ],
     [
@@ -90,6 +90,7 @@ describe.concurrent('the token, whatever happens,', () => {
 
     expect(sync.code).toBe(1)
     expect(sync.stderr).toContain('INTERNAL')
+    expect(sync.stderr).not.toContain('places for the patch')
     expect(workspace.leaks).toEqual([])
   })
 

@@ -47,6 +47,7 @@ export function createSetting({
     const source = api.open(another, { token, scope: 'scope', guard })
     return {
       refusal: source.refusal,
+      close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observer, signal),
       /** The error of a page that is not to be had. */
       errorOf: async (page = 1): Promise<Error> => {
