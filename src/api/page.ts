@@ -14,12 +14,7 @@ export interface PageRules {
 }
 
 /** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
-export function readPage(
-  response: Response,
-  announced: RateHeaders,
-  page: number,
-  rules: PageRules,
-): Page {
+export function readPage(response: Response, announced: RateHeaders, page: number, rules: PageRules): Page {
   const envelope = readEnvelope(cutBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {

@@ -5,7 +5,13 @@ import { createRegistry } from '../../src/mirror/registry.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { holdLock } from '../helpers/other-process.ts'
-import { beginTestWalk, closeBudget, openTestMirror, STEADY, type TestMirror } from '../helpers/test-mirror.ts'
+import {
+  beginTestWalk,
+  closeBudget,
+  openTestMirror,
+  STEADY,
+  type TestMirror,
+} from '../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
