@@ -69,8 +69,8 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   let notedUntil = 0
 
   async function read(): Promise<void> {
-    const { version, known, closedUntil } = await store.read(scope)
-    if (version !== last.version) last = { version, budget: budgetOf(known, closedUntil) }
+    const { version, known: text, closedUntil } = await store.read(scope)
+    if (version !== last.version) last = { version, budget: budgetOf(text, closedUntil) }
   }
 
   function known(): Budget {

@@ -49,7 +49,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const permits = createPermits(options)
   const turns = pLimit(1)
   /** Lets the first in line look again. */
-  let look = (): void => {}
+  let look: () => void = doNothing
 
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
@@ -168,3 +168,5 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   return { pass, refusal: () => permits.view().then(refusalOf), rest: permits.rest }
 }
+
+function doNothing(): void {}

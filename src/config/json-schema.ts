@@ -18,8 +18,7 @@ function withDefault({
   zodSchema: z.core.$ZodTypes
   jsonSchema: JsonSchema
 }): void {
-  const { def } = zodSchema._zod
-  if (def.type === 'default') jsonSchema.default = def.defaultValue
+  if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
 }
 
 /** Inside the schema, without the additions for editors. */

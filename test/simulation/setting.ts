@@ -108,5 +108,5 @@ function asTyped(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asTyped)
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, asTyped(part)]))
-  return value === null ? null : String(value)
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }

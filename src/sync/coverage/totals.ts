@@ -65,7 +65,7 @@ export function offBy({ totals: { listed, end } }: Pick<Account, 'totals'>): num
   return listed === null || end === null ? null : end - listed
 }
 
-export function isOff(account: Pick<Account, 'totals'>): boolean {
+function isOff(account: Pick<Account, 'totals'>): boolean {
   return (offBy(account) ?? 0) !== 0
 }
 
