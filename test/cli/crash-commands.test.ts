@@ -33,7 +33,7 @@ async function prepare(): Promise<Workspace> {
   configure(workspace, '/first')
   await workspace.run(['sync'])
   configure(workspace, '/later')
-  await workspace.run(['sync'])
+  await workspace.run(['sync', '--accept-address'])
   const { code } = await workspace.run(['sync'])
   expect(code).toBe(5)
   workspace.change("UPDATE orders SET note = 'by hand' WHERE id > 8; DELETE FROM orders WHERE id = 7")

@@ -59,7 +59,7 @@ function startLife(scene: Scene) {
   const prefix = `/life-${scene.lives}`
   scene.workspace.configure({ baseUrl: scene.server.url + prefix, organizations: ORGANIZATIONS })
   const isOurs = ({ path }: Asked) => path.startsWith(`${prefix}/`)
-  return { sync: scene.workspace.start(['sync']), isOurs }
+  return { sync: scene.workspace.start(['sync', '--accept-address']), isOurs }
 }
 
 /** Kills a sync at a random moment, or with a random request; false where it had ended before. */
