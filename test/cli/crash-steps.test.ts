@@ -68,7 +68,7 @@ const OF_A_PAGE: Step[] = [
     'within the line of the ledger',
     dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
   ],
-  ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', ON_THIRD)],
+  ['before the commit', dyingBefore(MIRROR, 'return hasRoom\n', `commit.${ON_THIRD}`)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   [
     'before the walk is complete',
