@@ -73,7 +73,7 @@ const OF_A_PAGE: Step[] = [
     'within the line of the ledger',
     dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
   ],
-  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', ON_THIRD)],
+  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `commit.${ON_THIRD}`)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
   [
     'before the walk is complete',

@@ -83,9 +83,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'owner && isAlive(owner) && false',
   ]),
   bug('a page that is asked for again counts as new', 14, [
-    'mirror/mirror.ts',
-    'ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))',
-    'ordinal = null',
+    'sync/resume.ts',
+    'for (const entry of answers) seen.add(entry)',
+    'for (const entry of answers) seen.add({ ...entry, ids: [] })',
   ]),
   bug('a page counts twice in its run', 0, [
     'mirror/run-store.ts',
