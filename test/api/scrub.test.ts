@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { scrub } from '../../src/api/scrub.ts'
 import { printable } from '../../src/text.ts'

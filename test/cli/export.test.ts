@@ -157,7 +157,6 @@ describe.concurrent('export to a file that the mirror lives on', () => {
 
 describe.concurrent('export to a file', () => {
   const TO_FILE = ['export', 'orders', '--format', 'ndjson', '--output', 'orders.ndjson']
-  const modeOf = (file: string) => fs.statSync(file).mode & 0o777
 
   it.each([0o600, 0o640, 0o664, 0o444])('keeps the mode of the one that was there: %o', async (mode) => {
     const made = await createSynced()
@@ -252,13 +251,18 @@ describe.concurrent('export of a damaged mirror', () => {
   })
 })
 
+function modeOf(file: string): number {
+  return fs.statSync(file).mode & 0o777
+}
+
+function withFile(name: string, number: number, tokenFile: string) {
+  const { token: _, ...settings } = organization(name, number, { tokenFile })
+  return settings
+}
+
 /** A mirror of so many orders. */
 async function createSynced(count = 2): Promise<Workspace> {
   const server = await serve((asked) => pageOf(items(count), asked, { perPage: count }))
-  const withFile = (name: string, number: number, tokenFile: string) => {
-    const { token: _, ...settings } = organization(name, number, { tokenFile })
-    return settings
-  }
   const organizations = [
     ACME,
     withFile('globex', 2, 'globex.token'),
