@@ -76,19 +76,15 @@ const WRITING = {
   when: 'page.number === 3',
 }
 
+function refuse({ collection }: Asked): Reply | undefined {
+  return collection === 'orders' ? { status: 401, body: {} } : undefined
+}
+
 const REFUSED = { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' }
-
-function refusalOfAll({ path }: Asked): Reply | undefined {
-  return path === '/lock' ? undefined : { status: 401, body: {} }
-}
-
-function refusalOfOrders({ path, collection }: Asked): Reply | undefined {
-  return path !== '/lock' && collection === 'orders' ? { status: 401, body: {} } : undefined
-}
 
 describe.concurrent('a lock that is held for longer than we wait, when a token is refused,', () => {
   it.each(['sync', 'start'])('makes %s wait on, so that the next start sends it no more', async (command) => {
-    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refusalOfAll)
+    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refuse)
     const requests = () => server.asked.filter(({ path }) => path !== '/lock')
     const running = await startWaiting([command], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
 
@@ -116,7 +112,7 @@ describe.concurrent('a lock that is held for longer than we wait, when a token i
   })
 
   it('stops the other jobs with 4 when these can wait no longer, and the hold is written all the same', async () => {
-    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refusalOfOrders)
+    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refuse)
     workspace.configure({
       baseUrl: server.url,
       organizations: [organization('acme', 1), organization('globex', 2)],

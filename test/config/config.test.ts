@@ -46,6 +46,7 @@ describe('loadConfig', () => {
         schedule: '*/15 * * * *',
         collections,
         readToken: expect.any(Function),
+        tokenFile: expect.any(Function),
       },
     ])
   })
