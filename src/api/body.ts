@@ -110,7 +110,8 @@ function endsInCharacter(body: Uint8Array): boolean {
 }
 
 function isBrokenOff(text: string): boolean {
-  return /^\s*[[{]/.test(text) && breaksOff(text.trimStart())
+  const start = text.trimStart()
+  return (start.startsWith('[') || start.startsWith('{')) && breaksOff(start)
 }
 
 function brokenOff(bytes: number): EnvelopeError {
@@ -127,6 +128,9 @@ function notJson(text: string): EnvelopeError {
 }
 
 function titleOf(html: string): string {
-  const title = /<title[^>]*>([^<]*)/i.exec(html.slice(0, 10_000))?.[1]?.trim()
+  const head = html.slice(0, 10_000)
+  const place = head.search(/<title/i)
+  const element = place < 0 ? '' : (head.slice(place + 1).split('<', 1)[0] ?? '')
+  const title = element.split('>', 2)[1]?.trim()
   return title ? ` (its title: ${printable(title, 80)})` : ''
 }

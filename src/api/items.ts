@@ -137,8 +137,10 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
   }
 }
 
-/** The name of a field; in a text that is not valid JSON anything. */
+/** The name of a field; in a text that is not valid JSON anything, and empty where no string stands before the colon. */
 function nameOf(text: string, start: number, end: number): string {
+  // Before the first string both are 0, and a slice to -1 would be all of the text, for each of its colons.
+  if (start === end) return ''
   const written = text.slice(start + 1, end - 1)
   if (!written.includes('\\')) return written
   try {

@@ -1,5 +1,8 @@
 import type { Filters } from '../sync/types.ts'
-import { printable } from '../text.ts'
+import { grouped, printable } from '../text.ts'
+
+/** What a longer link holds cannot be the way to a page: servers refuse request lines of this length. */
+const LONGEST_BYTES = 8192
 
 /** What a `links.next` has to agree with. */
 export interface LinkRules {
@@ -34,6 +37,11 @@ interface Expected {
 export function createLinkReader(rules: LinkRules): LinkReader {
   const expected = expectedOf(rules)
   return (link, currentPage) => {
+    const bytes = Buffer.byteLength(link)
+    if (bytes > LONGEST_BYTES)
+      return {
+        refused: `links.next is ${grouped(bytes)} bytes long, and more than ${grouped(LONGEST_BYTES)} are not read`,
+      }
     const url = URL.parse(link, expected.base)
     if (!url) return refuse('is no address', link)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('is not http', link)
@@ -91,7 +99,7 @@ function filterQuery(filters: Filters): URLSearchParams {
 }
 
 function withoutSlash(path: string): string {
-  return path.replace(/\/$/, '')
+  return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
 /**
@@ -102,8 +110,11 @@ function valuesByName(parameters: Iterable<[string, string]>): Map<string, strin
   const query = new Map<string, string[]>()
   for (const [name, value] of parameters) {
     const plain = name.replace(/\[\d+\]$/, '[]')
-    query.set(plain, [...(query.get(plain) ?? []), value].toSorted())
+    const values = query.get(plain)
+    if (values) values.push(value)
+    else query.set(plain, [value])
   }
+  for (const values of query.values()) values.sort()
   return query
 }
 
@@ -132,7 +143,7 @@ function readPage(values: string[], currentPage: number, link: string): LinkVerd
   // Only as a server writes it: what reads 02 or 2.0 as something else (PHP: as page 1) would answer another page.
   if (text === undefined || !/^(?:0|[1-9]\d*)$/.test(text)) return refuse('names no page', link)
   const page = currentPage + 1
-  if (text !== String(page))
+  if (text !== String(page) || !Number.isSafeInteger(page))
     return refuse(`leads from page ${currentPage} to page ${printable(text, 20)}`, link)
   return { page }
 }
@@ -149,16 +160,36 @@ function shorten(link: string): string {
   const url = URL.parse(link)
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:'
   const address = isWeb ? `${url.protocol}//${url.host}${url.pathname}` : withoutUser(link)
-  const query = /^[^?#]*\?([^#]*)/.exec(link)?.[1]
-  return printable(address) + (query === undefined ? '' : `?${namesOf(query)}`)
+  const [, query] = addressAndQuery(link)
+  return printable(address) + (query === null ? '' : `?${namesOf(query)}`)
 }
 
-/** Addresses are read with backslashes as slashes, and with any number of them behind the scheme. */
+/** What stands before the query or the fragment, and the query. */
+function addressAndQuery(link: string): [address: string, query: string | null] {
+  const [beforeFragment = ''] = link.split('#', 1)
+  const mark = beforeFragment.indexOf('?')
+  return mark < 0 ? [beforeFragment, null] : [beforeFragment.slice(0, mark), beforeFragment.slice(mark + 1)]
+}
+
+/**
+ * The address without what may be a password: what stands before an `@` in its first segment, or behind a double slash.
+ * Addresses are read with backslashes as slashes, and with any number of them behind the scheme.
+ */
 function withoutUser(link: string): string {
-  const address = link.replace(/[?#].*/s, '')
-  return address
-    .replace(/^(\s*(?:[a-z][a-z\d+.-]*:)?[/\\]*)[^/\\]*@/i, '$1')
-    .replace(/([/\\]{2})[^/\\]*@/, '$1')
+  const [address] = addressAndQuery(link)
+  const [scheme = ''] = /^\s*(?:[a-z][a-z\d+.-]*:)?/i.exec(address) ?? []
+  // Segments have even places, and the slashes between them odd ones.
+  const parts = address.slice(scheme.length).split(/([/\\])/)
+  const first = parts.findIndex((part, place) => place % 2 === 0 && part !== '')
+  const hidden = parts.with(Math.max(first, 0), afterUser(parts[first]))
+  const second = hidden.findIndex(
+    (part, place) => place % 2 === 0 && place >= 4 && hidden[place - 2] === '' && part.includes('@'),
+  )
+  return scheme + (second < 0 ? hidden : hidden.with(second, afterUser(hidden[second]))).join('')
+}
+
+function afterUser(segment = ''): string {
+  return segment.slice(segment.lastIndexOf('@') + 1)
 }
 
 function namesOf(query: string): string {

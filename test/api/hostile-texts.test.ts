@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest'
+import { cutBody } from '../../src/api/body.ts'
+import { readEnvelope } from '../../src/api/envelope.ts'
+import { breaksOff } from '../../src/api/items.ts'
+import { createLinkReader } from '../../src/api/links.ts'
+import { readRateHeaders } from '../../src/api/rate-headers.ts'
+import { refusalOf } from '../../src/api/refusal.ts'
+import { canonicalNumber } from '../../src/json/decimal.ts'
+import { parseExact } from '../../src/json/exact.ts'
+import { printableJson } from '../../src/text.ts'
+import { createJob } from './helpers/job.ts'
+
+// Texts from a server that are made to keep the process busy: the time that reading them takes grows with their length, and
+// with no power of it. No time-out and no signal is heard meanwhile.
+
+/** Of the processor's time, which other processes do not lengthen. To read the text once takes a hundredth of that. */
+const LONGEST_MS = 1000
+
+const LENGTH = 400_000
+
+/** As much as Node takes of all headers together. */
+const MOST_OF_HEADERS = 16_000
+
+const PIECES = [
+  ...' 0-.e/\\@:?#[{",;<',
+  ...['//', '\\"', '""', '[1', ', ', '1.10,', 'a=1;', '"a";r=1;t=1,', '\u202e', '\\u0000', '"a":', '"data":'],
+]
+
+function textsOf(length: number, pieces = PIECES): string[] {
+  const texts = pieces.map((piece) => piece.repeat(length / piece.length))
+  return texts.flatMap((text) => [text, `{"data":[${text}]}`])
+}
+
+const LINK = { baseUrl: 'https://admin.example.com', path: '/list', filters: { 'a[]': ['1', '2'] } }
+const readLink = createLinkReader({ ...LINK, linkHosts: [] })
+
+function readText(text: string): unknown {
+  return readEnvelope(cutBody(Buffer.from(text), 32_000_000), [])
+}
+
+function readMessage(message: string): unknown {
+  const body = Buffer.from(JSON.stringify({ message })).subarray(0, 100_000)
+  const told = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+  return refusalOf({ status: 500, headers: {}, body }, told, createJob(), LINK.baseUrl)
+}
+
+function readHeaders(text: string): unknown {
+  const names = [
+    'x-ratelimit-limit',
+    'x-ratelimit-reset',
+    'ratelimit',
+    'ratelimit-policy',
+    'retry-after',
+    'date',
+  ]
+  return names.map((name) => readRateHeaders({ [name]: text, ratelimit: `"a";r=1${text}` }, 0))
+}
+
+/** The most time that one of the texts takes, errors of reading included. Milliseconds. */
+function longest(read: (text: string) => unknown, texts: readonly string[]): number {
+  return texts.reduce((most, text) => {
+    const before = process.threadCpuUsage()
+    try {
+      read(text)
+    } catch (error) {
+      // A stack that is too small for the text says nothing of it.
+      expect(error).not.toBeInstanceOf(RangeError)
+    }
+    const { user, system } = process.threadCpuUsage(before)
+    return Math.max(most, (user + system) / 1000)
+  }, 0)
+}
+
+describe('a text that is made to keep the process busy', () => {
+  it.each<[string, (text: string) => unknown]>([
+    ['an answer', readText],
+    ['an answer that may have broken off', breaksOff],
+    ['JSON', parseExact],
+    ['a number', canonicalNumber],
+    ['an error body', readMessage],
+    ['an item that is printed', printableJson],
+  ])(
+    'is read in time that grows with its length: %s',
+    (_what, read) => {
+      expect(longest(read, [...textsOf(LENGTH), '<title'.repeat(LENGTH / 6)])).toBeLessThan(LONGEST_MS)
+    },
+    300_000,
+  )
+
+  it('is read in time that grows with its length: headers', () => {
+    const lines = PIECES.filter((piece) => !piece.includes('\n'))
+
+    expect(longest(readHeaders, textsOf(MOST_OF_HEADERS, lines))).toBeLessThan(LONGEST_MS)
+  })
+
+  it.each([
+    ['200,000 spaces', `${' '.repeat(200_000)}@`],
+    ['40,000 parameters', `/list?${'a[]=1&'.repeat(40_000)}page=2`],
+    ['10 megabytes', `/list?q=${'x'.repeat(10_000_000)}&page=2`],
+  ])('is no link: %s', (_what, link) => {
+    expect(readLink(link, 1)).toEqual({
+      refused: expect.stringMatching(/^links\.next is [\d,]+ bytes long, and more than 8,192 are not read$/),
+    })
+    expect(longest((text) => readLink(text, 1), [link])).toBeLessThan(LONGEST_MS)
+  })
+
+  it('may be a link of as many bytes as are allowed, and no more', () => {
+    const link = (bytes: number) => `/list?a[]=1&a[]=2&page=2&q=${'é'.repeat(4000)}`.padEnd(bytes - 4000, 'x')
+
+    expect(Buffer.byteLength(link(8192))).toBe(8192)
+    expect(readLink(link(8192), 1)).toEqual({ page: 2 })
+    expect(readLink(link(8193), 1)).toHaveProperty('refused')
+  })
+
+  it('may be a link of as many spaces or parameters as are allowed', () => {
+    const links = textsOf(8000).flatMap((text) => [text, ` ${text}@`, `/list?${text}`])
+
+    expect(longest((text) => readLink(text.slice(0, 8192), 1), links)).toBeLessThan(100)
+  })
+
+  it('costs nothing where it is another link', () => {
+    const long = `/list?page=${'1'.repeat(3_000_000)}`
+    const body = {
+      data: [{ id: 1 }],
+      links: { first: long, last: long, prev: long, next: '/list?a[]=1&a[]=2&page=2' },
+      meta: { current_page: 1, last_page: 2, total: 2, path: long, links: [{ url: long }] },
+    }
+
+    expect(readText(JSON.stringify(body))).toMatchObject({ paging: { next: body.links.next } })
+  })
+})
