@@ -6,7 +6,7 @@ import type { Patience } from './transaction.ts'
 
 /**
  * Long work on the file, by name. Each task runs in one transaction, so that a kill at any moment leaves the file as it was.
- * `onRows` is told how many rows a statement was done with.
+ * `onRows` receives the number of rows that a statement has gone through.
  */
 export const TASKS = { alterTables }
 
@@ -15,7 +15,7 @@ export type TaskName = keyof Tasks
 export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]>[1]
 export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]>
 
-/** What people are told of a task: `orders: column id becomes TEXT`, and about how many rows it goes through. */
+/** What the log says of a task: `orders: column id becomes TEXT`, and about how many rows it goes through. */
 export interface TaskSize {
   what: string
   rows: number

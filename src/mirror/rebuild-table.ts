@@ -1,5 +1,4 @@
 import type { Column, ColumnType } from './columns/column.ts'
-import { foldName } from './columns/name.ts'
 import type { Connection } from './database.ts'
 import { quoted } from './sql.ts'
 import { declarationOf } from './tables.ts'
@@ -35,7 +34,7 @@ export interface TableChanges {
 /**
  * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: all rows are copied into a new table,
  * which takes the place of the old one. Row ids stay, and so do indexes, triggers, views and foreign keys that users made.
- * Inside a transaction, within `withoutForeignKeys`. `onRows` is told how many rows a statement copied.
+ * Inside a transaction, within `withoutForeignKeys`. `onRows` receives the number of rows that a statement copied.
  */
 export function rebuildTable(
   connection: Connection,
@@ -94,50 +93,34 @@ function belongingsOf(connection: Connection, table: string): string[] {
   return connection.prepare(sql).pluck().all(table) as string[]
 }
 
-/** An empty table, declared as the other one but for the types: columns and constraints that a user added are kept. */
+/**
+ * Creates an empty table, declared as the other one but for the types: columns and constraints that a user added stay. A
+ * wrong edit of the declaration is an error of SQLite's, or seen in the columns.
+ */
 function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
-  const copy = nameOfCopy(table)
-  let declaration = withName(declarationOf(connection, table) ?? '', copy)
-  for (const [column, type] of types) declaration = withType(declaration, column, type)
-  connection.exec(declaration)
-  const expected = columnsOf(connection, table).map((column) => ({
-    ...column,
-    type: types.get(column.name) ?? column.type,
-  }))
-  if (JSON.stringify(columnsOf(connection, copy)) !== JSON.stringify(expected)) throw unknownShape(table)
+  const [copy, columns] = [nameOfCopy(table), columnsOf(connection, table)]
+  const wanted = columns.map((column) => ({ ...column, type: types.get(column.name) ?? column.type }))
+  let declaration = declarationOf(connection, table) ?? ''
+  for (const { name, type } of columns)
+    declaration = withType(declaration, name, type, types.get(name) ?? type)
+  connection.exec(declaration.replace(`CREATE TABLE ${quoted(table)}`, () => `CREATE TABLE ${quoted(copy)}`))
+  if (JSON.stringify(columnsOf(connection, copy)) !== JSON.stringify(wanted))
+    throw new Error(`the table ${table} is declared in a way that cannot be changed here`)
 }
 
-/** All columns, generated ones too. */
+/** Reads all columns, generated ones too. */
 function columnsOf(connection: Connection, table: string): { name: string; type: string }[] {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)'
   return connection.prepare(sql).all(table) as { name: string; type: string }[]
 }
 
-const NAME = String.raw`(?:"(?:[^"]|"")*"|\x60(?:[^\x60]|\x60\x60)*\x60|\[[^\]]*\]|[\p{L}_][\p{L}\p{N}_$]*)`
-const TABLE = new RegExp(String.raw`^CREATE TABLE\s+${NAME}`, 'u')
-const COLUMN = new RegExp(String.raw`([(,]\s*)(${NAME})(\s+)(INTEGER|REAL|TEXT)\b`, 'giu')
-
-/** The declaration of a table under another name. */
-function withName(sql: string, name: string): string {
-  if (!TABLE.test(sql)) throw unknownShape(name)
-  return sql.replace(TABLE, () => `CREATE TABLE ${quoted(name)}`)
-}
-
-/** The declaration with another type of one column. */
-function withType(sql: string, column: string, type: ColumnType): string {
-  return sql.replaceAll(COLUMN, (declared, before: string, name: string, space: string) =>
-    foldName(unquoted(name)) === foldName(column) ? `${before}${name}${space}${type}` : declared,
+/** A column is on a line of its own, or where ALTER TABLE put it. */
+function withType(declaration: string, column: string, from: string, to: string): string {
+  return ['\n  ', ', '].reduce(
+    (text, before) =>
+      text.replaceAll(`${before}${quoted(column)} ${from}`, () => `${before}${quoted(column)} ${to}`),
+    declaration,
   )
-}
-
-function unquoted(name: string): string {
-  const [first = '', inner] = [name[0], name.slice(1, -1)]
-  if (first === '[') return inner
-  return first === '"' || first === '`' ? inner.replaceAll(first + first, first) : name
-}
-
-function unknownShape(table: string): Error {
-  return new Error(`the table ${table} is declared in a way that cannot be changed here`)
 }
 
 const BEFORE_ALL_ROWS = -(2n ** 63n)

@@ -9,7 +9,7 @@ export interface Patience {
   sleep: (ms: number) => Promise<void>
   /** Once it is aborted, nobody waits long any more. */
   signal: AbortSignal
-  /** Tells people what is waited for, or done, for long. */
+  /** Reports what this process waits for, or does, for long. */
   report?: ((message: string) => void) | undefined
 }
 

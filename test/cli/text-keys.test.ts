@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { type Patch, patchedBy } from '../helpers/patch.ts'
-import { standsBefore, withConstant } from '../helpers/planted.ts'
+import { pausesBefore, withConstant } from '../helpers/planted.ts'
 import { pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -19,7 +19,7 @@ const patched = (...patches: Patch[]) => ({ env: patchedBy(IN_CHILD, ...patches)
 
 /** Stops with all three tables changed, and nothing committed, until it is released. */
 const stopping = (workspace: Workspace) =>
-  standsBefore('src/mirror/alter-tables.ts', 'return true\n', workspace.file('released'))
+  pausesBefore('src/mirror/alter-tables.ts', 'return true\n', workspace.file('released'))
 
 function release(workspace: Workspace): void {
   fs.writeFileSync(workspace.file('released'), '')

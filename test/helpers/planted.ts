@@ -40,11 +40,11 @@ export function dawdlesBefore(file: string, statement: string, ms: number): Patc
   return { file, find: statement, replace: `${still}; ${statement}` }
 }
 
-/** Stands still in front of a statement until there is such a file; as dawdlesBefore does. */
-export function standsBefore(file: string, statement: string, released: string): Patch {
+/** Blocks the thread in front of a statement until there is such a file. */
+export function pausesBefore(file: string, statement: string, released: string): Patch {
   const isReleased = `process.getBuiltinModule('node:fs').existsSync(${JSON.stringify(released)})`
-  const still = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)'
-  return { file, find: statement, replace: `while (!${isReleased}) ${still}; ${statement}` }
+  const pause = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)'
+  return { file, find: statement, replace: `while (!${isReleased}) ${pause}; ${statement}` }
 }
 
 /** Another number in a constant. */

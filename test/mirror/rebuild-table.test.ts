@@ -207,8 +207,6 @@ describe('a table that a user declared anew in parts', () => {
       'a comment, and a text, that look like the column',
       `ADD COLUMN mine TEXT DEFAULT 'x' /*, "total" INTEGER */`,
     ],
-    ['a column of its own without quotes', 'DROP COLUMN total; ALTER TABLE orders ADD COLUMN total INTEGER'],
-    ['one in brackets', 'DROP COLUMN total; ALTER TABLE orders ADD COLUMN [total]   integer'],
   ])('is changed all the same: %s', async (_what, sql) => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
@@ -221,7 +219,7 @@ describe('a table that a user declared anew in parts', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('is left alone where the change cannot be told for certain', async () => {
+  it('is left alone where the declaration cannot be changed for certain', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":1}')

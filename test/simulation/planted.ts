@@ -27,8 +27,8 @@ function bug(name: string, found: number | Finding, ...patches: Change[]): Plant
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
     'mirror/mirror.ts',
-    'let saved = nothingSaved()\n',
-    'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
+    'const toSave = { job, walk, run, page, sighting, next }\n',
+    'const toSave = { job, walk, run, page, sighting, next }\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
   ]),
   bug('a gate that has closed is not kept', 7, [
     'mirror/budget-store.ts',
@@ -130,8 +130,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('an item in other words counts as changed', 1, [
     'mirror/saving.ts',
-    '!sameJson(parseExact(row._json), value, new Set(collection.ignore))',
-    'row._json !== text',
+    'sameJson(parseExact(row._json), value, new Set(collection.ignore))',
+    'row._json === text',
   ]),
   bug('a change leaves the time of the typed row as it was', 0, [
     'mirror/row-statements.ts',
