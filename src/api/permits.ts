@@ -69,8 +69,8 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   let notedUntil = 0
 
   async function read(): Promise<void> {
-    const { version, known: text, closedUntil } = await store.read(scope)
-    if (version !== last.version) last = { version, budget: budgetOf(text, closedUntil) }
+    const { version, ...stored } = await store.read(scope)
+    if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
   }
 
   function known(): Budget {
@@ -94,9 +94,12 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
       const wait = { waitingFor: isWait ? reason : null, waitingUntil: isWait ? opensAt : 0 }
       return { closedUntil: budget.closedUntil, known: budgetText(budget), ...wait }
     }
-    while (!(await store.compareAndSet(scope, last.version, next))) await read()
-    // The next `read` learns the version.
-    last = { version: '', budget: tried.budget }
+    let version = await store.compareAndSet(scope, last.version, next)
+    while (version === null) {
+      await read()
+      version = await store.compareAndSet(scope, last.version, next)
+    }
+    last = { version, budget: tried.budget }
     answers = answers.slice(tried.answers)
     unannounced = unannounced.slice(tried.unannounced)
     return tried

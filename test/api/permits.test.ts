@@ -330,6 +330,35 @@ describe('answers that announce nothing', () => {
   })
 })
 
+describe('what an earlier version of the program wrote', () => {
+  const blocks = [{ by: 'an old one', count: 3, until: NOW, inFlight: 1 }]
+  const known = JSON.stringify({
+    sent: [[NOW - SECOND, 1]],
+    blocks,
+    heardAt: NOW,
+    throttled: 0,
+    throttledAt: 0,
+  })
+
+  it('keeps its pause, and begins without a burst', async () => {
+    const { store, clock, one } = createScene({ requestsPerMinute: 6 })
+    store.change('a', { known, closedUntil: NOW + 5 * SECOND })
+
+    expect(await one.take()).toBeNull()
+    clock.time += 5 * SECOND
+    expect(await leaving(one)).toBe(1)
+  })
+
+  it('counts at our own ceiling', async () => {
+    const { store, one } = createScene({ requestsPerMinute: 6 })
+    store.change('a', { known })
+
+    await request(one)
+
+    expect(await leaving(one)).toBe(1)
+  })
+})
+
 describe('our own ceiling', () => {
   it('counts what was sent before a restart, and by a process that was killed', async () => {
     const { clock, open, one, wait } = createScene({ requestsPerMinute: 5 })
