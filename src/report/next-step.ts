@@ -26,7 +26,7 @@ export function nextStep(row: StatusRow, now: number, isTooOld = false): string 
 /** A list whose total cannot be counted by: without a change of the configuration nothing is ever removed from it. */
 function ignoreTotal({ organization, collection }: StatusRow): string {
   const sync = `admin-mirror sync --org ${shellWord(organization)} --collection ${shellWord(collection)}`
-  return `the total of ${collection} is wrong, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${sync}`
+  return `the total of ${collection} cannot be counted by, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${sync}`
 }
 
 /** No run would send anything before the time that the server asked for. */

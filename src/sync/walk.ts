@@ -75,17 +75,17 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
       const { pass: passes, account } = end
-      const key = `collections.${job.collection.name}.total`
-      const isWrong = totalOff(verdict.coverage, account) === 'again'
-      const why = isWrong ? `${verdict.why}: set ${key}: ignore` : (verdict.why ?? null)
-      return { coverage: verdict.coverage, why, passes, account }
+      const { coverage, why = null } = verdict
+      const isWrong = totalOff(coverage, account) === 'again'
+      const advice = `: set ${totalKey(job.collection)}: ignore`
+      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, account }
     }
     if (verdict.kind === 'incomplete') {
       await mirror.abandonWalk(walk.id)
       throw new JobError(
         'INCOMPLETE',
         `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${verdict.why}. ` +
-          `What came is in the mirror and nothing was removed; ${afterIncomplete(end.account)}`,
+          `What came is in the mirror and nothing was removed; ${afterIncomplete(job, end.account)}`,
       )
     }
     checkpoint = nextPass(end)
@@ -154,11 +154,15 @@ async function endWalk(
   return { ...outcome, held }
 }
 
+function totalKey({ name }: Job['collection']): string {
+  return `collections.${name}.total`
+}
+
 /** What to do about a list that ends too early. Not to look away, where its own pages say that there are more. */
-function afterIncomplete({ passShort }: Pick<Account, 'passShort'>): string {
+function afterIncomplete({ collection }: Job, { passShort }: Pick<Account, 'passShort'>): string {
   return passShort
     ? 'its last page names no next one and counts more of them, so something is wrong with the API'
-    : 'if the API counts items that it does not list, set total: ignore'
+    : `if the API counts items that it does not list, set ${totalKey(collection)}: ignore`
 }
 
 /** `advance`, whose complaint gets the name of the list. */

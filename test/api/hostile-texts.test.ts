@@ -35,7 +35,7 @@ const LINK = { baseUrl: 'https://admin.example.com', path: '/list', filters: { '
 const readLink = createLinkReader({ ...LINK, linkHosts: [] })
 
 function readText(text: string): unknown {
-  return readEnvelope(cutBody(Buffer.from(text), 32_000_000), [])
+  return readEnvelope(cutBody(Buffer.from(text), 32_000_000))
 }
 
 function readMessage(message: string): unknown {

@@ -139,18 +139,21 @@ function olderMirror(sql: string): string {
   return file
 }
 
-const walk = (status: string, coverage: string) => `
-  INSERT INTO sync_walks (
-    organization_id, collection, kind, filters, status, coverage, passes, started_at, updated_at, origin, path, first_page, account
-  ) VALUES ('1', 'orders', 'full', '{}', '${status}', ${coverage}, 1, 't', 't', 'sync', '/orders', 1, '{"ask":null,"account":{"moved":true}}');
-`
+/** A walk with an account as it was then. */
+function walkSql(status: string, coverage: string): string {
+  return `
+    INSERT INTO sync_walks (
+      organization_id, collection, kind, filters, status, coverage, passes, started_at, updated_at, origin, path, first_page, account
+    ) VALUES ('1', 'orders', 'full', '{}', '${status}', ${coverage}, 1, 't', 't', 'sync', '/orders', 1, '{"ask":null,"account":{"moved":true}}');
+  `
+}
 
 describe('a mirror whose walks were made before they knew what they expect to have missed', () => {
   it('does not know it of these, and goes on with the open one', () => {
     const file = olderMirror(`
       INSERT INTO organizations (id, name, configured) VALUES ('1', 'acme', 1);
       INSERT INTO sync_jobs (organization_id, collection, configured) VALUES ('1', 'orders', 1);
-      ${walk('complete', "'repaired'")} ${walk('open', 'NULL')}
+      ${walkSql('complete', "'repaired'")} ${walkSql('open', 'NULL')}
     `)
 
     const connection = openForWriting(file)

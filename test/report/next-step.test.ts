@@ -56,7 +56,7 @@ describe('the next step', () => {
     [
       'of one whose total is wrong',
       { total_is_wrong: true },
-      `the total of orders is wrong, so nothing that left the list is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
+      `the total of orders cannot be counted by, so nothing that left the list is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
     ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],

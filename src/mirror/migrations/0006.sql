@@ -10,7 +10,7 @@ SET account = json_set(
   '$.account.movement',
   json('null'),
   '$.account.totals',
-  json('{"answers":0,"last":null,"change":0,"turns":0,"listed":null,"end":null,"isDoubted":false}')
+  json('{"answers":0,"last":null,"change":0,"turns":0,"listed":null,"listedLast":0,"end":null,"isDoubted":false}')
 )
 WHERE status = 'open';
 

@@ -11,7 +11,8 @@ export interface Totals {
   turns: number
   /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
   listed: number | null
-  /** The total of the last answer that read on. */
+  /** Of these the items, and the total, of the last answer. */
+  listedLast: number
   end: number | null
   /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
   isDoubted: boolean
@@ -23,23 +24,28 @@ export const NO_TOTALS: Totals = {
   change: 0,
   turns: 0,
   listed: 0,
+  listedLast: 0,
   end: null,
   isDoubted: false,
 }
 
 /** The totals after one more answer. */
 export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
-  const { answers, last, change, turns, listed, end } = totals
-  const isForward = why === 'forward'
-  const counted = {
-    ...totals,
-    listed: why === 'overlap' || listed === null ? null : listed + (isForward ? items.length : 0),
-    end: isForward ? total : end,
-  }
-  if (total === null) return counted
+  const { answers, last, change, turns } = totals
+  const listed = listing(totals, why, { total, items })
+  if (total === null) return listed
   const now = total - (last ?? total)
   const isTurn = now * change < 0
-  return { ...counted, answers: answers + 1, last: total, change: now, turns: turns + (isTurn ? 1 : 0) }
+  return { ...listed, answers: answers + 1, last: total, change: now, turns: turns + (isTurn ? 1 : 0) }
+}
+
+function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
+  if (why === 'overlap') return { ...totals, listed: null }
+  if (why !== 'forward' && why !== 'again') return totals
+  // What is read again takes the place of the last answer.
+  const before = why === 'again' ? totals.listedLast : 0
+  const listed = totals.listed === null ? null : totals.listed - before + items.length
+  return { ...totals, listed, listedLast: items.length, end: total }
 }
 
 /** The totals at the beginning of the next pass. */
@@ -48,13 +54,14 @@ export function totalsOfNextPass(account: Account): Totals {
   return { ...account.totals, listed, isDoubted: isOff(account) }
 }
 
-/** A list that moves rises and falls at random, so that few answers turn; of a total that is drawn by lot most do. */
+/** A list that moves rises and falls at random, so that few answers turn, a few more by chance; of a total that is drawn by lot most do. */
 const TURNS = 0.2
+const BY_CHANCE = 0.5
 const ENOUGH = 20
 
 /** Whether the total goes up and down, whatever the list does: asking again settles nothing then. */
 export function isSwinging({ totals: { answers, turns } }: Pick<Account, 'totals'>): boolean {
-  return answers >= ENOUGH && turns > answers * TURNS
+  return answers >= ENOUGH && turns > answers * TURNS + Math.sqrt(answers) * BY_CHANCE
 }
 
 /**
