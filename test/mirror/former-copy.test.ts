@@ -114,7 +114,7 @@ describe.each([
     const { connection, file, clock } = test
     const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
     const transact = createTransact({ connection, file, ...patience })
-    const owners = createOwners({ connection, file, name: '1-forgetting', now: Date.now })
+    const owners = createOwners({ connection, file, name: '1-0123456789ab', now: Date.now })
 
     const job = { organizationId: ACME.id, collection: 'orders' }
     await createForgetting({ connection, owners, transact, configured: [], ...patience }).job(job, true)

@@ -305,7 +305,7 @@ describe('a job that another process has', () => {
     const result = await runOnce(test, list, { observer })
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'BUSY' } })
-    expect(result.error?.message).toMatch(/^acme orders: .*\(test-.*--wait/)
+    expect(result.error?.message).toMatch(/^acme orders: .*\(\d+-[0-9a-f]{12}\).*--wait/)
     expect([runs(test), list.asked, told]).toEqual([[], [], []])
   })
 
@@ -320,7 +320,7 @@ describe('a job that another process has', () => {
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(looks).toBe(3)
-    expect(told).toEqual([expect.stringMatching(/^test-/)])
+    expect(told).toEqual([expect.stringMatching(/^\d+-[0-9a-f]{12}$/)])
   })
 })
 
