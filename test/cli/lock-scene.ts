@@ -31,11 +31,11 @@ export const isLooking = ({ msg }: LogLine) => msg === 'looking'
 
 export async function createLockScene(
   { file, statement, when }: LockedPlace,
-  instead: (asked: Asked) => Reply | undefined = () => undefined,
+  instead: (asked: Asked) => Reply | undefined | Promise<undefined> = () => undefined,
 ): Promise<LockScene> {
   const locks: Database.Database[] = []
-  const server = await serve((asked) => {
-    if (asked.path !== '/lock') return instead(asked) ?? pageOf(ORDERS, asked)
+  const server = await serve(async (asked) => {
+    if (asked.path !== '/lock') return (await instead(asked)) ?? pageOf(ORDERS, asked)
     if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
     return {}
   })

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { withConstant } from '../helpers/planted.ts'
 import { expectWhole } from './crash-scene.ts'
-import { type Asked, items, pageOf, type Reply, serve } from './list-server.ts'
+import { type Asked, createDoor, items, pageOf, type Reply, serve } from './list-server.ts'
 import { createLockScene, isLooking, LOCK_WAIT } from './lock-scene.ts'
 import { createWorkspace, organization } from './workspace.ts'
 
@@ -90,7 +90,7 @@ describe.concurrent('a lock that is held for longer than we wait, when a token i
 
     const waiting = await running.log(({ msg }) => msg.startsWith('waiting to write the hold'))
     // Two patiences more.
-    await running.logs(isLooking, 60)
+    await running.logs(isLooking, 20)
     letGo()
     await running.log(({ msg }) => msg === 'the hold of the refused token is written')
     if (command === 'start') running.kill('SIGTERM')
@@ -112,7 +112,12 @@ describe.concurrent('a lock that is held for longer than we wait, when a token i
   })
 
   it('stops the other jobs with 4 when these can wait no longer, and the hold is written all the same', async () => {
-    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refuse)
+    const isLocked = createDoor()
+    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, (asked) => {
+      // A page comes only once it cannot be written any more.
+      return refuse(asked) ?? isLocked.opened.then(() => undefined)
+    })
+    void server.arrival(({ path }) => path === '/lock').then(isLocked.open)
     workspace.configure({
       baseUrl: server.url,
       organizations: [organization('acme', 1), organization('globex', 2)],
