@@ -23,7 +23,7 @@ const NEARLY_PAGES = 1700
 
 /** Commits after which the log is looked at, and changed rows after which that is done sooner. */
 const COMMITS_BETWEEN = 8
-const MANY_CHANGES = 500
+const MANY_CHANGES = 330
 
 /** A log of 4,000 pages. It takes some tens of milliseconds to move them all, and to make the log short again. */
 const LARGE_BYTES = 16 * 1024 * 1024
