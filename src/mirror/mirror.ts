@@ -115,7 +115,7 @@ export function createMirror({
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
     async resumeWalk(walkId) {
-      const walk = guarded(file, () => walks.resume(walkId))
+      const walk = await transact(() => walks.resume(walkId, time()))
       let ordinal: number | null = 0
       await toTheEnd((pages) => {
         ordinal = guarded(file, () => walks.recall(walkId, ordinal ?? 0, pages))

@@ -6,6 +6,9 @@ import { unplanned } from './sql.ts'
 
 interface WalkRow {
   id: number
+  organization: string
+  collection: string
+  pages: number
   kind: Walk['kind']
   first_page: number
   next_page: number | null
@@ -18,8 +21,11 @@ interface WalkRow {
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, beginning: WalkBeginning, at: string): Walk
-  /** Where an open walk has come to. What it has seen is to be recalled then. */
-  resume(walkId: number): Walk
+  /**
+   * Loads an open walk; the caller then recalls what it has seen. One that has read no page yet starts now: its start
+   * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
+   */
+  resume(walkId: number, at: string): Walk
   recall: SeenItems['recall']
   whereSeen: SeenItems['where']
   whereAllSeen: SeenItems['whereAll']
@@ -57,8 +63,12 @@ export function createWalkStore(connection: Connection): WalkStore {
     ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
   `)
   const walkById = connection.prepare(
-    'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
+    `SELECT
+      id, organization_id AS organization, collection, kind, first_page, next_page, passes, pages, rows_seen, account
+    FROM sync_walks
+    WHERE id = ?`,
   )
+  const renewStart = connection.prepare('UPDATE sync_walks SET started_at = ?, updated_at = ? WHERE id = ?')
   const insertAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -102,8 +112,8 @@ export function createWalkStore(connection: Connection): WalkStore {
     updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
   }
 
-  function expectsMoves({ organization, collection }: Job): boolean {
-    const coverage = lastCoverage.get(organization.id, collection.name)
+  function expectsMoves(organizationId: string, collection: string): boolean {
+    const coverage = lastCoverage.get(organizationId, collection)
     return coverage === 'repaired' || coverage === 'drifted'
   }
 
@@ -145,11 +155,13 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint: first,
         resumed: false,
         rowsSeen: 0,
-        expectsMoves: expectsMoves(job),
+        expectsMoves: expectsMoves(job.organization.id, job.collection.name),
       }
     },
-    resume(walkId) {
+    resume(walkId, at) {
       const row = walkById.get(walkId) as WalkRow
+      const resumed = row.pages > 0
+      if (!resumed) renewStart.run(at, at, walkId)
       seen.begin(walkId)
       const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
       const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
@@ -158,16 +170,16 @@ export function createWalkStore(connection: Connection): WalkStore {
         kind: row.kind,
         firstPage: row.first_page,
         checkpoint,
-        resumed: true,
+        resumed,
         rowsSeen: row.rows_seen,
-        expectsMoves: account.watching,
+        expectsMoves: resumed ? account.watching : expectsMoves(row.organization, row.collection),
       }
     },
     recall: seen.recall,
     whereSeen: seen.where,
     whereAllSeen: seen.whereAll,
     seenLedger: seen.ledger,
-    expectsMoves,
+    expectsMoves: ({ organization, collection }) => expectsMoves(organization.id, collection.name),
     tally(walkId) {
       const { seen: items, newRejects } = findTally.get(walkId) as { seen: number; newRejects: number }
       return { placed: items - seen.rejects(walkId), newRejects }
