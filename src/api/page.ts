@@ -26,10 +26,17 @@ export function readPage(response: Response, announced: RateHeaders, page: numbe
         'run backfill --restart or wait for resumeWithin',
     )
   }
+  const next = nextPage(envelope, page, rules.readLink)
+  if (next !== null && paging?.lastPage != null && page > paging.lastPage && envelope.items.length === 0) {
+    throw new EnvelopeError(
+      `the answer has no items, names page ${next} as the next one, and says that the last page is ${paging.lastPage}: ` +
+        'the list does not end',
+    )
+  }
   return {
     number: page,
     items: envelope.items,
-    next: nextPage(envelope, page, rules.readLink),
+    next,
     total: paging?.total ?? null,
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,

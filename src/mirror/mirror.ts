@@ -106,7 +106,7 @@ export function createMirror({
 
     openWalks: async (job) => guarded(file, () => walks.open(job)),
     beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
-    resumeWalk: async (walkId) => guarded(file, () => walks.resume(walkId)),
+    resumeWalk: (walkId) => transact(() => walks.resume(walkId, time())),
     readLedger: async (walkId, after) => guarded(file, () => walks.readLedger(walkId, after)),
     cancelRun: (runId) => transact(() => runs.cancel(runId)),
     beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),

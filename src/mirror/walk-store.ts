@@ -12,6 +12,9 @@ import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
 
 interface WalkRow {
   id: number
+  organization: string
+  collection: string
+  pages: number
   kind: Walk['kind']
   first_page: number
   next_page: number | null
@@ -20,16 +23,21 @@ interface WalkRow {
   account: string
 }
 
+type Expectations = Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
+
 /** `sync_walks`, and the page ledger. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, beginning: WalkBeginning, at: string): Walk
-  /** Loads the walk's checkpoint; the caller then rebuilds what the walk has seen. */
-  resume(walkId: number): Walk
+  /**
+   * Loads an open walk; the caller then rebuilds what it has seen. One that has read no page yet starts now: its start
+   * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
+   */
+  resume(walkId: number, at: string): Walk
   /** Up to 500 answers after this one, in their order. */
   readLedger(walkId: number, after: number): LedgerEntry[]
   /** What the job's last complete full walk makes the next one expect. */
-  expectations(job: Job): Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
+  expectations(job: Job): Expectations
   /** Items of the walk without a usable key that had never come before. */
   newRejects(walkId: number): number
   addNewRejects(walkId: number, count: number): void
@@ -56,8 +64,12 @@ export function createWalkStore(connection: Connection): WalkStore {
     ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
   `)
   const walkById = connection.prepare(
-    'SELECT id, kind, first_page, next_page, passes, rows_seen, account FROM sync_walks WHERE id = ?',
+    `SELECT
+      id, organization_id AS organization, collection, kind, first_page, next_page, passes, pages, rows_seen, account
+    FROM sync_walks
+    WHERE id = ?`,
   )
+  const renewStart = connection.prepare('UPDATE sync_walks SET started_at = ?, updated_at = ? WHERE id = ?')
   const insertAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -109,8 +121,8 @@ export function createWalkStore(connection: Connection): WalkStore {
     updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
   }
 
-  function expectations({ organization, collection }: Job) {
-    const last = lastOutcome.get(organization.id, collection.name) as
+  function expectations(organizationId: string, collection: string): Expectations {
+    const last = lastOutcome.get(organizationId, collection) as
       | Pick<WalkOutcome, 'coverage' | 'totalOff'>
       | undefined
     const expectsMoves = last?.coverage === 'repaired' || last?.coverage === 'drifted'
@@ -152,11 +164,13 @@ export function createWalkStore(connection: Connection): WalkStore {
         checkpoint: first,
         resumed: false,
         rowsSeen: 0,
-        ...expectations(job),
+        ...expectations(job.organization.id, job.collection.name),
       }
     },
-    resume(walkId) {
+    resume(walkId, at) {
       const row = walkById.get(walkId) as WalkRow
+      const resumed = row.pages > 0
+      if (!resumed) renewStart.run(at, at, walkId)
       const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
       const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
       return {
@@ -164,14 +178,15 @@ export function createWalkStore(connection: Connection): WalkStore {
         kind: row.kind,
         firstPage: row.first_page,
         checkpoint,
-        resumed: true,
+        resumed,
         rowsSeen: row.rows_seen,
-        expectsMoves: account.watching,
-        doubtsTotal: account.totals.isDoubted,
+        ...(resumed
+          ? { expectsMoves: account.watching, doubtsTotal: account.totals.isDoubted }
+          : expectations(row.organization, row.collection)),
       }
     },
     readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
-    expectations,
+    expectations: ({ organization, collection }) => expectations(organization.id, collection.name),
     newRejects: (walkId) => findNewRejects.get(walkId) as number,
     addNewRejects: (walkId, count) => {
       addNewRejects.run(count, walkId)

@@ -76,6 +76,36 @@ describe('a page', () => {
     expect(await fetchPage(9)).toMatchObject({ items: [], next: null, lastPage: 2, total: 30 })
   })
 
+  it('that is empty, lies beyond the last and names a next one all the same ends the walk', async () => {
+    const next = `${BASE_URL}${ORDERS}?page=4`
+    const fields = { data: [], links: { next }, meta: { current_page: 3, last_page: 2, total: 30 } }
+    foresee(3).reply(200, pageText(3, 2, fields))
+    const { errorOf } = createSetting()
+
+    const error = await errorOf(3)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({
+      code: 'BAD_RESPONSE',
+      message:
+        'acme orders page 3: the answer has no items, names page 4 as the next one, and says that the last page is 2: ' +
+        'the list does not end',
+    })
+  })
+
+  it.each([
+    ['has items', { data: [{ id: 9 }] }],
+    ['is the last one', { meta: { current_page: 3, last_page: 3, total: 30 } }],
+    ['does not know the last page', { meta: { current_page: 3 } }],
+  ])('that names a next one is read where it %s', async (_what, fields) => {
+    const next = `${BASE_URL}${ORDERS}?page=4`
+    const meta = { current_page: 3, last_page: 2, total: 30 }
+    foresee(3).reply(200, pageText(3, 2, { data: [], links: { next }, meta, ...fields }))
+    const { fetchPage } = createSetting()
+
+    expect(await fetchPage(3)).toMatchObject({ number: 3, next: 4 })
+  })
+
   it('may come with any status of success', async () => {
     foresee().reply(299, pageText(1))
     const { fetchPage } = createSetting()

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { PassingError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import type { Mirror } from '../../src/sync/mirror.ts'
+import { timeAt } from '../helpers/clock.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -49,6 +50,25 @@ function statuses(test: TestMirror): unknown[] {
 }
 
 describe('a backfill', () => {
+  it('that was refused at its first page begins again, with a start of its own', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(10),
+      before: (answer) => {
+        if (answer === 1) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+      },
+    })
+
+    await runOnce(test, list, FULL)
+    test.clock.advance(30 * 24 * HOUR)
+    await runOnce(test, list, FULL)
+
+    expect(statuses(test)).toEqual(['full complete'])
+    expect(test.value("SELECT as_of FROM sync_status WHERE organization = 'acme'")).toBe(
+      timeAt(30 * 24 * HOUR),
+    )
+  })
+
   it('of the whole list is a full walk, and as good as any', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10) })

@@ -8,7 +8,7 @@ import {
   TokenRefusedError,
 } from '../../src/errors.ts'
 import type { Mirror } from '../../src/sync/mirror.ts'
-import type { PageSource } from '../../src/sync/types.ts'
+import type { PageSource, Walk } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
@@ -77,6 +77,74 @@ describe('a run that succeeds', () => {
         removals_held: 0,
       },
     ])
+  })
+
+  it('is fresh as of its own start where an earlier one was refused at its first page', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(5),
+      before: (answer) => {
+        test.clock.advance(1000)
+        if (answer === 1) throw new JobError('FORBIDDEN', 'no member (403)')
+      },
+    })
+
+    await runOnce(test, list)
+    test.clock.advance(3_600_000)
+    await runOnce(test, list)
+
+    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(
+      timeAt(3_601_000),
+    )
+    expect(walks(test)).toEqual([
+      expect.objectContaining({ status: 'complete', started_at: timeAt(3_601_000) }),
+    ])
+    expect(runs(test).map(({ walk_id }) => walk_id)).toEqual([1, 1])
+  })
+
+  it('is fresh as of the start of its walk, which an earlier run began, where that run wrote a page', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(5),
+      before: (answer) => {
+        if (answer === 2) throw new JobError('FORBIDDEN', 'no member (403)')
+      },
+    })
+
+    await runOnce(test, list)
+    test.clock.advance(3_600_000)
+    await runOnce(test, list)
+
+    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(timeAt(0))
+  })
+
+  it('watches a list that moved from the start, also where an earlier run was refused at its first page', async () => {
+    const test = openTestMirror()
+    const moving = scriptedList({
+      ids: upTo(12),
+      before: (answer, list) => {
+        if (answer === 2) list.ids.unshift(13)
+      },
+    })
+    const refused = scriptedList({
+      ids: [],
+      before: () => {
+        throw new JobError('FORBIDDEN', 'no member (403)')
+      },
+    })
+    expect(await runOnce(test, moving)).toMatchObject({ coverage: 'repaired' })
+    await runOnce(test, refused)
+    let walk: Walk | null = null
+
+    await runOnce(test, moving, {
+      observer: observerOf({
+        onStart: (started) => {
+          walk = started
+        },
+      }),
+    })
+
+    expect(walk).toMatchObject({ resumed: false, expectsMoves: true })
   })
 
   it('counts what the source tells of its requests', async () => {

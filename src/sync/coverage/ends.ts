@@ -1,14 +1,21 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
 import type { Page } from '../types.ts'
-import type { Account } from './account.ts'
+import type { Account, WalkRules } from './account.ts'
 
 /** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
 const GROWTH = 2
 const GROWTH_PAGES = 1000
 
-/** So many pages in a row with nothing new on them, in a list that does not say how long it is, are a circle. */
+/** So many pages in a row with nothing new on them are a circle. */
 const STALE_PAGES = 1000
+
+/**
+ * So many are one too in a list that says how long it is, where the last of them has no items, or lies beyond the list's
+ * own last page. A paginator fills its pages: rows that are deleted between its two queries leave one page empty, a late
+ * replica a few. An API that hides items from its pages leaves any number, but counts them: `total: ignore` allows these.
+ */
+const FALSE_PAGES = 10
 
 /** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
 export function isBeyondEnd(page: Page): boolean {
@@ -18,19 +25,25 @@ export function isBeyondEnd(page: Page): boolean {
 }
 
 /** Throws on a list without end. */
-export function assertEnds({ firstLastPage, stale }: Account, page: Page): void {
+export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: Account, page: Page): void {
   if (page.next === null) return
   if (firstLastPage !== null && page.number > firstLastPage * GROWTH + GROWTH_PAGES) {
     const was = counted(firstLastPage, 'page')
-    throw new JobError(
-      'BAD_RESPONSE',
-      `the list does not end: it had ${was} at first, and page ${grouped(page.number)} names a next one`,
+    throw endless(`it had ${was} at first, and page ${grouped(page.number)} names a next one`)
+  }
+  if (stale >= STALE_PAGES) throw endless(`the last ${counted(STALE_PAGES, 'page')} brought nothing new`)
+  if (stale >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
+    throw endless(
+      `page ${grouped(page.number)} of ${grouped(page.lastPage)} names a next one, and the last ${counted(FALSE_PAGES, 'page')} ` +
+        `brought nothing new${total === 'check' ? '; if the API counts items that it does not list, set total: ignore' : ''}`,
     )
   }
-  if (stale >= STALE_PAGES) {
-    throw new JobError(
-      'BAD_RESPONSE',
-      `the list does not end: the last ${counted(STALE_PAGES, 'page')} brought nothing new`,
-    )
-  }
+}
+
+function isFalse(total: WalkRules['total'], { number, items }: Page, lastPage: number): boolean {
+  return number > lastPage || (items.length === 0 && total === 'check')
+}
+
+function endless(why: string): JobError {
+  return new JobError('BAD_RESPONSE', `the list does not end: ${why}`)
 }

@@ -18,7 +18,7 @@ export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting:
   const stale = sighting.newToPass > 0 ? 0 : account.stale + 1
   if (isBeyondEnd(page) && page.number > rules.firstPage)
     return overlapFrom(rules, { ...from, account: moving({ ...account, stale }) }, page)
-  assertEnds({ ...account, stale }, page)
+  assertEnds(rules, { ...account, stale }, page)
   const { near, far } = repeatsOn(account, sighting)
   const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
   const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise, stale > 0)

@@ -185,6 +185,13 @@ describe('an answer that reads on', () => {
   it.each<[string, Partial<Account>, Partial<Page>]>([
     ['page 1,009 of what had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
     ['a thousand pages in a row with nothing new', { stale: 999 }, {}],
+    ['ten pages in a row with nothing new, the last of them empty', { stale: 9 }, { items: [] }],
+    ['ten pages in a row with nothing new, beyond its own last page', { stale: 9 }, { number: 5, next: 6 }],
+    [
+      'ten empty pages in a row of 10^15',
+      { stale: 9 },
+      { number: 10, next: 11, items: [], lastPage: 1e15, total: 25e15 },
+    ],
   ])('is none for a list without end: %s', (_what, account, changed) => {
     const going = () => goOn(account, answer(changed))
 
@@ -196,11 +203,29 @@ describe('an answer that reads on', () => {
     ['page 1,008 of what had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
     ['page 1,009 when it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
     ['fewer pages in a row with nothing new', { stale: 998 }, {}],
+    ['nine empty pages in a row', { stale: 8 }, { items: [] }],
+    [
+      'ten empty pages in a row of a list that does not say how long it is',
+      { stale: 9 },
+      { items: [], lastPage: null },
+    ],
+    [
+      'ten pages in a row with nothing new, the last of them its own last',
+      { stale: 9 },
+      { number: 4, next: 5 },
+    ],
     ['a long list that never said how long it is', {}, { number: 90_000, next: 90_001, lastPage: null }],
   ])('goes on for any other: %s', (_what, account, changed) => {
     const page = answer(changed)
 
     expect(goOn(account, page).nextPage).toBe(page.next)
+  })
+
+  it('goes on where pages are empty since the API hides what they hold, and total: ignore says so', () => {
+    const page = answer({ number: 500, next: 501, items: [], lastPage: 4000 })
+    const rules: WalkRules = { ...RULES, total: 'ignore' }
+
+    expect(advance(rules, reading(500, { stale: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
   })
 })
 
