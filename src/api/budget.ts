@@ -57,22 +57,31 @@ const GIVEN_UP_MS = 20_000
  */
 export function asOfNow(budget: Budget, now: number): Budget {
   const { sent, inFlight, window, closedUntil, learned } = budget
-  const counts = (at: number) => now <= at + MINUTE_MS + ROUNDING_MS
   return {
     ...budget,
-    sent: sent
-      .map(([at, count]) => [Math.min(at, now + HALF_SECOND_MS), count] as const)
-      // A ceiling below one a minute counts its last request for longer.
-      .filter(([at], index) => counts(at) || index === sent.length - 1),
+    sent: countedOf(sent, now),
     inFlight: inFlight
       .map((one) => ({ ...one, at: Math.min(one.at, now) }))
-      .filter(({ count, at }) => count > 0 && counts(at)),
+      .filter(({ count, at }) => count > 0 && isRecent(at, now)),
     window: window && { ...window, endsAt: Math.min(window.endsAt, now + MINUTE_MS + ROUNDING_MS) },
     heardAt: Math.min(budget.heardAt, now),
     throttledAt: Math.min(budget.throttledAt, now),
     learned: { ...learned, learnedAt: Math.min(learned.learnedAt, now) },
     closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
   }
+}
+
+function countedOf(sent: Budget['sent'], now: number): Budget['sent'] {
+  // A ceiling below one a minute counts its last request for longer.
+  const first = sent.findIndex(([at], index) => isRecent(at, now) || index === sent.length - 1)
+  const counted = first > 0 ? sent.slice(first) : sent
+  const latest = now + HALF_SECOND_MS
+  const isFuture = (counted.at(-1)?.[0] ?? 0) > latest
+  return isFuture ? counted.map(([at, count]) => [Math.min(at, latest), count]) : counted
+}
+
+function isRecent(at: number, now: number): boolean {
+  return now <= at + MINUTE_MS + ROUNDING_MS
 }
 
 /** The budget after a process took one more permit. */
@@ -90,9 +99,9 @@ export function withInFlight(budget: Budget, own: InFlight): Budget {
 
 function withSent(sent: Budget['sent'], at: number): Budget['sent'] {
   const end = Math.ceil(at / HALF_SECOND_MS) * HALF_SECOND_MS
-  const counts = new Map(sent)
-  counts.set(end, (counts.get(end) ?? 0) + 1)
-  return [...counts].toSorted(([one], [other]) => one - other)
+  const [lastEnd, count] = sent.at(-1) ?? [0, 0]
+  // The last one is later where the clock of another process is ahead, or ours went back.
+  return lastEnd >= end ? [...sent.slice(0, -1), [lastEnd, count + 1]] : [...sent, [end, 1]]
 }
 
 /** Requests whose answer is not known: the server may have counted them. */
@@ -133,12 +142,13 @@ export interface StoredBudget {
 
 export interface BudgetStore {
   /** `version`: another one after each change, and never empty. */
-  read(scope: string): Promise<StoredBudget & { version: string }>
+  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
-   * Writes what `next` returns if the version is still this one; false if not. `next` is synchronous and called in the last
-   * moment, when no lock is waited for any more, since it looks at the clock; again where the transaction is undone.
+   * Writes what `next` returns if the version is still this one, and returns the new version; null if not. `next` is synchronous
+   * and called in the last moment, when no lock is waited for any more, since it looks at the clock; again where the
+   * transaction is undone.
    */
-  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<boolean>
+  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
 }
 
 /** As a store keeps it, beside `closedUntil`. */
@@ -148,23 +158,27 @@ export function budgetText(budget: Budget): string {
 
 /** What a store kept; what an earlier version of the program did not write is as at the beginning. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
-  const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget> | OfBlocks)
-  return { ...FRESH, ...('blocks' in kept ? withoutBlocks(kept) : kept), closedUntil }
+  const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget> & OfBlocks)
+  return { ...FRESH, ...(kept.blocks ? withoutBlocks(kept, kept.blocks) : kept), closedUntil }
 }
 
 /** Up to version 0.1 each process took a block of permits at once. */
-interface OfBlocks extends Pick<Budget, 'sent' | 'throttled' | 'throttledAt'> {
-  blocks: readonly { until: number; count: number }[]
-  unannounced: LearnedLimit
+interface OfBlocks {
+  blocks?: readonly { until: number; count: number }[]
+  unannounced?: LearnedLimit
 }
 
 /** All that a block allowed counts as sent. The window is left out, so that the next request goes alone and learns it. */
-function withoutBlocks({ sent, blocks, throttled, throttledAt, unannounced }: OfBlocks): Partial<Budget> {
+function withoutBlocks(
+  kept: Partial<Budget> & OfBlocks,
+  blocks: Required<OfBlocks>['blocks'],
+): Partial<Budget> {
+  const { sent = [], throttled = 0, throttledAt = 0, unannounced: learned = NOT_MEASURED } = kept
   const taken = blocks.map(({ until, count }) => [until, count] as const)
   return {
     sent: [...sent, ...taken].toSorted(([one], [other]) => one - other),
     throttled,
     throttledAt,
-    learned: unannounced,
+    learned,
   }
 }

@@ -48,8 +48,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { rules, slots, now, sleep, random } = options
   const permits = createPermits(options)
   const turns = pLimit(1)
-  /** Lets the first in line look again. */
-  let look = (): void => {}
+  /** Its abort lets the first in line look again. */
+  let woken = new AbortController()
 
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
@@ -66,8 +66,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     for (;;) {
       signal.throwIfAborted()
       // An answer that comes after this look must not be slept through.
-      const woken = new AbortController()
-      look = () => woken.abort()
+      woken = new AbortController()
       const known = await permits.view()
       const refused = refusalOf(known)
       if (refused) throw refused
@@ -75,17 +74,17 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (decision.at <= now()) return
       if (decision.at < Number.POSITIVE_INFINITY) tell(decision.reason, decision.at)
       await permits.noteWait(decision)
-      await untilLook(decision.at, woken.signal, signal)
+      await untilLook(decision.at, signal)
     }
   }
 
   /** Sleeps until then, or until there is a reason to look again. */
-  async function untilLook(at: number, woken: AbortSignal, signal: AbortSignal): Promise<void> {
+  async function untilLook(at: number, signal: AbortSignal): Promise<void> {
     const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
     try {
-      await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken]))
+      await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
     } catch (error) {
-      if (!woken.aborted) throw error
+      if (!woken.signal.aborted) throw error
     }
   }
 
@@ -113,7 +112,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const report = (how: () => void) => {
       isReported = true
       how()
-      look()
+      woken.abort()
     }
     try {
       return await send({

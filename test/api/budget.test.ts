@@ -105,6 +105,22 @@ describe('a permit', () => {
     ])
     expect(permitted(RULES).sent).toEqual([[NOW, 1]])
   })
+
+  it('loses no other after the clock went back', () => {
+    const ahead = budgetWith({
+      sent: [
+        [NOW + HOUR, 3],
+        [NOW + 2 * HOUR, 2],
+      ],
+    })
+
+    const after = withPermit(asOfNow(ahead, NOW), 'one', RATED, NOW)
+
+    expect(after.sent).toEqual([
+      [NOW + 500, 3],
+      [NOW + 500, 3],
+    ])
+  })
 })
 
 describe('requests of several processes', () => {

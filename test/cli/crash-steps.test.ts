@@ -129,7 +129,7 @@ const OF_A_HOLD: Step[] = [
 ]
 
 const OF_A_PAUSE: Step[] = [
-  ['writing it', dyingAfter(BUDGETS, 'save.run({ scope, ...rowFrom(next()) })', 'next().closedUntil > 0')],
+  ['writing it', dyingBefore(BUDGETS, 'return versionOf({ closed_until, known })', 'closedUntil > 0')],
   [
     'with it written',
     dyingAfter('src/api/permits.ts', "await write('report')", 'known().closedUntil > now()'),

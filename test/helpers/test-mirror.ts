@@ -86,8 +86,9 @@ export async function closeBudget(
   scope: string,
   until: number,
 ): Promise<void> {
-  const { version, ...stored } = await registry.budgets.read(scope)
-  await registry.budgets.compareAndSet(scope, version, () => ({ ...stored, closedUntil: until }))
+  const { version, known } = await registry.budgets.read(scope)
+  const closed = { closedUntil: until, known, waitingFor: null, waitingUntil: 0 }
+  await registry.budgets.compareAndSet(scope, version, () => closed)
 }
 
 export const SYNC: WalkPlan = {

@@ -190,19 +190,26 @@ describe('the fingerprint of a token', () => {
 })
 
 describe('a budget', () => {
-  const NOTHING = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
   const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
 
   it('is nothing at first, and then what was last written of it', async () => {
-    const { budgets } = openTestMirror().registry
+    const test = openTestMirror()
+    const { budgets } = test.registry
     const first = await budgets.read('all')
 
-    const isSet = await budgets.compareAndSet('all', first.version, () => kept)
+    const version = await budgets.compareAndSet('all', first.version, () => kept)
 
-    expect(first).toMatchObject(NOTHING)
-    expect(isSet).toBe(true)
-    expect(await budgets.read('all')).toMatchObject(kept)
-    expect(await budgets.read(ACME.id)).toMatchObject(NOTHING)
+    expect(first).toMatchObject({ closedUntil: 0, known: null })
+    expect(await budgets.read('all')).toEqual({ closedUntil: START + HOUR, known: '{}', version })
+    expect(test.rows('SELECT * FROM sync_gates')).toEqual([
+      {
+        scope: 'all',
+        closed_until: timeAt(HOUR),
+        known: '{}',
+        waiting_for: 'a limit',
+        waiting_until: timeAt(1000),
+      },
+    ])
   })
 
   it.each([
@@ -216,9 +223,10 @@ describe('a budget', () => {
     const { budgets: others } = openTestMirror({ file: test.file }).registry
     await others.compareAndSet('all', version, () => changed)
 
-    expect(await budgets.compareAndSet('all', version, () => kept)).toBe(false)
+    expect(await budgets.compareAndSet('all', version, () => kept)).toBeNull()
 
-    expect(await budgets.read('all')).toMatchObject(changed)
+    const { closedUntil, known } = changed
+    expect(await budgets.read('all')).toMatchObject({ closedUntil, known })
   })
 
   it('is not written once somebody typed resume', async () => {
@@ -228,7 +236,7 @@ describe('a budget', () => {
 
     await test.registry.resume([ACME.id])
 
-    expect(await test.registry.budgets.compareAndSet('all', version, () => kept)).toBe(false)
+    expect(await test.registry.budgets.compareAndSet('all', version, () => kept)).toBeNull()
   })
 
   it.each<[string, (registry: TestMirror['registry']) => string, number]>([
@@ -241,8 +249,8 @@ describe('a budget', () => {
     const { registry } = openTestMirror()
     await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
     const scope = scopeOf(registry)
-    const { version, ...before } = await registry.budgets.read(scope)
-    const closed = { ...before, closedUntil: START + HOUR, known: 'what was sent' }
+    const { version } = await registry.budgets.read(scope)
+    const closed = { ...kept, known: 'what was sent' }
     await registry.budgets.compareAndSet(scope, version, () => closed)
 
     await registry.resume([ACME.id])

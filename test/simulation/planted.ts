@@ -30,17 +30,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'let saved = nothingSaved()\n',
     'let saved = nothingSaved()\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
   ]),
-  bug('a gate that has closed is not kept', 7, [
+  bug('a gate that has closed is not kept', 31, [
     'mirror/budget-store.ts',
-    'save.run({ scope, ...rowFrom(next()) })',
-    'save.run({ scope, ...rowFrom({ ...next(), closedUntil: 0 }) })',
+    'waitingUntil } = next()',
+    'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),
   bug('a gate opens before the server said', 7, [
     'api/rate-answer.ts',
     'announced.retryAfterMs ?? announced.resetMs',
     'announced.retryAfterMs === null ? null : announced.retryAfterMs / 4',
   ]),
-  bug('each process has our own limit for itself', 6, [
+  bug('each process has our own limit for itself', 56, [
     'api/budget.ts',
     'JSON.stringify({ ...budget, closedUntil: undefined })',
     'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], inFlight: [] })',

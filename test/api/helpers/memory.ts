@@ -23,16 +23,16 @@ export function createTestBudgetStore(): TestBudgetStore {
   return {
     read: async (scope) => {
       const { kept, version } = find(scope)
-      return { ...kept, version: String(version) }
+      return { closedUntil: kept.closedUntil, known: kept.known, version: String(version) }
     },
     compareAndSet: async (scope, version, next) => {
       if (version !== String(find(scope).version)) {
         conflicts++
-        return false
+        return null
       }
       set(scope, next())
       writes++
-      return true
+      return String(find(scope).version)
     },
     kept: (scope) => find(scope).kept,
     change: (scope, changed) => set(scope, { ...find(scope).kept, ...changed }),
