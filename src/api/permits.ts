@@ -30,7 +30,7 @@ export interface Permits {
   known(): Budget
   /** The same, read again. */
   view(): Promise<Budget>
-  /** For a request that waits: writes, once for each wait, what it waits for. */
+  /** For a request that waits: writes, once for each wait, what it waits for; and what is not written. */
   noteWait(decision: Decision): Promise<void>
   /** A permit for a request that leaves in this very moment; null if it may not. */
   take(): Promise<Permit | null>
@@ -66,6 +66,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   /** When a request ended last; that of one that nothing limited is not written. */
   let heardAt = 0
   let isUrgent = false
+  let writtenAt = 0
   let notedUntil = 0
 
   async function read(): Promise<void> {
@@ -100,6 +101,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
       version = await store.compareAndSet(scope, last.version, next)
     }
     last = { version, budget: tried.budget }
+    writtenAt = now()
     answers = answers.slice(tried.answers)
     unannounced = unannounced.slice(tried.unannounced)
     return tried
@@ -118,7 +120,9 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
 
   async function noteWait({ at }: Decision): Promise<void> {
     const isLong = at < Number.POSITIVE_INFINITY && at > now() + NOTED_MS
-    if (!isLong || at === notedUntil) return
+    // What is not written looks after a while as if this process was killed, and its requests had never been counted.
+    const isDue = hasNews() && now() >= writtenAt + NOTED_MS
+    if (!isDue && (!isLong || at === notedUntil)) return
     notedUntil = at
     await report()
   }

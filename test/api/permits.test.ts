@@ -231,6 +231,24 @@ describe('what others have to know', () => {
     expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
   })
 
+  it('is that a request which was on its way when its process began to wait is answered, after a second', async () => {
+    const { store, clock, one, other, wait } = createScene()
+    await request(one, announced(2, 1))
+    const permit = await take(one)
+    await wait(one)
+    one.answered(permit, announced(2, 0))
+    await one.publish()
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+    clock.time += SECOND
+
+    await wait(one)
+    await wait(one)
+
+    expect(store.writes()).toBe(before + 1)
+    expect((await other.view()).inFlight).toEqual([])
+  })
+
   it('is at rest that nothing is in flight any more, once', async () => {
     const { store, one, other } = createScene()
     await request(one, announced(60, 59))
