@@ -22,9 +22,9 @@ const LENGTH = 400_000
 const MOST_OF_HEADERS = 16_000
 
 const PIECES = [
-  ...' 0-.e/\\@:?#[{",;<',
-  ...['//', '\\"', '""', '[1', ', ', '1.10,', 'a=1;', '"a";r=1;t=1,', '\u202e', '\\u0000', '"a":', '"data":'],
-]
+  Array.from(' 0-.e/\\@:?#[{",;<'),
+  ['//', '\\"', '""', '[1', ', ', '1.10,', 'a=1;', '"a";r=1;t=1,', '\u202e', '\\u0000', '"a":', '"data":'],
+].flat()
 
 function textsOf(length: number, pieces = PIECES): string[] {
   const texts = pieces.map((piece) => piece.repeat(length / piece.length))
@@ -33,6 +33,11 @@ function textsOf(length: number, pieces = PIECES): string[] {
 
 const LINK = { baseUrl: 'https://admin.example.com', path: '/list', filters: { 'a[]': ['1', '2'] } }
 const readLink = createLinkReader({ ...LINK, linkHosts: [] })
+
+/** The link to page 2, of so many bytes. */
+function linkOf(bytes: number): string {
+  return `/list?a[]=1&a[]=2&page=2&q=${'é'.repeat(4000)}`.padEnd(bytes - 4000, 'x')
+}
 
 function readText(text: string): unknown {
   return readEnvelope(cutBody(Buffer.from(text), 32_000_000))
@@ -105,11 +110,9 @@ describe('a text that is made to keep the process busy', () => {
   })
 
   it('may be a link of as many bytes as are allowed, and no more', () => {
-    const link = (bytes: number) => `/list?a[]=1&a[]=2&page=2&q=${'é'.repeat(4000)}`.padEnd(bytes - 4000, 'x')
-
-    expect(Buffer.byteLength(link(8192))).toBe(8192)
-    expect(readLink(link(8192), 1)).toEqual({ page: 2 })
-    expect(readLink(link(8193), 1)).toHaveProperty('refused')
+    expect(Buffer.byteLength(linkOf(8192))).toBe(8192)
+    expect(readLink(linkOf(8192), 1)).toEqual({ page: 2 })
+    expect(readLink(linkOf(8193), 1)).toHaveProperty('refused')
   })
 
   it('may be a link of as many spaces or parameters as are allowed', () => {
