@@ -71,7 +71,9 @@ function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number):
   let last: ChildMessage | null = null
   const kill = () => child.kill('SIGKILL')
   return new Promise((resolve, reject) => {
-    child.once('error', reject)
+    child.once('error', ({ message }) =>
+      reject(new MirrorError(`${file}: ${what}: the process that does this cannot be started (${message})`)),
+    )
     child.on('message', (message: ChildMessage) => {
       last = message
       if (message.kind === 'rows') onRows(message.rows)

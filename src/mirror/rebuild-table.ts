@@ -68,9 +68,10 @@ export function addColumn(
  */
 export function dropFormerCopy(connection: Connection, table: string): void {
   const copy = nameOfCopy(table)
+  if (declarationOf(connection, copy) === undefined) return
   for (const event of ['insert', 'update', 'delete'])
     connection.exec(`DROP TRIGGER IF EXISTS ${quoted(`${copy}_${event}`)}`)
-  connection.exec(`DROP TABLE IF EXISTS ${quoted(copy)}`)
+  connection.exec(`DROP TABLE ${quoted(copy)}`)
 }
 
 export function typeOfColumn(connection: Connection, table: string, column: string): string | undefined {

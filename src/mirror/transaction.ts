@@ -33,6 +33,9 @@ export interface TransactionOptions extends Patience {
 const PATIENCE_MS = 30_000
 const LOOK_EVERY_MS = 50
 
+/** How often we look whether another process has ended its long work. */
+const LOOK_AT_WORK_EVERY_MS = 250
+
 /** All that is waited for locks, by all tasks together, after the process was told to stop. */
 const STOPPING_MS = 2000
 
@@ -58,7 +61,7 @@ export function createLockWait(
       const what = underWay()
       if (what === null || isStopped()) return reported
       if (!reported) report?.(`waiting for the mirror: ${what}`)
-      await sleep(LOOK_EVERY_MS)
+      await sleep(LOOK_AT_WORK_EVERY_MS)
     }
   }
 

@@ -51,18 +51,18 @@ function hundredOrders(from: number): string[] {
 }
 
 describe('nothing else of the process is held up', () => {
-  it('while the key of 200,000 orders becomes TEXT, and while the old rows are taken away', async () => {
+  it('while the key of 200,000 orders becomes TEXT', async () => {
     const test = openTestMirror({ clock: REAL })
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"state":"open","total":1}', '{"id":2,"state":"open","total":1}')
     fill(test, 200_000)
 
-    const saving = await longestStandstill(() => saveItems('{"id":"x-1","total":1,"further":1}'))
-    const pruning = await longestStandstill(() => test.mirror.prune(jobOf()))
+    const { result, standstill } = await longestStandstill(() =>
+      saveItems('{"id":"x-1","total":1,"further":1}'),
+    )
 
-    expect(saving.result).toMatchObject({ added: 1 })
-    expect(saving.standstill).toBeLessThan(MUCH_MS)
-    expect(pruning.standstill).toBeLessThan(MUCH_MS)
+    expect(result).toMatchObject({ added: 1 })
+    expect(standstill).toBeLessThan(MUCH_MS)
     expect(test.value(`SELECT count(*) FROM orders WHERE typeof(id) = 'text'`)).toBe(200_001)
     expect(test.value(`SELECT count(*) FROM sqlite_schema WHERE name LIKE '\\_new%' ESCAPE '\\'`)).toBe(0)
     expect(test.value('PRAGMA quick_check')).toBe('ok')
