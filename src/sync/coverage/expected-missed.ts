@@ -36,7 +36,17 @@ function missedInPass(account: Account, movement: Movement): number {
   // The movement tells how many were skipped, and so do those that were found; these count twice, since more may hide one.
   const found = Math.max(0, movement.skips - account.wanderers)
   const hidden = (skipped * (1 + 2 * stays) + 2 * found) / 3
-  return hidden * stays + early * hiding
+  return hidden * stays + early * hiding + ofGroups(account, movement, window / pages, before)
+}
+
+/**
+ * Of items that are skipped together, as anywhere in the list many go at one stroke, a look finds as many as its counts
+ * are apart: fewer by those that went from between its ends. The last ones stay, where they stand on the page next to the
+ * one with the others. Where no look reaches back to, all stay.
+ */
+function ofGroups({ perPage }: Account, { together }: Movement, gone: number, before: number): number {
+  if (!perPage) return 0
+  return together * (gone / perPage + before ** 2 / (1 - before ** 2))
 }
 
 /** The movements of a pass as if none had hidden another; those that hide a skip in each gap between two answers. */
@@ -49,8 +59,7 @@ function ratesOf({ passAnswers, askedAgain }: Account, { rises, falls, pulled, p
     // Where an item is deleted anywhere, half of the falls are ahead of the reader; where all are behind, it is at the front.
     anywhere: Math.min(falls, 2 * (falls - pulled)) * more,
     pushed: pushes * more,
-    // Items are pushed rather early in a walk, and pulled rather late.
-    hiding: ((rises + (pushes * 2) / 3) * more) / gaps,
+    hiding: ((rises + pushes) * more) / gaps,
   }
 }
 

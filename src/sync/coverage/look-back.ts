@@ -67,13 +67,15 @@ export function compare(from: Checkpoint, page: Page, sighting: Sighting): Check
 function takeIn(account: Account, look: LookBack, page: Page, sighting: Sighting): Account {
   const { newToPass: found } = sighting
   if (account.sample === null)
-    return counting(
-      { ...account, foundBehind: account.foundBehind + found },
-      'skips',
-      isSkip(account, sighting) ? 1 : 0,
-    )
+    return countFound({ ...account, foundBehind: account.foundBehind + found }, sighting)
   const sample = look.left === null ? edgeAfter(account.sample, account, page, sighting) : account.sample
   return { ...account, found: account.found + found, sample }
+}
+
+function countFound(account: Account, sighting: Sighting): Account {
+  const { newToPass: found } = sighting
+  if (found > 1) return counting(account, 'together', found)
+  return isSkip(account, sighting) ? counting(account, 'skips') : account
 }
 
 /** Whether one item was found, and between two answers: what was put in stands anywhere. */

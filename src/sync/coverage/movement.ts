@@ -1,6 +1,6 @@
 import type { Account } from './account.ts'
 
-/** What a pass saw of the list's movement, as numbers of answers that showed some; what one answer shows is one movement. */
+/** What a pass saw of the list's movement, as numbers of answers that showed some, where it is not items. What one answer shows is one movement. */
 export interface Movement {
   /** The total rose, and nothing came again: something was added ahead of the reader. */
   rises: number
@@ -11,6 +11,8 @@ export interface Movement {
   pushes: number
   /** Looks back that found one item, at a boundary between two answers: it was skipped without a sign. */
   skips: number
+  /** Items that looks back found several at a time: as many went at one stroke, and as many came. */
+  together: number
   /** Items that no earlier pass of the walk had seen. */
   newToWalk: number
 }
@@ -21,6 +23,7 @@ export const NO_MOVEMENT: Movement = {
   pulled: 0,
   pushes: 0,
   skips: 0,
+  together: 0,
   newToWalk: 0,
 }
 

@@ -31,6 +31,8 @@ describe('what a walk expects to have missed', () => {
       passOf({ rises: 200, falls: 200, pulled: 200 }),
       0.177,
     ],
+    ['what is pushed back while it is looked for', passOf({ falls: 67, pulled: 33, pushes: 30 }), 0.00291],
+    ['the last of many that went together', passOf({ together: 52 }, { perPage: 25 }), 0.0466],
     [
       'nearly nothing in a later pass that saw what the one before had seen',
       passOf({ ...OLDEST, newToWalk: 60 }),
