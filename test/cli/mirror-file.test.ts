@@ -37,6 +37,14 @@ async function syncUnderWay() {
   return { server, workspace, sync, open: door.open, folder: workspace.file('data') }
 }
 
+/** That nothing was asked for behind the page that was in flight while the third one could not be written. */
+function expectStopped(asked: readonly Asked[]): void {
+  const pages = asked.map(({ page }) => page)
+  expect(pages.slice(0, 3)).toEqual([1, 2, 3])
+  expect(pages.slice(3).every((page) => page === 4)).toBe(true)
+  expect(pages.length).toBeLessThanOrEqual(4)
+}
+
 function expectRefusal(ended: Ended, message: RegExp): void {
   expect(ended.code).toBe(4)
   const [line] = ended.logs.filter(({ msg }) => msg.startsWith('run '))
@@ -57,7 +65,7 @@ describe.concurrent('a mirror that a sync is working on', () => {
     const ended = await sync.ended
 
     expectRefusal(ended, /mirror\.db was deleted or moved away while it was in use.*run the command again/)
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+    expectStopped(server.asked)
     expect(fs.existsSync(folder)).toBe(false)
     expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
@@ -71,7 +79,7 @@ describe.concurrent('a mirror that a sync is working on', () => {
     const ended = await sync.ended
 
     expectRefusal(ended, /mirror\.db-owners.* was deleted.*run the command again/)
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+    expectStopped(server.asked)
     expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
   })
@@ -103,7 +111,7 @@ describe.concurrent('a mirror that a sync is working on', () => {
     const ended = await sync.ended
 
     expectRefusal(ended, /mirror\.db was replaced by another file while it was in use/)
-    expect(server.asked).toHaveLength(3)
+    expectStopped(server.asked)
     expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
   })
 
@@ -117,7 +125,8 @@ describe.concurrent('a mirror that a sync is working on', () => {
     const codes = [(await sync.ended).code, (await both.ended).code]
 
     expect(codes).toEqual([4, 4])
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3, 1, 2, 3])
+    expectStopped(server.asked.filter(({ organization: id }) => id === server.asked[0]?.organization))
+    expect(server.asked.length).toBeLessThanOrEqual(8)
   })
 
   it('is read by somebody for long: the log grows, the sync goes on, and the log is gone in the end', async () => {

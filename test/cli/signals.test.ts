@@ -41,7 +41,7 @@ const REGISTERING: Place = [
 ]
 const WRITING: Place = [
   'writing a page',
-  { file: 'src/sync/walk.ts', statement: 'const saved = await pages', when: 'page.number === 3' },
+  { file: 'src/sync/walk.ts', statement: 'const saved = await mirror.savePage(', when: 'page.number === 3' },
 ]
 
 const PERMITS = 'src/api/permits.ts'

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
@@ -30,6 +31,7 @@ async function createStanding(args: readonly string[]) {
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
   const sync = workspace.start(args)
   await server.arrival(({ page }) => page === 2)
+  await written(workspace, 2)
   return { server, workspace, sync, open: door.open }
 }
 
@@ -39,8 +41,14 @@ async function createStoppedBackfill(typed: readonly string[]) {
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
   const running = workspace.start(typed)
   await server.arrival(({ page }) => page === 3)
+  await written(workspace, 3)
   running.kill('SIGKILL')
   return { workspace, backfill: await running.ended }
+}
+
+/** The next page is asked for before the page in front of it is written: this waits for that. */
+async function written(workspace: Workspace, next: number): Promise<void> {
+  while (workspace.value('SELECT max(next_page) FROM sync_walks') !== next) await sleep(20)
 }
 
 async function jobs(workspace: Workspace): Promise<Job[]> {
@@ -155,6 +163,7 @@ describe.concurrent('status', () => {
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
     const sync = workspace.start(['sync'])
     await server.arrival(({ page }) => page === 2)
+    await written(workspace, 2)
     const [running] = await jobs(workspace)
     sync.kill('SIGTERM')
     await sync.ended
