@@ -1,9 +1,11 @@
 import { MirrorError } from '../errors.ts'
 import { guarded } from '../mirror/database.ts'
+import { assertMayRead } from '../mirror/file-error.ts'
 import { inspectHeader } from '../mirror/header.ts'
 
 /** Whether there is no mirror yet. To be asked before this process opens it. */
 export function isNotMadeYet(file: string): boolean {
+  assertMayRead(file)
   const { kind } = guarded(file, () => inspectHeader(file))
   return kind === 'absent' || kind === 'empty'
 }

@@ -1,6 +1,5 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
@@ -89,8 +88,6 @@ describe.concurrent('a job that another process is working on', () => {
     const { door, server, workspace } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
     await server.arrival(isOrdersPage(2))
-    // The second page is asked for before the first one is written.
-    while (workspace.value('SELECT max(next_page) FROM sync_walks') !== 2) await sleep(20)
 
     owner.killAll('SIGKILL')
     await owner.ended
@@ -99,7 +96,7 @@ describe.concurrent('a job that another process is working on', () => {
 
     expect(next.code).toBe(0)
     expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
-      { status: 'interrupted', pages: 1, requests: expect.any(Number) },
+      { status: 'interrupted', pages: 1, requests: 1 },
       { status: 'succeeded', pages: 4, requests: 4 },
     ])
   })
