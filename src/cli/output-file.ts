@@ -79,9 +79,17 @@ function textInto({ fd }: FileHandle): fs.WriteStream {
 /** Whoever could read the file before can read the new one, and nobody else. */
 async function makeLike({ mode, uid, gid }: fs.Stats, handle: FileHandle): Promise<void> {
   const own = await handle.stat()
-  // Only root may give a file away; for others it becomes theirs, as with any program that replaces a file.
-  if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid).catch(() => {})
-  await handle.chmod(mode & 0o777)
+  // Apart, since others than root may change the group and not the owner. Where the group stays ours, it gets no rights.
+  const isOurGroup = own.gid !== gid && !(await succeeds(handle.chown(own.uid, gid)))
+  if (own.uid !== uid) await succeeds(handle.chown(uid, isOurGroup ? own.gid : gid))
+  await handle.chmod(mode & (isOurGroup ? 0o707 : 0o777))
+}
+
+function succeeds(task: Promise<void>): Promise<boolean> {
+  return task.then(
+    () => true,
+    () => false,
+  )
 }
 
 function explained(shown: string, error: unknown): unknown {

@@ -50,10 +50,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const patience = { now, sleep, signal, report: (message: string) => logger.info(message) }
   const transact = createTransact({ connection, file, ...patience })
   try {
-    await transact(() => {
-      claimAddress(connection, config.api.baseUrl, acceptAddress)
+    const warning = await transact(() => {
+      const adopted = claimAddress(connection, config.api.baseUrl, acceptAddress)
       makeConfigured(connection, config.collections)
+      return adopted
     })
+    if (warning !== null) logger.warn(warning)
   } catch (error) {
     connection.close()
     throw error

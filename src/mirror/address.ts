@@ -5,12 +5,13 @@ const ADDRESS = 'address'
 
 /**
  * Notes which API the mirror holds the lists of, so that those of another never come among them. Throws UsageError where
- * they are another API's, unless that is accepted. Inside the caller's transaction.
+ * they are another API's, unless that is accepted. Returns a warning where the mirror has rows and an earlier version did not
+ * note their address: this one is taken for theirs. Inside the caller's transaction.
  */
-export function claimAddress(connection: Connection, baseUrl: string, accept: boolean): void {
+export function claimAddress(connection: Connection, baseUrl: string, accept: boolean): string | null {
   const address = addressOf(baseUrl)
   const known = knownAddress(connection)
-  if (known === address) return
+  if (known === address) return null
   if (known !== null && !accept && holdsAnything(connection)) {
     throw new UsageError(
       `${connection.name} holds the lists of ${known}, and api.baseUrl of the configuration names ${address}: nothing was ` +
@@ -23,6 +24,8 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
       'INSERT INTO sync_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
     )
     .run(ADDRESS, address)
+  if (known !== null || !holdsAnything(connection)) return null
+  return `${connection.name} did not say yet whose lists it holds; from now on they are those of ${address}`
 }
 
 /** Host and path prefix: scheme and port change when a proxy is put before an API, which stays the same. */

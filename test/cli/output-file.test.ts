@@ -1,12 +1,14 @@
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { outputFile, writeOutput } from '../../src/cli/output-file.ts'
 import { UsageError } from '../../src/errors.ts'
-import { IS_ROOT } from '../helpers/system.ts'
+import { IS_ROOT, runs } from '../helpers/system.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
 const newToken = () => 'foreseen'
+const CAN_BE_OTHERS = IS_ROOT && runs('setpriv', '--version')
 
 function* failing(): Iterable<string> {
   yield 'half '
@@ -51,6 +53,31 @@ describe('an output file', () => {
     const { uid, gid, mode } = fs.statSync(target)
     expect([uid, gid, mode & 0o777]).toEqual([10_001, 10_001, 0o600])
   })
+
+  it.skipIf(!CAN_BE_OTHERS)(
+    'keeps its group for a user who is in it, or gives none its rights (needs root)',
+    () => {
+      const folder = tempFolder()
+      fs.chmodSync(folder, 0o777)
+      const modes = ['10002', '10003'].map((group) => {
+        const target = path.join(folder, `${group}.csv`)
+        fs.writeFileSync(target, 'yesterday')
+        fs.chownSync(target, 1000, 10_002)
+        fs.chmodSync(target, 0o640)
+        const module = path.resolve(import.meta.dirname, '../../src/cli/output-file.ts')
+        const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], () => '0123456789ab')`
+        const user = ['--reuid=10001', '--regid=10001', `--groups=${group}`]
+        execFileSync('setpriv', [...user, process.execPath, '--input-type=module', '-e', script])
+        const { uid, gid, mode } = fs.statSync(target)
+        return [uid, gid, (mode & 0o777).toString(8)]
+      })
+
+      expect(modes).toEqual([
+        [10_001, 10_002, '640'],
+        [10_001, 10_001, '600'],
+      ])
+    },
+  )
 
   it('is no folder, and nothing that cannot be reached', () => {
     const folder = tempFolder()

@@ -56,8 +56,11 @@ describe('a mirror', () => {
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1}')
 
-    claimAddress(test.connection, 'https://admin.example.com/v2', false)
+    const warning = claimAddress(test.connection, 'https://admin.example.com/v2', false)
 
+    expect(warning).toMatch(
+      /did not say yet whose lists it holds; from now on they are those of admin\.example\.com/,
+    )
     expect(test.value(address)).toBe('admin.example.com/v2')
   })
 })
