@@ -8,7 +8,8 @@ import { IS_ROOT, runs } from '../helpers/system.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
 const newToken = () => 'foreseen'
-const CAN_BE_OTHERS = IS_ROOT && runs('setpriv', '--version')
+const SETPRIV = 'setpriv'
+const CAN_BE_OTHERS = IS_ROOT && runs(SETPRIV, '--version')
 
 function* failing(): Iterable<string> {
   yield 'half '
@@ -67,7 +68,7 @@ describe('an output file', () => {
         const module = path.resolve(import.meta.dirname, '../../src/cli/output-file.ts')
         const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], () => '0123456789ab')`
         const user = ['--reuid=10001', '--regid=10001', `--groups=${group}`]
-        execFileSync('setpriv', [...user, process.execPath, '--input-type=module', '-e', script])
+        execFileSync(SETPRIV, [...user, process.execPath, '--input-type=module', '-e', script])
         const { uid, gid, mode } = fs.statSync(target)
         return [uid, gid, (mode & 0o777).toString(8)]
       })
