@@ -27,8 +27,8 @@ function bug(name: string, found: number | Finding, ...patches: Change[]): Plant
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
     'mirror/mirror.ts',
-    'const toSave = { job, walk, run, page, sighting, next }\n',
-    'const toSave = { job, walk, run, page, sighting, next }\n      await transact(() => walks.saveCheckpoint(walk.id, next, time()))\n',
+    'async savePage(commit) {\n',
+    'async savePage(commit) {\n      await transact(() => walks.saveCheckpoint(commit.walk.id, commit.next, time()))\n',
   ]),
   bug('a gate that has closed is not kept', 31, [
     'mirror/budget-store.ts',
