@@ -1,3 +1,4 @@
+import { printable } from '../text.ts'
 import type { Connection } from './database.ts'
 import { isOwnerAlive } from './owners.ts'
 
@@ -32,7 +33,20 @@ export function withdrawMaintenance(connection: Connection): void {
 export function maintenanceUnderWay(connection: Connection, own?: string): string | null {
   const value = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck().get(NAME)
   if (typeof value !== 'string') return null
-  const { owner, what } = JSON.parse(value) as MaintenanceNotice
-  const isAtWork = owner !== own && isOwnerAlive(connection.name, owner) === true
-  return isAtWork ? `process ${owner} is at work on it (${what})` : null
+  const notice = parseNotice(value)
+  if (notice === null || notice.owner === own) return null
+  const { owner, what } = notice
+  return isOwnerAlive(connection.name, owner) === true
+    ? `process ${printable(owner, 40)} is at work on it (${printable(what)})`
+    : null
+}
+
+/** Null for a text that this program did not write: anybody who may write the mirror can change it. */
+function parseNotice(text: string): MaintenanceNotice | null {
+  try {
+    const { owner, what } = JSON.parse(text) as Record<keyof MaintenanceNotice, unknown>
+    return typeof owner === 'string' && typeof what === 'string' ? { owner, what } : null
+  } catch {
+    return null
+  }
 }
