@@ -52,10 +52,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   schedule: ['text.ts'],
   sync: ['errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
-  mirror: ['errors.ts', 'text.ts', 'json', 'type:sync'],
-  report: ['text.ts', 'type:mirror'],
+  store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
+  report: ['text.ts', 'type:store'],
   sandbox: [],
-  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'mirror', 'report', 'sandbox'],
+  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'store', 'report', 'sandbox'],
 }
 
 describe('the house', () => {
@@ -85,7 +85,7 @@ describe('the house', () => {
     ['got', 'api/exchange.ts'],
     ['p-retry', 'api/retry.ts'],
     ['node-cron', 'schedule/cron.ts'],
-    ['better-sqlite3', 'mirror/database.ts'],
+    ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/log.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
@@ -96,7 +96,7 @@ describe('the house', () => {
   })
 
   it('touches the process, the clock and chance only where a process begins', () => {
-    const beginnings = ['main.ts', 'bin.js', 'mirror/maintenance-child.ts']
+    const beginnings = ['main.ts', 'bin.js', 'store/sqlite/maintenance-child.ts']
     const outside = files.filter((file) => !beginnings.includes(file))
 
     const reaching = outside.filter((file) =>

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { type Config, loadConfig } from '../config/config.ts'
-import { NAME_ENDS } from '../mirror/tables.ts'
 import { checkCron } from '../schedule/check.ts'
+import { NAME_ENDS } from '../store/sqlite/tables/declarations.ts'
 import type { Runtime } from './runtime.ts'
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'

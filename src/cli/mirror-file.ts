@@ -1,7 +1,7 @@
 import { MirrorError } from '../errors.ts'
-import { guarded } from '../mirror/database.ts'
-import { assertMayRead } from '../mirror/file-error.ts'
-import { inspectHeader } from '../mirror/header.ts'
+import { assertMayRead } from '../store/sqlite/file/errors.ts'
+import { inspectHeader } from '../store/sqlite/file/header.ts'
+import { guarded } from '../store/sqlite/file/open.ts'
 
 /** Whether there is no mirror yet. To be asked before this process opens it. */
 export function isNotMadeYet(file: string): boolean {

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import type { Rows, Value } from '../mirror/reader.ts'
+import type { Rows, Value } from '../store/sqlite/read/reader.ts'
 import { printable, printableJson } from '../text.ts'
 import { type Layout, layOut, tableHead, tableRow } from './table.ts'
 

@@ -1,4 +1,4 @@
-import type { Value } from '../mirror/reader.ts'
+import type { Value } from '../store/sqlite/read/reader.ts'
 import { printable } from '../text.ts'
 
 const WIDEST = 60

@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.ts'
-import { makeConfigured } from '../mirror/collection-tables.ts'
-import { type Connection, guarded, openForWriting } from '../mirror/database.ts'
-import { newLockName } from '../mirror/lock-file.ts'
-import { createOwners, type Owners } from '../mirror/owners.ts'
-import { createLockWait, createTransact, type Patience, type Transact } from '../mirror/transaction.ts'
+import { newLockName } from '../store/sqlite/file/lock-file.ts'
+import { type Connection, guarded, openForWriting } from '../store/sqlite/file/open.ts'
+import { createOwners, type Owners } from '../store/sqlite/leases.ts'
+import { makeConfigured } from '../store/sqlite/tables/configured.ts'
+import { createLockWait, createTransact, type Patience, type Transact } from '../store/sqlite/transaction.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The mirror open for a command that changes it and asks nobody else for anything. */

@@ -1,4 +1,4 @@
-import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
+import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
 import { shellWord } from '../text.ts'
 
 /**

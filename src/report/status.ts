@@ -1,4 +1,4 @@
-import type { OpenBackfill, StatusRow } from '../mirror/status-rows.ts'
+import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import { missedText } from './expected-missed.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'

@@ -4,7 +4,7 @@ import type { Patch } from '../helpers/patch.ts'
 export function countingStatements(then: string): Patch {
   const find = "connection.pragma('synchronous = NORMAL')"
   return {
-    file: 'src/mirror/database.ts',
+    file: 'src/store/sqlite/file/open.ts',
     find,
     replace: `
       const { exec, prepare } = connection

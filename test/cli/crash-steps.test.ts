@@ -9,17 +9,17 @@ import { type Asked, pageOf, type Reply } from './list-server.ts'
 
 const WALK = 'src/sync/walk.ts'
 const JOB = 'src/sync/job.ts'
-const MIRROR = 'src/mirror/mirror.ts'
-const SAVING = 'src/mirror/saving.ts'
-const TABLES = 'src/mirror/tables.ts'
-const REBUILD = 'src/mirror/rebuild-table.ts'
-const ALTER = 'src/mirror/alter-tables.ts'
-const DATABASE = 'src/mirror/database.ts'
-const MIGRATE = 'src/mirror/migrate.ts'
-const REGISTRY = 'src/mirror/registry.ts'
-const BUDGETS = 'src/mirror/budget-store.ts'
-const OWNERS = 'src/mirror/owners.ts'
-const LOCK_FILE = 'src/mirror/lock-file.ts'
+const MIRROR = 'src/store/sqlite/store.ts'
+const SAVING = 'src/store/sqlite/walks/commit.ts'
+const TABLES = 'src/store/sqlite/tables/declarations.ts'
+const REBUILD = 'src/store/sqlite/tables/rebuild-table.ts'
+const ALTER = 'src/store/sqlite/tables/alter.ts'
+const DATABASE = 'src/store/sqlite/file/open.ts'
+const MIGRATE = 'src/store/sqlite/migrations/migrate.ts'
+const REGISTRY = 'src/store/sqlite/tokens.ts'
+const BUDGETS = 'src/store/sqlite/budgets.ts'
+const OWNERS = 'src/store/sqlite/leases.ts'
+const LOCK_FILE = 'src/store/sqlite/file/lock-file.ts'
 
 const ON_THIRD = 'page.number === 3'
 
@@ -45,7 +45,7 @@ const OF_A_NEW_MIRROR: Step[] = [
   ['after the commit', dyingAfter(MIGRATE, 'run.immediate()')],
   [
     'noting the address',
-    dyingBefore('src/mirror/collection-tables.ts', 'for (const { name, key } of collections) {'),
+    dyingBefore('src/store/sqlite/tables/configured.ts', 'for (const { name, key } of collections) {'),
   ],
   ['making the tables', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
   ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
@@ -71,7 +71,7 @@ const OF_A_PAGE: Step[] = [
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],
   [
     'within the line of the ledger',
-    dyingBefore('src/mirror/walk-store.ts', 'countAnswer.run(', 'page === 3'),
+    dyingBefore('src/store/sqlite/walks/walks.ts', 'countAnswer.run(', 'page === 3'),
   ],
   ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `commit.${ON_THIRD}`)],
   ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
@@ -103,7 +103,10 @@ const OF_THE_TABLES: Step[] = [
 const OF_A_KEY: Step[] = [
   ...ofCopy('with another key', "table === 'orders_history' && types.has('id')"),
   ['with all three tables changed', dyingBefore(ALTER, 'return true\n')],
-  ['with the rows not written yet', dyingAfter('src/mirror/room.ts', 'alterTables(connection, plan)')],
+  [
+    'with the rows not written yet',
+    dyingAfter('src/store/sqlite/tables/room.ts', 'alterTables(connection, plan)'),
+  ],
 ]
 
 const BETWEEN_PASSES: Step[] = [

@@ -168,7 +168,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
     const filler = JSON.stringify(`${disk}/filler`)
     const fill = {
-      file: 'src/mirror/mirror.ts',
+      file: 'src/store/sqlite/store.ts',
       find: 'transact(() => runs.finish(run, outcome, time()))',
       replace: `(() => {
         try { process.getBuiltinModule('fs').writeFileSync(${filler}, Buffer.alloc(67108864)) } catch {}

@@ -22,7 +22,7 @@ export interface LockScene {
 }
 
 /** Where locks are waited for. */
-export const LOCK_WAIT = 'src/mirror/transaction.ts'
+export const LOCK_WAIT = 'src/store/sqlite/transaction.ts'
 
 export const LOOKING = saysBefore(LOCK_WAIT, 'await sleep(LOOK_EVERY_MS)', 'looking')
 

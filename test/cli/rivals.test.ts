@@ -48,7 +48,7 @@ async function createScene(rivals: number) {
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   const planted = patchedBy(
     asksBefore('src/sync/job.ts', 'const claimed = await mirror.claimJob(job)', `${server.url}/claim`),
-    dawdlesBefore('src/mirror/owners.ts', 'setOwner.run(organizationId, collection, name)', 100),
+    dawdlesBefore('src/store/sqlite/leases.ts', 'setOwner.run(organizationId, collection, name)', 100),
   )
 
   async function live(args: readonly string[]): Promise<Ended> {

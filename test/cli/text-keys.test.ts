@@ -13,13 +13,13 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 const NUMBERS = Array.from({ length: 400 }, (_, index) => ({ id: index + 1, state: 'open' }))
 const TEXTS = [...NUMBERS, { id: 'x-1', state: 'open' }]
 
-const IN_CHILD = withConstant('src/mirror/room.ts', 'INLINE_ROWS', 1)
+const IN_CHILD = withConstant('src/store/sqlite/tables/room.ts', 'INLINE_ROWS', 1)
 
 const patched = (...patches: Patch[]) => ({ env: patchedBy(IN_CHILD, ...patches) })
 
 /** Stops with all three tables changed, and nothing committed, until it is released. */
 const stopping = (workspace: Workspace) =>
-  pausesBefore('src/mirror/alter-tables.ts', 'return true\n', workspace.file('released'))
+  pausesBefore('src/store/sqlite/tables/alter.ts', 'return true\n', workspace.file('released'))
 
 function release(workspace: Workspace): void {
   fs.writeFileSync(workspace.file('released'), '')
@@ -155,7 +155,7 @@ describe.concurrent('a key that becomes TEXT', () => {
 
   it('is waited for by other processes as long as it takes, and they say for what', async () => {
     const workspace = await scene()
-    const impatient = withConstant('src/mirror/transaction.ts', 'PATIENCE_MS', 1)
+    const impatient = withConstant('src/store/sqlite/transaction.ts', 'PATIENCE_MS', 1)
     const first = workspace.start(['sync', '--org', 'acme'], patched(stopping(workspace)))
     const helper = await underWay(workspace)
 
@@ -177,7 +177,7 @@ describe.concurrent('a key that becomes TEXT', () => {
     const notice = JSON.stringify({ owner: '12345-abc', what: 'orders: column id becomes TEXT' })
     workspace.change(`INSERT INTO sync_settings VALUES ('maintenance', '${notice}')`)
     const holder = new Database(workspace.mirror).exec('BEGIN IMMEDIATE')
-    const impatient = withConstant('src/mirror/transaction.ts', 'PATIENCE_MS', 1000)
+    const impatient = withConstant('src/store/sqlite/transaction.ts', 'PATIENCE_MS', 1000)
 
     const { code, stderr } = await workspace.run(['sync'], patched(impatient))
     holder.close()

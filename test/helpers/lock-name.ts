@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { newLockName } from '../../src/mirror/lock-file.ts'
+import { newLockName } from '../../src/store/sqlite/file/lock-file.ts'
 
 /** A name as each process of the program gives its lock file. */
 export function lockName(): string {

@@ -53,4 +53,4 @@ export function withConstant(file: string, name: string, value: number): Patch {
 }
 
 /** Has long work on the file begin with steps of one row, so that it takes several on a small one, too. */
-export const SMALL_STEPS: Patch = withConstant('src/mirror/steps.ts', 'FIRST', 1)
+export const SMALL_STEPS: Patch = withConstant('src/store/sqlite/steps.ts', 'FIRST', 1)

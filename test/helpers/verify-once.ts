@@ -1,4 +1,4 @@
-import { createComparer } from '../../src/mirror/comparison.ts'
+import { createComparer } from '../../src/store/sqlite/read/comparison.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { jobOf } from './jobs.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { OpenBackfill, StatusRow } from '../../src/mirror/status-rows.ts'
 import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
 import { jobStatus, neverSynced, statusText } from '../../src/report/status.ts'
+import type { OpenBackfill, StatusRow } from '../../src/store/sqlite/read/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 

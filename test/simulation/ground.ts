@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { openForWriting } from '../../src/mirror/database.ts'
+import { openForWriting } from '../../src/store/sqlite/file/open.ts'
 import { asOnlooker } from './process.ts'
 
 /** Where histories have their files: one folder for all of them, since making tables costs more than copying them. */

@@ -26,12 +26,12 @@ function bug(name: string, found: number | Finding, ...patches: Change[]): Plant
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
-    'mirror/mirror.ts',
+    'store/sqlite/store.ts',
     'async savePage(commit) {\n',
     'async savePage(commit) {\n      await transact(() => walks.saveCheckpoint(commit.walk.id, commit.next, time()))\n',
   ]),
   bug('a gate that has closed is not kept', 31, [
-    'mirror/budget-store.ts',
+    'store/sqlite/budgets.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),
@@ -56,7 +56,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   ),
   bug('the hold of a refused token is not kept', 5, [
-    'mirror/registry.ts',
+    'store/sqlite/tokens.ts',
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
@@ -78,7 +78,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('any answer lifts a hold', 371, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
-    'mirror/owners.ts',
+    'store/sqlite/leases.ts',
     'owner && isAlive(owner)',
     'owner && isAlive(owner) && false',
   ]),
@@ -88,17 +88,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'for (const entry of answers) seen.add({ ...entry, ids: [] })',
   ]),
   bug('a page counts twice in its run', 0, [
-    'mirror/run-store.ts',
+    'store/sqlite/walks/runs.ts',
     'rows_seen = rows_seen + ?,\n      rows_added',
     'rows_seen = rows_seen + 2 * ?,\n      rows_added',
   ]),
   bug('a superseded version is lost', 0, [
-    'mirror/collection.ts',
+    'store/sqlite/tables/collection.ts',
     'if (keep)\n',
     'if (keep && key.length > 1)\n',
   ]),
   bug('a superseded version is kept twice', 0, [
-    'mirror/collection.ts',
+    'store/sqlite/tables/collection.ts',
     'statements.updateRaw.run(json',
     "if (keep) statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, at, 'changed')\n" +
       '      statements.updateRaw.run(json',
@@ -114,7 +114,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'account: overlapping }, Math.max(rules.firstPage, account.edge.page - 2))',
   ]),
   bug('the run of a dead process stays open', 12, [
-    'mirror/run-store.ts',
+    'store/sqlite/walks/runs.ts',
     'closeDead.run(at, organization.id, collection.name)\n',
     'void closeDead\n',
   ]),
@@ -129,12 +129,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const abandoned = [...own.filter((walk) => walk !== resumed), ...replaced]',
   ]),
   bug('an item in other words counts as changed', 1, [
-    'mirror/saving.ts',
+    'store/sqlite/walks/commit.ts',
     'sameJson(parseExact(row._json), value, new Set(collection.ignore))',
     'row._json === text',
   ]),
   bug('a change leaves the time of the typed row as it was', 0, [
-    'mirror/row-statements.ts',
+    'store/sqlite/tables/rows.ts',
     `['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]`,
     `valueColumns.length === 0 ? ['"_changed_at"'] : valueColumns.map(quoted)`,
   ]),
@@ -144,12 +144,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'pLimit(options.concurrency + 1)',
   ]),
   bug('a stop is not heard while the mirror is locked', 84, [
-    'mirror/transaction.ts',
+    'store/sqlite/transaction.ts',
     'const STOPPING_MS = 2000',
     'const STOPPING_MS = 20_000',
   ]),
   bug('what a run has cost is written at its end alone', 17, [
-    'mirror/run-store.ts',
+    'store/sqlite/walks/runs.ts',
     'addPage.run(items, added, changed, ...numbers(traffic), id)',
     'addPage.run(items, added, changed, ...numbers(traffic).map(() => 0), id)',
   ]),
@@ -188,7 +188,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "if (nextPage === null || account.edge === null || asks === 'overlap' || asks === 'forward') return from",
   ]),
   bug('one walk is enough to remove', 5, [
-    'mirror/missing.ts',
+    'store/sqlite/walks/missing.ts',
     "state: atOnce ? 'due' : 'missed'",
     "state: atOnce || mark !== '' ? 'due' : 'missed'",
   ]),
@@ -208,12 +208,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "const isFull = walk.kind !== ''",
   ]),
   bug('a row that was seen again counts as missed before', 486, [
-    'mirror/saving.ts',
+    'store/sqlite/walks/commit.ts',
     'if (!missing.has(job)) return',
     'if (!missing.has(job) || marks.length > 0) return',
   ]),
   bug('the history loses what was removed', 5, [
-    'mirror/judging.ts',
+    'store/sqlite/walks/removals.ts',
     'tables.remove(job.organization.id, key(mark), reason, at, keep)',
     'tables.remove(job.organization.id, key(mark), reason, at, keep && mark === at)',
   ]),
@@ -221,11 +221,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'what other filters hide counts as removed',
     15,
     [
-      'mirror/missing.ts',
+      'store/sqlite/walks/missing.ts',
       "const reason = isOtherScope || isMixed ? 'out_of_scope' : 'removed'",
       "const reason = isOtherScope && isMixed && mark === '' ? 'out_of_scope' : 'removed'",
     ],
-    ['mirror/missing.ts', "isOtherScope ? 'out_of_scope' : line.reason", 'line.reason'],
+    ['store/sqlite/walks/missing.ts', "isOtherScope ? 'out_of_scope' : line.reason", 'line.reason'],
   ),
   bug('the brake is blind to an empty list', 24, [
     'sync/removals.ts',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readKey } from '../../src/sync/key.ts'
-import { item } from '../mirror/columns/items.ts'
+import { item } from '../store/columns/items.ts'
 
 describe('readKey', () => {
   it.each([

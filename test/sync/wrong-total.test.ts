@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readStatus } from '../../src/mirror/status-rows.ts'
+import { readStatus } from '../../src/store/sqlite/read/status.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { createScene, history, type Scene, without } from '../helpers/removal-scene.ts'

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { UsageError } from '../../errors.ts'
-import type { Reader } from '../../mirror/reader.ts'
+import type { Reader } from '../../store/sqlite/read/reader.ts'
 import { printableJson } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { exitCodeOfStop } from '../exit-code.ts'

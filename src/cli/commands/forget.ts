@@ -1,8 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, MirrorError, UsageError } from '../../errors.ts'
-import { type Connection, emptyLog, guarded, openForReading } from '../../mirror/database.ts'
-import { createForgetting, type Forgetting } from '../../mirror/forgetting.ts'
-import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../mirror/holdings.ts'
+import { type Connection, emptyLog, guarded, openForReading } from '../../store/sqlite/file/open.ts'
+import { createForgetting, type Forgetting } from '../../store/sqlite/walks/forget.ts'
+import {
+  collectionsOf,
+  type Holdings,
+  holdingsOf,
+  knownOrganizations,
+} from '../../store/sqlite/walks/holdings.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { exitCodeOfStop } from '../exit-code.ts'

@@ -1,4 +1,4 @@
-import { assertReadingSql, openReader, type Reader } from '../../mirror/reader.ts'
+import { assertReadingSql, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { isNotMadeYet, noMirror } from '../mirror-file.ts'
 import { writeAll } from '../output.ts'

@@ -1,6 +1,6 @@
 import { InterruptedError, UsageError } from '../../errors.ts'
-import { guarded } from '../../mirror/database.ts'
-import { createRebuilding, type Rebuilding } from '../../mirror/rebuilding.ts'
+import { guarded } from '../../store/sqlite/file/open.ts'
+import { createRebuilding, type Rebuilding } from '../../store/sqlite/tables/rebuild.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../context.ts'
 import { exitCodeOfStop } from '../exit-code.ts'

@@ -1,4 +1,4 @@
-import { createComparer } from '../../mirror/comparison.ts'
+import { createComparer } from '../../store/sqlite/read/comparison.ts'
 import type { Differences } from '../../sync/comparison.ts'
 import { sideBySide } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'

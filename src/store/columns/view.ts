@@ -1,0 +1,49 @@
+import { quoted } from '../sqlite/sql.ts'
+import type { ElementColumn } from './elements.ts'
+
+export interface ViewOptions {
+  view: string
+  /** The typed table. */
+  table: string
+  /** In their order; the view calls them `_parent_NAME`. */
+  keyColumns: readonly string[]
+  /** The TEXT column that holds the array. */
+  arrayColumn: string
+  elements: readonly ElementColumn[]
+}
+
+/**
+ * CREATE VIEW for an array of objects: one row for each of its elements that is an object, with its `_index` from 0. It reads rows
+ * whose column is null, or text that is no array, as having no elements. For SQLite from 3.38 on.
+ */
+export function viewSql({ view, table, keyColumns, arrayColumn, elements }: ViewOptions): string {
+  const columns = [
+    't."_organization_id" AS "_organization_id"',
+    ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(`_parent_${key}`)}`),
+    'CAST(e."key" AS INTEGER) AS "_index"',
+    ...elements.map((element) => `CAST(${valueSql(element)} AS ${element.type}) AS ${quoted(element.name)}`),
+  ]
+  const from = `FROM ${quoted(table)} AS t, json_each(${arraySql(`t.${quoted(arrayColumn)}`)}) AS e`
+  return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  ${columns.join(',\n  ')}\n${from}\nWHERE e."type" = 'object'`
+}
+
+// CASE in CASE, since only CASE promises that json_type never sees a text that is not JSON.
+function arraySql(column: string): string {
+  return `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
+}
+
+function valueSql({ path, type, holds }: ElementColumn): string {
+  const at = `e."value", ${literal(path)}`
+  if (holds === 'boolean') return `CASE json_type(${at}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END`
+  if (type !== 'TEXT') {
+    // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
+    const zero = type === 'REAL' ? ' + 0.0' : ''
+    return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at})${zero} END`
+  }
+  // `->` gives a number, a boolean and an array as they stand in the JSON; json_extract would round the number.
+  return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE e."value" -> ${literal(path)} END`
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

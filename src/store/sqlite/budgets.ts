@@ -1,0 +1,72 @@
+import { type Connection, guarded } from './file/open.ts'
+import type { Transact } from './transaction.ts'
+
+/** A budget as those who spend it keep it. Times are epoch milliseconds, 0 for none. */
+export interface StoredBudget {
+  closedUntil: number
+  known: string | null
+  waitingFor: string | null
+  waitingUntil: number
+}
+
+/** `sync_gates`: the budgets of rate limits, each by its scope. */
+export interface BudgetStore {
+  /** `version`: another one after each change, and never empty. */
+  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
+  /**
+   * Writes what `next` returns if the version is still this one, and returns the new version; null if not. `next` is called
+   * with the file's lock in hand.
+   */
+  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+  /** Ends the pauses that an organization may wait for, inside the caller's transaction. */
+  forgetWaits(organizationId: string): void
+}
+
+export function createBudgetStore(connection: Connection, write: Transact): BudgetStore {
+  const find = connection.prepare('SELECT closed_until, known FROM sync_gates WHERE scope = ?')
+  const save = connection.prepare(`
+    INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
+    VALUES (?, ?, ?, ?, ?)
+  `)
+  // What was sent in the last minute still counts.
+  const endPauses = connection.prepare(`
+    UPDATE sync_gates
+    SET closed_until = '${NO_ROW.closed_until}'
+    WHERE scope IN ('all', ?) OR scope = (SELECT last_fingerprint FROM organizations WHERE id = ?)
+  `)
+  const rowOf = (scope: string) => (find.get(scope) as Row | undefined) ?? NO_ROW
+
+  return {
+    read: async (scope) => {
+      const row = guarded(connection.name, () => rowOf(scope))
+      return { closedUntil: Date.parse(row.closed_until), known: row.known, version: versionOf(row) }
+    },
+    compareAndSet: (scope, version, next) =>
+      write(() => {
+        if (versionOf(rowOf(scope)) !== version) return null
+        const { closedUntil, known, waitingFor, waitingUntil } = next()
+        const closed_until = timeOf(closedUntil)
+        save.run(scope, closed_until, known, waitingFor, waitingUntil === 0 ? null : timeOf(waitingUntil))
+        return versionOf({ closed_until, known })
+      }),
+    forgetWaits: (organizationId) => {
+      endPauses.run(organizationId, organizationId)
+    },
+  }
+}
+
+interface Row {
+  closed_until: string
+  known: string | null
+}
+
+const NO_ROW: Row = { closed_until: timeOf(0), known: null }
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** The content itself: while it is the same, a decision by it is still right. */
+function versionOf({ closed_until, known }: Row): string {
+  return `${closed_until} ${known}`
+}

@@ -1,0 +1,106 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { inspectHeader } from './header.ts'
+
+const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
+
+const ADVICE: Record<string, string> = {
+  EACCES: NEEDS_RIGHTS,
+  EPERM: NEEDS_RIGHTS,
+  EROFS: 'the disk is mounted read-only',
+  EISDIR: 'it is a folder; name a file as "database" in the configuration',
+  ENOTDIR: 'what should be its folder is a file; look at "database" in the configuration',
+  EEXIST: 'what should be its folder is a file; look at "database" in the configuration',
+  ENOSPC: 'the disk is full; make room',
+}
+
+/** What a failure of the file system means for the mirror. */
+export function explainFileError(file: string, error: Error & { code: unknown }): MirrorError {
+  const advice = ADVICE[String(error.code)] ?? 'look at the disk, and at "database" in the configuration'
+  return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
+}
+
+/** What an error of SQLite means for the mirror. */
+export function explainSqliteError(file: string, error: { code: string; message: string }): MirrorError {
+  const { code, message } = error
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return new MirrorError(
+      `${file} is locked by another process for too long (${message}); see who has it open`,
+    )
+  }
+  if (code.startsWith('SQLITE_FULL'))
+    return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
+  if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
+  if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
+  return new MirrorError(`${file}: ${message} (${code})`)
+}
+
+export function damaged(file: string, what: string): MirrorLostError {
+  // SQLite may tell it in several lines, and an error is one.
+  return new MirrorLostError(
+    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+  )
+}
+
+function unwritable(file: string, why: string): MirrorError {
+  return new MirrorError(
+    `${file} cannot be written (${why}); ${NEEDS_RIGHTS}, and to its -wal and -shm where they are there`,
+  )
+}
+
+function unreachable(file: string, code: string): MirrorError {
+  if (/READ/.test(code)) return new MirrorError(`${file} cannot be read (${code}); look at the disk`)
+  return new MirrorError(
+    `${file} cannot be written (${code}); look at the disk, and at limits: on the size of files (ulimit -f), or on this ` +
+      "user's share of the disk. Then the next run goes on from here",
+  )
+}
+
+/**
+ * Throws MirrorError where this user may not read a mirror that is there. In WAL mode readers need the -wal and the -shm,
+ * and make them where nothing runs; those that may not write the mirror itself would make them so that its owner cannot
+ * write them. Not to be asked while this process has the file open: closing any handle of it drops SQLite's locks.
+ */
+export function assertMayRead(file: string): void {
+  if (!may(file, fs.constants.F_OK)) return
+  const advice = `Its owner can make a copy that can be read anywhere: sqlite3 ${file} "VACUUM INTO 'copy.db'"`
+  if (!may(file, fs.constants.R_OK))
+    throw new MirrorError(`${file} cannot be read: its owner has not given this user the right. ${advice}`)
+  const real = fs.realpathSync(file)
+  const isRunning = may(`${real}-wal`, fs.constants.R_OK) && may(`${real}-shm`, fs.constants.R_OK)
+  if (isRunning || (mayWrite(real) && mayWrite(path.dirname(real)))) return
+  const header = inspectHeader(real)
+  if (header.kind !== 'sqlite' || !header.isInWal) return
+  throw new MirrorError(
+    `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is ` +
+      `running. ${advice}`,
+  )
+}
+
+/** Throws MirrorError where this user may not write a mirror that is there: before anything is made beside it. */
+export function assertMayWrite(file: string): void {
+  if (!mayWrite(file)) throw unwritable(file, 'its owner has not given this user the right')
+}
+
+function mayWrite(file: string): boolean {
+  return may(file, fs.constants.W_OK)
+}
+
+function may(file: string, mode: number): boolean {
+  try {
+    fs.accessSync(file, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** SQLite sorts what is large in files of its own, and found no folder for them. */
+export function noTemporaryFolder(file: string): MirrorError {
+  return new MirrorError(
+    `${file} cannot be asked this: no folder for SQLite's temporary files can be written; set SQLITE_TMPDIR to one that can`,
+  )
+}

@@ -1,0 +1,197 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { MirrorError } from '../../../errors.ts'
+import { type Connection, isBusy, openLockFile, translate } from './open.ts'
+
+// The names of lock files come out of the mirror's tables, and their folder may be open to other users: nothing is opened
+// or deleted there but what is a lock file by its name and by its kind.
+
+/** `12345-9f86d081d6c1`: the process's id, for people, then what no other process has. */
+const NAME = /^\d{1,10}-[0-9a-f]{12}$/
+
+/** A name for the lock file of this process. `newToken` gives 12 hexadecimal digits or more. */
+export function newLockName(pid: number, newToken: () => string): string {
+  return `${pid}-${newToken().slice(0, 12)}`
+}
+
+/** Where the lock files of a mirror lie; the same folder whatever links lead to the mirror. */
+export function ownersFolder(mirrorFile: string): string {
+  return `${fs.realpathSync(mirrorFile)}-owners`
+}
+
+/** A lock that this process holds until it releases it, or ends. */
+export interface HeldLock {
+  /** False when the file was deleted, replaced or written to: other processes take this one for dead then. */
+  isInPlace(): boolean
+  release(): void
+}
+
+/**
+ * Makes a lock file and locks it. All users who may write the mirror can try the lock, and delete the file of a dead
+ * process. Those that were made before `sweptBefore`, in epoch milliseconds, are deleted now. Throws MirrorError.
+ */
+export function holdLock(mirrorFile: string, name: string, sweptBefore: number): HeldLock {
+  const folder = ownersFolder(mirrorFile)
+  const file = path.join(folder, name)
+  if (!NAME.test(name)) throw new Error(`${name} is not the name of a lock file`)
+  try {
+    const mirror = fs.statSync(mirrorFile)
+    makeOwnersFolder(folder, mirror)
+    // Before ours is there: a process must not try its own lock.
+    sweep(folder, sweptBefore)
+    makeLockFile(file, mirror)
+    const made = lockFileAt(file)
+    const lock = tryLock(file)
+    if (!made || !lock) throw new Error(`another process took the lock ${file}`)
+    return {
+      isInPlace: () => lockFileAt(file)?.ino === made.ino,
+      release() {
+        lock.close()
+        removeLock(folder, name)
+      },
+    }
+  } catch (error) {
+    throw isRefusal(error) ? refused(folder, error) : translate(folder, error)
+  }
+}
+
+function makeOwnersFolder(folder: string, mirror: fs.Stats): void {
+  const readable = mirror.mode & 0o444
+  // To look into a folder takes the right to execute it.
+  const mode = 0o700 | readable | (readable >> 2) | (mirror.mode & 0o222)
+  try {
+    fs.mkdirSync(folder, { mode })
+  } catch (error) {
+    if (isAbsent(folder)) throw error
+  }
+  assertFolder(folder)
+  shareAsMirror(folder, fs.constants.O_DIRECTORY, mirror, mode)
+}
+
+function makeLockFile(file: string, mirror: fs.Stats): void {
+  const { O_RDWR, O_CREAT, O_EXCL } = fs.constants
+  shareAsMirror(file, O_RDWR | O_CREAT | O_EXCL, mirror, 0o600 | (mirror.mode & 0o666))
+}
+
+/**
+ * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may. Without
+ * that the mirror's own user could neither try a lock of root nor delete it.
+ */
+function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode: number): void {
+  const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
+  try {
+    const has = fs.fstatSync(handle)
+    // Only root may change the owner; the others change the group where they are in it.
+    if (has.gid !== gid) attempt(() => fs.fchownSync(handle, -1, gid))
+    if (has.uid !== uid) attempt(() => fs.fchownSync(handle, uid, -1))
+    if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
+  } finally {
+    fs.closeSync(handle)
+  }
+}
+
+/**
+ * Whether the process of this name holds its lock; `none` where it has no lock file. Throws MirrorError where this user
+ * cannot tell: the process counts as alive then. This process must not ask for a lock of its own, which it would lose.
+ */
+export function lockState(folder: string, name: string): 'held' | 'free' | 'none' {
+  if (!NAME.test(name)) return 'none'
+  const file = path.join(folder, name)
+  try {
+    assertFolder(folder)
+    if (!lockFileAt(file)) return 'none'
+    // SQLite opens a file that may only be read all the same, and then locks nothing: every lock would look free.
+    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
+    const probe = tryLock(file)
+    probe?.close()
+    return probe ? 'free' : 'held'
+  } catch (error) {
+    if (error instanceof MirrorError) throw error
+    // The process may have ended while its lock was looked at.
+    if (isAbsent(file)) return 'none'
+    throw untestable(file, error)
+  }
+}
+
+/** Deletes what a dead process, or this one, left. What cannot be deleted does no harm. */
+export function removeLock(folder: string, name: string): void {
+  for (const file of [name, `${name}${JOURNAL}`]) attempt(() => fs.unlinkSync(path.join(folder, file)))
+}
+
+/** What SQLite puts beside a file while its lock is held. */
+const JOURNAL = '-journal'
+
+function sweep(folder: string, madeBefore: number): void {
+  for (const name of fs.readdirSync(folder)) {
+    if (NAME.test(name)) attempt(() => sweepLock(folder, name, madeBefore))
+  }
+}
+
+function sweepLock(folder: string, name: string, madeBefore: number): void {
+  const made = lockFileAt(path.join(folder, name))?.mtimeMs ?? Number.POSITIVE_INFINITY
+  if (made < madeBefore && lockState(folder, name) === 'free') removeLock(folder, name)
+}
+
+/** What lies there, if it can be a lock file: a regular one into which nothing was ever written. */
+function lockFileAt(file: string): fs.Stats | null {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+  return stat?.isFile() && stat.size === 0 ? stat : null
+}
+
+function assertFolder(folder: string): void {
+  const stat = fs.lstatSync(folder, { throwIfNoEntry: false })
+  if (!stat || stat.isDirectory()) return
+  throw new MirrorError(
+    `${folder} is not a folder${stat.isSymbolicLink() ? ', but a link' : ''}: lock files are kept there, and no link is ` +
+      'followed. Move it away while nothing runs',
+  )
+}
+
+/** The lock on a file, as a connection in an open transaction; null when another process has it. */
+function tryLock(file: string): Connection | null {
+  const connection = openLockFile(file)
+  try {
+    connection.exec('BEGIN IMMEDIATE')
+    return connection
+  } catch (error) {
+    connection.close()
+    if (isBusy(error)) return null
+    throw error
+  }
+}
+
+function untestable(file: string, error: unknown): MirrorError {
+  const why = error instanceof Error ? error.message : String(error)
+  return new MirrorError(
+    `another process has ${file}, and this user may not try whether that lock is held (${why}), so the process counts as ` +
+      `alive. Let this user write to ${path.dirname(file)} and to the files in it; if the process is gone, delete its file`,
+  )
+}
+
+function refused(folder: string, error: Error): MirrorError {
+  return new MirrorError(
+    `this user may not keep a lock file in ${folder} (${error.message}); let it write to that folder, as to the mirror`,
+  )
+}
+
+function isRefusal(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(String(error.code))
+}
+
+function isAbsent(file: string): boolean {
+  let isThere = true
+  const isKnown = attempt(() => {
+    isThere = fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined
+  })
+  return isKnown && !isThere
+}
+
+/** Does what may fail without harm; false where it failed. */
+function attempt(task: () => void): boolean {
+  try {
+    task()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { MirrorError } from '../../errors.ts'
+import { guarded, openForWriting } from './file/open.ts'
+import { createOwners } from './leases.ts'
+import { type ChildMessage, type ChildTask, TASKS } from './maintenance.ts'
+import { announceMaintenance, maintenanceUnderWay, withdrawMaintenance } from './maintenance-notice.ts'
+import { withoutForeignKeys } from './tables/rebuild-table.ts'
+import { createLockWait } from './transaction.ts'
+
+// The process that maintenance.ts starts. Its main thread does nothing but listen: within SQLite a thread hears nothing, and
+// the process has to end in the moment in which its parent does.
+
+/** How often is looked for the end of another process's work. */
+const LOOK_EVERY_MS = 50
+
+function listen(): void {
+  // A report of Node's would hold the environment, and so the tokens.
+  if (process.report) process.report.excludeEnv = true
+  process.on('disconnect', die)
+  if (!process.connected) die()
+  // A terminal, or a service manager, signals this process too; its parent decides.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  process.once('message', (task: ChildTask) => {
+    const thread = new Worker(new URL(import.meta.url), { workerData: task })
+    thread.on('message', tell)
+    thread.on('error', (error) => tell(failed(error)))
+  })
+}
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function tell(message: ChildMessage): void {
+  process.send?.(message, () => {
+    if (message.kind !== 'rows') process.exit(0)
+  })
+}
+
+function failed(error: unknown): ChildMessage {
+  const message = error instanceof Error ? error.message : String(error)
+  return { kind: 'failed', isOfMirror: error instanceof MirrorError, message }
+}
+
+function post(message: ChildMessage): void {
+  parentPort?.postMessage(message, [])
+}
+
+function tellRows(rows: number): void {
+  post({ kind: 'rows', rows })
+}
+
+/** Says in the mirror who is at work on it, for as long as the task takes. */
+async function work({ file, name, argument, what }: ChildTask): Promise<ChildMessage> {
+  const owner = `${process.pid}-${crypto.randomUUID().slice(-12)}`
+  const patience = { now: Date.now, sleep: (ms: number) => sleep(ms), signal: new AbortController().signal }
+  const connection = await createLockWait(file, patience)(() => openForWriting(file))
+  const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
+  const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
+  const owners = guarded(file, () => createOwners({ connection, file, name: owner, now: Date.now }))
+  try {
+    while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
+      await sleep(LOOK_EVERY_MS)
+    const run = connection.transaction(() => TASKS[name](connection, argument, tellRows))
+    const result = await wait(() => withoutForeignKeys(connection, () => run.immediate()))
+    await transact(() => withdrawMaintenance(connection))
+    return { kind: 'done', result }
+  } finally {
+    owners.close()
+    connection.close()
+  }
+}
+
+if (isMainThread) listen()
+else post(await work(workerData as ChildTask).catch(failed))

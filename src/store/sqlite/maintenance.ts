@@ -1,0 +1,116 @@
+import { fork } from 'node:child_process'
+import { InterruptedError, MirrorError } from '../../errors.ts'
+import { counted } from '../../text.ts'
+import { alterTables } from './tables/alter.ts'
+import type { Patience } from './transaction.ts'
+
+/**
+ * Long work on the file, by name. Each task runs in one transaction, so that a kill at any moment leaves the file as it was.
+ * `onRows` receives the number of rows that a statement has gone through.
+ */
+export const TASKS = { alterTables }
+
+type Tasks = typeof TASKS
+export type TaskName = keyof Tasks
+export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]>[1]
+export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]>
+
+/** What the log says of a task: `orders: column id becomes TEXT`, and about how many rows it goes through. */
+export interface TaskSize {
+  what: string
+  rows: number
+}
+
+/** Runs a task. Throws MirrorError, and InterruptedError when the process is told to stop. */
+export type Maintain = <N extends TaskName>(
+  name: N,
+  argument: TaskArgument<N>,
+  size: TaskSize,
+) => Promise<TaskResult<N>>
+
+export interface MaintenanceOptions extends Omit<Patience, 'sleep'> {
+  file: string
+}
+
+/** What the child process is sent, and what it answers. */
+export interface ChildTask<N extends TaskName = TaskName> {
+  file: string
+  name: N
+  argument: TaskArgument<N>
+  what: string
+}
+export type ChildMessage =
+  | { kind: 'rows'; rows: number }
+  | { kind: 'done'; result: unknown }
+  | { kind: 'failed'; isOfMirror: boolean; message: string }
+
+/** Between two lines of progress. Milliseconds. */
+const REPORT_EVERY_MS = 5000
+
+/**
+ * Runs tasks in a process of their own, since SQLite would block the event loop of this one. It dies with this process, and is
+ * killed when this one is told to stop.
+ */
+export function createMaintenance(options: MaintenanceOptions): Maintain {
+  return async <N extends TaskName>(name: N, argument: TaskArgument<N>, { what, rows }: TaskSize) => {
+    const task: ChildTask = { file: options.file, name, argument, what }
+    return (await runInChild(options, task, rows)) as TaskResult<N>
+  }
+}
+
+/** Resolves when the child has ended, since its lock is free then, and all that it sent has been read. */
+function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number): Promise<unknown> {
+  const { file, signal } = options
+  const { what } = task
+  const onRows = createProgress(options, what, rows)
+  const child = fork(new URL('./maintenance-child.ts', import.meta.url), {
+    execArgv: [],
+    // Standard output is for what the command was asked for.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  let last: ChildMessage | null = null
+  const kill = () => child.kill('SIGKILL')
+  return new Promise((resolve, reject) => {
+    child.once('error', ({ message }) =>
+      reject(new MirrorError(`${file}: ${what}: the process that does this cannot be started (${message})`)),
+    )
+    child.on('message', (message: ChildMessage) => {
+      last = message
+      if (message.kind === 'rows') onRows(message.rows)
+    })
+    child.once('close', (_code, how) => {
+      signal.removeEventListener('abort', kill)
+      if (last?.kind === 'done') return resolve(last.result)
+      if (last?.kind === 'failed') return reject(failureOf(last))
+      const undone = `${what}: the process that did this was ended${how ? ` (${how})` : ''}, and nothing has changed`
+      reject(
+        signal.aborted
+          ? new InterruptedError(undone)
+          : new MirrorError(`${file}: ${undone}; run the command again`),
+      )
+    })
+    signal.addEventListener('abort', kill)
+    if (signal.aborted) kill()
+    else child.send(task)
+  })
+}
+
+function failureOf({ isOfMirror, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
+  return isOfMirror ? new MirrorError(message) : new Error(message)
+}
+
+function createProgress(
+  { now, report }: MaintenanceOptions,
+  what: string,
+  rows: number,
+): (rows: number) => void {
+  report?.(`${what}; ${counted(rows, 'row')} to go through`)
+  let done = 0
+  let reportedAt = now()
+  return (more) => {
+    done += more
+    if (now() - reportedAt < REPORT_EVERY_MS) return
+    reportedAt = now()
+    report?.(`${what}: ${Math.min(99, Math.floor((done * 100) / rows))} %`)
+  }
+}

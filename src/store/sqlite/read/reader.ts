@@ -1,0 +1,148 @@
+import { UsageError } from '../../../errors.ts'
+import { noTemporaryFolder } from '../file/errors.ts'
+import { type Connection, guarded, openForReading, openInMemory, translate } from '../file/open.ts'
+import { quoted } from '../sql.ts'
+import { tableName } from '../tables/declarations.ts'
+import { readStatus, type StatusRow } from './status.ts'
+
+/** Whole numbers are bigint, so that none is rounded. */
+export type Value = string | number | bigint | null | Uint8Array
+
+export interface Rows {
+  columns: string[]
+  rows: Iterable<Value[]>
+}
+
+/** The mirror for those who look at it. Nothing is ever written. */
+export interface Reader {
+  status(): StatusRow[]
+  /** The latest time until which a rate gate is closed. */
+  gateClosedUntil(): string | null
+  /** One statement that only reads. Throws UsageError for any other, and for SQL that is wrong. */
+  query(sql: string): Rows
+  hasCollection(name: string): boolean
+  liveRows(collection: string, organizationIds: readonly string[] | null): Rows
+  /** The items as they were sent. */
+  liveItems(collection: string, organizationIds: readonly string[] | null): Iterable<string>
+  close(): void
+}
+
+/** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
+export function openReader(file: string): Reader | null {
+  const connection = openForReading(file)
+  return connection && createReader(connection, file)
+}
+
+/** Throws UsageError for SQL that would be refused whatever tables a mirror has. For when there is none yet. */
+export function assertReadingSql(sql: string): void {
+  const connection = openInMemory()
+  try {
+    readOnly(connection, ':memory:', sql)
+  } catch (error) {
+    const isAboutNames = error instanceof UsageError && /: no such /.test(error.message)
+    if (!isAboutNames) throw error
+  } finally {
+    connection.close()
+  }
+}
+
+function createReader(connection: Connection, file: string): Reader {
+  return {
+    status: () => guarded(file, () => readStatus(connection, file)),
+    gateClosedUntil: () =>
+      guarded(
+        file,
+        () => connection.prepare('SELECT max(closed_until) FROM sync_gates').pluck().get() as string | null,
+      ),
+    query: (sql) => readOnly(connection, file, sql),
+    hasCollection: (name) =>
+      guarded(
+        file,
+        () => connection.prepare('SELECT 1 FROM sync_collections WHERE name = ?').get(name) !== undefined,
+      ),
+    liveRows: (collection, organizationIds) => {
+      const statement = guarded(file, () =>
+        connection.prepare(selectSql(collection, 'typed', '*', organizationIds)),
+      )
+      const rows = () =>
+        statement
+          .raw()
+          .safeIntegers()
+          .iterate(...(organizationIds ?? []))
+      return {
+        columns: statement.columns().map(({ name }) => name),
+        rows: stepping(rows as () => Iterable<Value[]>, (error) => translate(file, error)),
+      }
+    },
+    liveItems: (collection, organizationIds) => {
+      const statement = guarded(file, () =>
+        connection.prepare(selectSql(collection, 'raw', '"_json"', organizationIds)),
+      )
+      const items = () => statement.pluck().iterate(...(organizationIds ?? []))
+      return stepping(items as () => Iterable<string>, (error) => translate(file, error))
+    },
+    close: () => connection.close(),
+  }
+}
+
+function selectSql(
+  collection: string,
+  kind: 'typed' | 'raw',
+  columns: string,
+  organizationIds: readonly string[] | null,
+): string {
+  const some = `"_organization_id" IN (${(organizationIds ?? []).map(() => '?').join(', ')})`
+  return `
+    SELECT ${columns}
+    FROM ${quoted(tableName(collection, kind))}
+    WHERE ${organizationIds ? some : 'true'}
+    ORDER BY rowid
+  `
+}
+
+function readOnly(connection: Connection, file: string, sql: string): Rows {
+  try {
+    const statement = connection.prepare(sql)
+    if (!statement.reader || !statement.readonly)
+      throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+    const columns = distinctNames(statement.columns().map(({ name }) => name))
+    const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    return { columns, rows: stepping(rows, (error) => wrongSql(error, file)) }
+  } catch (error) {
+    throw wrongSql(error, file)
+  }
+}
+
+/**
+ * Damage is often met only rows later, and SQL too can turn out wrong while it runs, as malformed JSON in a function does.
+ * Begun with the first row that is asked for: a connection with a statement half run cannot be closed.
+ */
+function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
+  try {
+    yield* begin()
+  } catch (error) {
+    throw meaning(error)
+  }
+}
+
+function wrongSql(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || error instanceof UsageError) return error
+  const code = 'code' in error ? error.code : undefined
+  // better-sqlite3 refuses two statements, or none, with errors of its own that carry no code of SQLite's.
+  const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
+  if (isOfSql) return new UsageError(`the SQL cannot be run: ${error.message}`)
+  return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
+}
+
+const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
+
+/** `SELECT a.id, b.id` names two columns alike; an object needs them apart. */
+function distinctNames(names: readonly string[]): string[] {
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let candidate = name
+    for (let count = 2; taken.has(candidate); count++) candidate = `${name}_${count}`
+    taken.add(candidate)
+    return candidate
+  })
+}

@@ -1,0 +1,178 @@
+import type { WalkOutcome } from '../../../sync/types.ts'
+import type { Connection } from '../file/open.ts'
+import { isOwnerAlive } from '../leases.ts'
+
+/** A line of `status`: `sync_status` and what stands behind it. Times as the mirror writes them. */
+export interface StatusRow {
+  organization_id: string
+  organization: string
+  collection: string
+  configured: number
+  rows: number
+  as_of: string | null
+  last_complete_at: string | null
+  coverage: string | null
+  /** How many items a walk like the last complete full one misses on average. */
+  expected_missed: number | null
+  last_run_at: string | null
+  /** As `sync_runs` has it: `running` also after the process was killed. */
+  last_run_status: string | null
+  last_run_trigger: string | null
+  error_code: string | null
+  error_message: string | null
+  removals_held: number
+  /** Why they are held back; null where none are. */
+  held_why: 'brake' | 'empty' | null
+  /** Why nothing is removed on the word of the last complete reading; null where it is trusted. */
+  untrusted: string | null
+  /** Whether that reading, and the one before it, found the total to be wrong. */
+  total_is_wrong: boolean
+  /** Rows that one trusted reading did not see: one more, and they go. */
+  rows_missed: number
+  held_since: string | null
+  held_reason: string | null
+  /** The open walk: the sync's, or where there is none the youngest backfill's. */
+  walk_origin: string | null
+  walk_page: number | null
+  walk_pages: number | null
+  walk_rows_seen: number | null
+  walk_total: number | null
+  walk_started_at: string | null
+  walk_updated_at: string | null
+  /** Whether a process works on it now; null where this user cannot tell. */
+  running: boolean | null
+  /** What its rate limit makes it wait for, or did last, and until when. */
+  waiting_for: string | null
+  waiting_until: string | null
+  backfills: OpenBackfill[]
+}
+
+/** A backfill that has not come to its end. */
+export interface OpenBackfill {
+  kind: 'full' | 'partial'
+  /** Configured ones and typed ones. */
+  filters: Record<string, unknown>
+  first_page: number
+  page: number | null
+  rows_seen: number
+  total: number | null
+  updated_at: string
+  /** Whether the last run of the job is this backfill's. */
+  is_last_run: boolean
+}
+
+interface JobRow extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong'> {
+  total_off: WalkOutcome['totalOff']
+  owner: string | null
+  last_walk_id: number | null
+}
+
+/** All jobs that `sync_status` shows, by organization and collection. */
+export function readStatus(connection: Connection, file: string): StatusRow[] {
+  const statement = connection.prepare(STATUS_SQL)
+  const read = () => statement.all() as JobRow[]
+  const first = read()
+  const states = new Map<string, boolean | null>()
+  for (const { owner } of first)
+    if (owner !== null && !states.has(owner)) states.set(owner, isOwnerAlive(file, owner))
+  // An owner without a lock may have come to its end since its name was read; what it left is read once more.
+  const rows = [...states.values()].includes(false) ? read() : first
+  const backfills = connection.prepare(BACKFILLS_SQL)
+  return rows.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...row }) => ({
+    ...row,
+    total_is_wrong: totalOff === 'again',
+    // Whoever has taken a job since the first reading lives.
+    running: owner !== null && (states.has(owner) ? (states.get(owner) ?? null) : true),
+    backfills: (backfills.all(row.organization_id, row.collection) as BackfillRow[]).map((walk) =>
+      openBackfill(walk, lastWalk),
+    ),
+  }))
+}
+
+interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
+  id: number
+  filters: string
+}
+
+function openBackfill({ id, filters, ...walk }: BackfillRow, lastWalk: number | null): OpenBackfill {
+  return {
+    ...walk,
+    filters: JSON.parse(filters) as Record<string, unknown>,
+    is_last_run: id === lastWalk,
+  }
+}
+
+const STATUS_SQL = `
+  SELECT
+    job.organization_id,
+    organizations.name AS organization,
+    job.collection,
+    job.configured,
+    job.rows,
+    job.owner,
+    sync_status.as_of,
+    sync_status.last_complete_at,
+    sync_status.coverage,
+    sync_status.expected_missed,
+    run.started_at AS last_run_at,
+    run.status AS last_run_status,
+    run.trigger AS last_run_trigger,
+    run.walk_id AS last_walk_id,
+    run.error_code,
+    run.error_message,
+    job.removals_held,
+    iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
+    last.untrusted,
+    last.total_off,
+    (
+      SELECT count(*)
+      FROM sync_missing
+      WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
+    ) AS rows_missed,
+    organizations.held_since,
+    organizations.held_reason,
+    walk.origin AS walk_origin,
+    walk.next_page AS walk_page,
+    walk.pages AS walk_pages,
+    walk.rows_seen AS walk_rows_seen,
+    walk.total AS walk_total,
+    walk.started_at AS walk_started_at,
+    walk.updated_at AS walk_updated_at,
+    iif(gate.closed_until >= coalesce(gate.waiting_until, ''), 'the server asked for a pause', gate.waiting_for) AS waiting_for,
+    max(gate.closed_until, coalesce(gate.waiting_until, '')) AS waiting_until
+  FROM sync_status
+  JOIN sync_jobs AS job USING (organization_id, collection)
+  JOIN organizations ON organizations.id = job.organization_id
+  LEFT JOIN sync_runs AS run ON run.id = (
+    SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
+  )
+  LEFT JOIN sync_walks AS last ON last.id = (
+    SELECT id
+    FROM sync_walks
+    WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  )
+  LEFT JOIN sync_walks AS walk ON walk.id = (
+    SELECT id
+    FROM sync_walks
+    WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'open'
+    ORDER BY origin = 'sync' DESC, id DESC
+    LIMIT 1
+  )
+  LEFT JOIN sync_gates AS gate ON gate.scope = (
+    SELECT scope
+    FROM sync_gates
+    WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)
+    ORDER BY max(closed_until, coalesce(waiting_until, '')) DESC
+    LIMIT 1
+  )
+  ORDER BY organizations.name, job.collection
+`
+
+const BACKFILLS_SQL = `
+  SELECT id, kind, filters, first_page, next_page AS page, rows_seen, total, updated_at
+  FROM sync_walks
+  WHERE organization_id = ? AND collection = ? AND status = 'open' AND origin = 'backfill'
+  ORDER BY id
+`

@@ -1,0 +1,151 @@
+import type { Column, ColumnType } from '../../columns/column.ts'
+import type { Connection } from '../file/open.ts'
+import { quoted } from '../sql.ts'
+import { declarationOf } from './declarations.ts'
+
+/** Rows that are copied by one statement: between two of them the progress is reported. */
+const BATCH_ROWS = 50_000
+
+/**
+ * Runs `task`, which may rebuild tables, outside of any transaction: within one SQLite ignores `foreign_keys`. With foreign
+ * keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE fires. Without `legacy_alter_table`, RENAME fails
+ * as long as a user's view names the table that was dropped.
+ */
+export function withoutForeignKeys<T>(connection: Connection, task: () => T): T {
+  const before = ['foreign_keys', 'legacy_alter_table'].map(
+    (name) => `${name} = ${Number(connection.pragma(name, { simple: true }))}`,
+  )
+  connection.pragma('foreign_keys = OFF')
+  connection.pragma('legacy_alter_table = ON')
+  try {
+    return task()
+  } finally {
+    for (const pragma of before) connection.pragma(pragma)
+  }
+}
+
+/** How a table shall differ from what it is. */
+export interface TableChanges {
+  /** The types of columns that it has, by name. */
+  types: ReadonlyMap<string, ColumnType>
+  added: readonly Pick<Column, 'name' | 'type'>[]
+}
+
+/**
+ * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: all rows are copied into a new table,
+ * which takes the place of the old one. Row ids stay, and so do indexes, triggers, views and foreign keys that users made.
+ * Inside a transaction, within `withoutForeignKeys`. `onRows` receives the number of rows that a statement copied.
+ */
+export function rebuildTable(
+  connection: Connection,
+  table: string,
+  { types, added }: TableChanges,
+  onRows: (rows: number) => void,
+): void {
+  if (connection.pragma('foreign_keys', { simple: true }) !== 0) throw new Error('foreign keys are on')
+  dropFormerCopy(connection, table)
+  const copy = nameOfCopy(table)
+  const belongings = belongingsOf(connection, table)
+  createCopy(connection, table, types)
+  for (const column of added) addColumn(connection, copy, column)
+  copyRows(connection, table, types, onRows)
+  const exchange = [`DROP TABLE ${quoted(table)}`, `ALTER TABLE ${quoted(copy)} RENAME TO ${quoted(table)}`]
+  for (const sql of [...exchange, ...belongings]) connection.exec(sql)
+}
+
+/** SQLite looks at every row of a STRICT table for it. */
+export function addColumn(
+  connection: Connection,
+  table: string,
+  { name, type }: Pick<Column, 'name' | 'type'>,
+): void {
+  connection.exec(`ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${type}`)
+}
+
+/**
+ * Drops what earlier versions may have left, which copied a table over several transactions: the copy, or the old rows, and
+ * the triggers that carried changes over to it. The table itself holds all rows at any moment.
+ */
+export function dropFormerCopy(connection: Connection, table: string): void {
+  const copy = nameOfCopy(table)
+  if (declarationOf(connection, copy) === undefined) return
+  for (const event of ['insert', 'update', 'delete'])
+    connection.exec(`DROP TRIGGER IF EXISTS ${quoted(`${copy}_${event}`)}`)
+  connection.exec(`DROP TABLE ${quoted(copy)}`)
+}
+
+export function typeOfColumn(connection: Connection, table: string, column: string): string | undefined {
+  const sql = 'SELECT type FROM pragma_table_info(?) WHERE name = ?'
+  return connection.prepare(sql).pluck().get(table, column) as string | undefined
+}
+
+function nameOfCopy(table: string): string {
+  return `_new_${table}`
+}
+
+/** How the indexes and triggers of a table were declared, those of users too. A trigger's table is named as the user typed it. */
+function belongingsOf(connection: Connection, table: string): string[] {
+  const sql = `
+    SELECT sql
+    FROM sqlite_schema
+    WHERE type IN ('index', 'trigger') AND tbl_name = ? COLLATE NOCASE AND sql IS NOT NULL
+    ORDER BY _rowid_
+  `
+  return connection.prepare(sql).pluck().all(table) as string[]
+}
+
+/**
+ * Creates an empty table, declared as the other one but for the types: columns and constraints that a user added stay. A
+ * wrong edit of the declaration is an error of SQLite's, or seen in the columns.
+ */
+function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
+  const [copy, columns] = [nameOfCopy(table), columnsOf(connection, table)]
+  const wanted = columns.map((column) => ({ ...column, type: types.get(column.name) ?? column.type }))
+  let declaration = declarationOf(connection, table) ?? ''
+  for (const { name, type } of columns)
+    declaration = withType(declaration, name, type, types.get(name) ?? type)
+  connection.exec(declaration.replace(`CREATE TABLE ${quoted(table)}`, () => `CREATE TABLE ${quoted(copy)}`))
+  if (JSON.stringify(columnsOf(connection, copy)) !== JSON.stringify(wanted))
+    throw new Error(`the table ${table} is declared in a way that cannot be changed here`)
+}
+
+/** Reads all columns, generated ones too. */
+function columnsOf(connection: Connection, table: string): { name: string; type: string }[] {
+  const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)'
+  return connection.prepare(sql).all(table) as { name: string; type: string }[]
+}
+
+/** A column is on a line of its own, or where ALTER TABLE put it. */
+function withType(declaration: string, column: string, from: string, to: string): string {
+  return ['\n  ', ', '].reduce(
+    (text, before) =>
+      text.replaceAll(`${before}${quoted(column)} ${from}`, () => `${before}${quoted(column)} ${to}`),
+    declaration,
+  )
+}
+
+const BEFORE_ALL_ROWS = -(2n ** 63n)
+
+/** `_rowid_` is the one name of the row id that no field can take. */
+function copyRows(
+  connection: Connection,
+  table: string,
+  types: ReadonlyMap<string, ColumnType>,
+  onRows: (rows: number) => void,
+): void {
+  const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
+  // STRICT refuses an integer in a TEXT column without the cast.
+  const values = names.map((name) =>
+    types.has(name) ? `CAST(${quoted(name)} AS ${types.get(name)})` : quoted(name),
+  )
+  const [from, to] = [quoted(table), quoted(nameOfCopy(table))]
+  const copy = connection.prepare(`
+    INSERT INTO ${to} (${['_rowid_', ...names.map(quoted)].join(', ')})
+    SELECT ${['_rowid_', ...values].join(', ')} FROM ${from} WHERE _rowid_ > ? ORDER BY _rowid_ LIMIT ${BATCH_ROWS}
+  `)
+  const lastCopied = connection.prepare(`SELECT max(_rowid_) FROM ${to}`).pluck().safeIntegers()
+  for (let changes = BATCH_ROWS; changes === BATCH_ROWS; ) {
+    changes = copy.run(lastCopied.get() ?? BEFORE_ALL_ROWS).changes
+    onRows(changes)
+  }
+}

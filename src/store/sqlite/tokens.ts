@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import { type BudgetStore, createBudgetStore } from './budgets.ts'
+import { type Connection, guarded } from './file/open.ts'
+import { unplanned } from './sql.ts'
+import type { Transact } from './transaction.ts'
+import { createLastRuns, type LastRuns } from './walks/last-runs.ts'
+
+export interface RegisteredOrganization {
+  id: string
+  name: string
+  collections: readonly string[]
+}
+
+/** What the mirror knows of organizations, tokens and rate limits; every method is one short transaction. */
+export interface Registry {
+  /** Writes who is configured now; organizations and jobs that are no longer stay, marked so. To be called first. */
+  register(organizations: readonly RegisteredOrganization[]): Promise<void>
+  /** A name for a token that tells nothing of it: hashed with a salt that only this mirror has. */
+  fingerprint(token: string): string
+  /** Notes which token an organization uses now; a hold that another token left is lifted. */
+  useToken(organizationId: string, fingerprint: string): Promise<void>
+  /** Why nobody may use a token; null while one of those that use it is not held, since somebody typed resume for it. */
+  heldReason(fingerprint: string): string | null
+  /** Why an organization may not use its token. */
+  heldReasonOf(organizationId: string, fingerprint: string): string | null
+  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
+  liftHold(fingerprint: string): Promise<void>
+  /**
+   * Lifts every hold of these organizations and forgets the waits of their rate limits, those of the tokens that they
+   * used last. Returns the names of those that were held.
+   */
+  resume(organizationIds: readonly string[]): Promise<string[]>
+  budgets: Omit<BudgetStore, 'forgetWaits'>
+  lastRuns(organizationId: string, collection: string): LastRuns
+}
+
+/** `newSalt`: what it gives is kept once in a mirror's life. */
+export function createRegistry(connection: Connection, write: Transact, newSalt: () => string): Registry {
+  const budgets = createBudgetStore(connection, write)
+  const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
+  const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
+  const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
+  const unconfigureJobs = connection.prepare('UPDATE sync_jobs SET configured = 0')
+  const upsertOrganization = connection.prepare(`
+    INSERT INTO organizations (id, name, configured) VALUES (?, ?, 1)
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name, configured = 1
+  `)
+  const upsertJob = connection.prepare(`
+    INSERT INTO sync_jobs (organization_id, collection, configured) VALUES (?, ?, 1)
+    ON CONFLICT (organization_id, collection) DO UPDATE SET configured = 1
+  `)
+  const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
+  const liftReplaced = connection.prepare(
+    `UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_fingerprint IS NOT NULL AND held_fingerprint <> ?`,
+  )
+  // A token that is held is held for an organization that comes to use it, too.
+  const shareHold = connection.prepare(`
+    UPDATE organizations
+    SET
+      (held_since, held_reason, held_fingerprint) = (
+        SELECT held_since, held_reason, held_fingerprint
+        FROM organizations
+        WHERE held_fingerprint = :fingerprint AND configured = 1
+        LIMIT 1
+      )
+    WHERE id = :id AND held_since IS NULL AND last_fingerprint IS NOT :fingerprint
+  `)
+  const lastToken = connection.prepare('SELECT last_fingerprint FROM organizations WHERE id = ?').pluck()
+  const noteToken = connection.prepare(
+    'UPDATE organizations SET last_fingerprint = ? WHERE id = ? AND last_fingerprint IS NOT ?',
+  )
+  const heldReason = connection
+    .prepare(`
+      SELECT held_reason
+      FROM organizations
+      WHERE held_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND NOT EXISTS (
+        SELECT 1
+        FROM organizations
+        WHERE last_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
+      )
+      LIMIT 1
+    `)
+    .pluck()
+  const heldReasonOf = connection
+    .prepare('SELECT held_reason FROM organizations WHERE id = ? AND held_fingerprint = ?')
+    .pluck()
+  const hold = connection.prepare(`
+    UPDATE organizations
+    SET held_since = ?, held_reason = ?, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
+    WHERE id = ?
+  `)
+  // Whoever used the token last and would use another one now has no say in whether it is held.
+  const forgetFormer = connection.prepare(`
+    UPDATE organizations
+    SET last_fingerprint = NULL
+    WHERE last_fingerprint = :fingerprint AND held_fingerprint IS NOT :fingerprint
+  `)
+  const liftHold = connection.prepare(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = ?`)
+  const liftOne = connection
+    .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
+    .pluck()
+  const read = <T>(task: () => T): T => guarded(connection.name, task)
+
+  return {
+    register: (organizations) =>
+      write(() => {
+        addSetting.run('salt', newSalt())
+        unconfigure.run()
+        unconfigureJobs.run()
+        for (const { id, name, collections } of organizations) {
+          upsertOrganization.run(id, name)
+          for (const collection of collections) upsertJob.run(id, collection)
+        }
+      }),
+    fingerprint: (token) => {
+      const salt = read(() => setting.get('salt')) as string
+      return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
+    },
+    useToken: async (organizationId, fingerprint) => {
+      // Most often nothing is to be written, and then nobody else's lock is waited for.
+      if (read(() => lastToken.get(organizationId)) === fingerprint) return
+      await write(() => {
+        liftReplaced.run(organizationId, fingerprint)
+        shareHold.run({ id: organizationId, fingerprint })
+        noteToken.run(fingerprint, organizationId, fingerprint)
+      })
+    },
+    heldReason: (fingerprint) => read(() => (heldReason.get({ fingerprint }) as string | undefined) ?? null),
+    heldReasonOf: (organizationId, fingerprint) =>
+      read(() => (heldReasonOf.get(organizationId, fingerprint) as string | undefined) ?? null),
+    hold: (organizationIds, fingerprint, reason, at) =>
+      write(() => {
+        for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })
+        forgetFormer.run({ fingerprint })
+      }),
+    liftHold: (fingerprint) =>
+      write(() => {
+        liftHold.run(fingerprint)
+      }),
+    resume: (organizationIds) =>
+      write(() => {
+        for (const id of organizationIds) budgets.forgetWaits(id)
+        return organizationIds.flatMap((id) => liftOne.all(id) as string[])
+      }),
+    budgets,
+    lastRuns: createLastRuns(connection),
+  }
+}

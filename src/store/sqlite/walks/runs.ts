@@ -1,0 +1,99 @@
+import type {
+  Job,
+  Run,
+  RunOutcome,
+  RunRecord,
+  RunTraffic,
+  SavedPage,
+  Trigger,
+  Walk,
+} from '../../../sync/types.ts'
+import type { Connection } from '../file/open.ts'
+
+/** `sync_runs`: one line for each attempt at a job. */
+export interface RunStore {
+  begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
+  cancel(runId: number): void
+  addPage(run: Run, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
+  addRemoved(run: Run, rows: number): void
+  finish(run: Run, outcome: RunOutcome, at: string): RunRecord
+}
+
+export function createRunStore(connection: Connection): RunStore {
+  const closeDead = connection.prepare(`
+    UPDATE sync_runs
+    SET status = 'interrupted', finished_at = ?, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
+    WHERE organization_id = ? AND collection = ? AND status = 'running'
+  `)
+  const insertRun = connection.prepare(`
+    INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
+    VALUES (?, ?, ?, ?, 'running', ?, ?)
+  `)
+  const deleteRun = connection.prepare('DELETE FROM sync_runs WHERE id = ?')
+  const addPage = connection.prepare(`
+    UPDATE sync_runs
+    SET
+      pages = pages + 1,
+      rows_seen = rows_seen + ?,
+      rows_added = rows_added + ?,
+      rows_changed = rows_changed + ?,
+      requests = ?,
+      retries = ?,
+      rate_limit_hits = ?,
+      rate_limit_wait_ms = ?
+    WHERE id = ?
+  `)
+  const addRemoved = connection.prepare('UPDATE sync_runs SET rows_removed = rows_removed + ? WHERE id = ?')
+  const finishRun = connection.prepare(`
+    UPDATE sync_runs
+    SET
+      status = ?,
+      finished_at = ?,
+      requests = ?,
+      retries = ?,
+      rate_limit_hits = ?,
+      rate_limit_wait_ms = ?,
+      error_code = ?,
+      error_message = ?
+    WHERE id = ?
+    RETURNING
+      pages,
+      rows_seen AS rowsSeen,
+      rows_added AS rowsAdded,
+      rows_changed AS rowsChanged,
+      rows_removed AS rowsRemoved
+  `)
+  return {
+    begin(job, walk, trigger, at) {
+      const { organization, collection } = job
+      closeDead.run(at, organization.id, collection.name)
+      const firstPage = walk.checkpoint.nextPage
+      return Number(
+        insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
+      )
+    },
+    cancel: (runId) => {
+      deleteRun.run(runId)
+    },
+    addPage: ({ id, traffic }, items, { added, changed }) => {
+      addPage.run(items, added, changed, ...numbers(traffic), id)
+    },
+    addRemoved: ({ id }, rows) => {
+      addRemoved.run(rows, id)
+    },
+    finish: ({ id, traffic }, outcome, at) =>
+      finishRun.get(
+        outcome.status,
+        at,
+        ...numbers(traffic),
+        outcome.errorCode,
+        outcome.errorMessage,
+        id,
+      ) as RunRecord,
+  }
+}
+
+/** Written with each page, too: of a run that was killed they are all there is. */
+function numbers({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): number[] {
+  return [requests, retries, rateLimitHits, Math.round(rateLimitWaitMs)]
+}

@@ -1,0 +1,210 @@
+import type {
+  Checkpoint,
+  Job,
+  LedgerEntry,
+  OpenWalk,
+  Walk,
+  WalkBeginning,
+  WalkOutcome,
+} from '../../../sync/types.ts'
+import type { Connection } from '../file/open.ts'
+import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
+
+interface WalkRow {
+  id: number
+  organization: string
+  collection: string
+  pages: number
+  kind: Walk['kind']
+  first_page: number
+  next_page: number | null
+  passes: number
+  rows_seen: number
+  account: string
+}
+
+type Expectations = Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
+
+/** `sync_walks`, and the page ledger. */
+export interface WalkStore {
+  open(job: Job): OpenWalk[]
+  begin(job: Job, beginning: WalkBeginning, at: string): Walk
+  /**
+   * Loads an open walk; the caller then rebuilds what it has seen. One that has read no page yet starts now: its start
+   * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
+   */
+  resume(walkId: number, at: string): Walk
+  /** Up to 500 answers after this one, in their order. */
+  readLedger(walkId: number, after: number): LedgerEntry[]
+  /** What the job's last complete full walk makes the next one expect. */
+  expectations(job: Job): Expectations
+  /** Items of the walk without a usable key that had never come before. */
+  newRejects(walkId: number): number
+  addNewRejects(walkId: number, count: number): void
+  /** A line of the ledger, and the checkpoint with it. */
+  addAnswer(walkId: number, answer: LedgerEntry, newToWalk: number, next: Checkpoint, at: string): void
+  saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
+  complete(walkId: number, outcome: WalkOutcome, at: string): void
+  abandon(walkId: number, at: string): void
+}
+
+/** Answers of the ledger that are read at once. */
+const LEDGER_BATCH = 500
+
+export function createWalkStore(connection: Connection): WalkStore {
+  const openWalks = connection.prepare(`
+    SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
+    FROM sync_walks
+    WHERE organization_id = ? AND collection = ? AND status = 'open'
+    ORDER BY id
+  `)
+  const insertWalk = connection.prepare(`
+    INSERT INTO sync_walks (
+      organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account
+    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
+  `)
+  const walkById = connection.prepare(
+    `SELECT
+      id, organization_id AS organization, collection, kind, first_page, next_page, passes, pages, rows_seen, account
+    FROM sync_walks
+    WHERE id = ?`,
+  )
+  const renewStart = connection.prepare('UPDATE sync_walks SET started_at = ?, updated_at = ? WHERE id = ?')
+  const insertAnswer = connection.prepare(`
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  `)
+  const answersAfter = connection.prepare(`
+    SELECT ordinal, pass, page, total, keys, why, places
+    FROM sync_pages
+    WHERE walk_id = ? AND ordinal > ?
+    ORDER BY ordinal
+    LIMIT ${LEDGER_BATCH}
+  `)
+  const lastOutcome = connection.prepare(`
+    SELECT coverage, total_off AS totalOff
+    FROM sync_walks
+    WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  `)
+  const countAnswer = connection.prepare(`
+    UPDATE sync_walks
+    SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
+    WHERE id = ?
+  `)
+  const updateCheckpoint = connection.prepare(
+    'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
+  )
+  const findNewRejects = connection.prepare('SELECT new_rejects FROM sync_walks WHERE id = ?').pluck()
+  const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
+  const completeWalk = connection.prepare(`
+    UPDATE sync_walks
+    SET
+      status = 'complete',
+      coverage = :coverage,
+      expected_missed = :expectedMissed,
+      untrusted = :untrusted,
+      total_off = :totalOff,
+      next_page = NULL,
+      updated_at = :at,
+      finished_at = :at
+    WHERE id = :walkId
+  `)
+  const abandonWalk = connection.prepare(`
+    UPDATE sync_walks
+    SET status = 'abandoned', updated_at = ?, finished_at = ?
+    WHERE id = ? AND status = 'open'
+  `)
+
+  function saveCheckpoint(walkId: number, next: Checkpoint, at: string): void {
+    updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
+  }
+
+  function expectations(organizationId: string, collection: string): Expectations {
+    const last = lastOutcome.get(organizationId, collection) as
+      | Pick<WalkOutcome, 'coverage' | 'totalOff'>
+      | undefined
+    const expectsMoves = last?.coverage === 'repaired' || last?.coverage === 'drifted'
+    return { expectsMoves, doubtsTotal: (last?.totalOff ?? null) !== null }
+  }
+
+  function abandon(walkId: number, at: string): void {
+    abandonWalk.run(at, at, walkId)
+  }
+
+  return {
+    open: (job) =>
+      (
+        openWalks.all(job.organization.id, job.collection.name) as (Omit<OpenWalk, 'updatedAt'> & {
+          updatedAt: string
+        })[]
+      ).map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) })),
+    begin(job, { plan, filters, first, abandon: abandoned }, at) {
+      for (const id of abandoned) abandon(id, at)
+      const account = accountText(first)
+      const { lastInsertRowid } = insertWalk.run(
+        job.organization.id,
+        job.collection.name,
+        plan.kind,
+        filters,
+        first.nextPage,
+        first.pass,
+        at,
+        at,
+        plan.origin,
+        job.collection.path,
+        plan.firstPage,
+        account,
+      )
+      return {
+        id: Number(lastInsertRowid),
+        kind: plan.kind,
+        firstPage: plan.firstPage,
+        checkpoint: first,
+        resumed: false,
+        rowsSeen: 0,
+        ...expectations(job.organization.id, job.collection.name),
+      }
+    },
+    resume(walkId, at) {
+      const row = walkById.get(walkId) as WalkRow
+      const resumed = row.pages > 0
+      if (!resumed) renewStart.run(at, at, walkId)
+      const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
+      const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
+      return {
+        id: row.id,
+        kind: row.kind,
+        firstPage: row.first_page,
+        checkpoint,
+        resumed,
+        rowsSeen: row.rows_seen,
+        ...(resumed
+          ? { expectsMoves: account.watching, doubtsTotal: account.totals.isDoubted }
+          : expectations(row.organization, row.collection)),
+      }
+    },
+    readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
+    expectations: ({ organization, collection }) => expectations(organization.id, collection.name),
+    newRejects: (walkId) => findNewRejects.get(walkId) as number,
+    addNewRejects: (walkId, count) => {
+      addNewRejects.run(count, walkId)
+    },
+    addAnswer(walkId, answer, newToWalk, next, at) {
+      const { ordinal, pass, page, total, keys, why, places } = ledgerRow(answer)
+      insertAnswer.run(walkId, ordinal, pass, page, total, keys, at, why, places)
+      countAnswer.run(newToWalk, total, walkId)
+      saveCheckpoint(walkId, next, at)
+    },
+    saveCheckpoint,
+    complete(walkId, outcome, at) {
+      completeWalk.run({ ...outcome, at, walkId })
+    },
+    abandon,
+  }
+}
+
+function accountText({ ask, account }: Checkpoint): string {
+  return JSON.stringify({ ask, account })
+}

@@ -1,0 +1,57 @@
+import { isJsonObject, type JsonObject, parseExact } from '../../../src/json/exact.ts'
+import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
+import { discoverElements, type ElementColumn } from '../../../src/store/columns/elements.ts'
+import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
+import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
+
+/** The item that a JSON text of an object stands for. */
+export function item(text: string): JsonObject {
+  const value = parseExact(text)
+  if (!isJsonObject(value)) throw new Error(`not an object: ${text}`)
+  return value
+}
+
+/** A page's rows, and what had to be done to the columns first. */
+export type Placed = Extension & { rows: TypedRow[] }
+
+/** The rows of a page of items. */
+export function placePage(catalog: Catalog, items: readonly JsonObject[]): Placed {
+  const known = items.map((one) => toRow(catalog, one))
+  const fits = !known.includes(null)
+  const extension = fits ? { catalog, changes: [], warnings: [] } : extendCatalog(catalog, [], items)
+  const rows = items.flatMap((one) => toRow(extension.catalog, one) ?? [])
+  if (rows.length < items.length) throw new Error('an item does not fit the columns that were made for it')
+  return { ...extension, rows }
+}
+
+/** A page of one item. */
+export function placeItem(catalog: Catalog, one: JsonObject): Extension & TypedRow {
+  const { rows, ...extension } = placePage(catalog, [one])
+  return { ...extension, values: rows[0]?.values ?? new Map(), arrays: rows[0]?.arrays ?? [] }
+}
+
+/** Places items one after another, each in the catalog that the one before left. */
+export function placeAll(
+  texts: readonly string[],
+  start: Catalog = createCatalog([], [['id']]),
+): (Extension & TypedRow)[] {
+  let catalog = start
+  return texts.map((text) => {
+    const placement = placeItem(catalog, item(text))
+    catalog = placement.catalog
+    return placement
+  })
+}
+
+/** The values of `{"a": TEXT}` for each of the texts, placed one after another. */
+export function placeValues(texts: readonly string[]): Record<string, unknown>[] {
+  return placeAll(texts.map((text) => `{"a":${text}}`)).map(({ values }) => Object.fromEntries(values))
+}
+
+/** The columns of the view after these arrays. */
+export function elementsOf(arrays: readonly string[]): readonly ElementColumn[] {
+  return arrays.reduce<readonly ElementColumn[]>((known, text) => {
+    const array = parseExact(text)
+    return Array.isArray(array) ? discoverElements(known, array) : known
+  }, [])
+}

@@ -1,0 +1,354 @@
+import { describe, expect, it } from 'vitest'
+import { createCatalog, keyColumnNames } from '../../../src/store/columns/catalog.ts'
+import { discoverElements } from '../../../src/store/columns/elements.ts'
+import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
+
+describe('an item’s row', () => {
+  it.each([
+    ['a text', '"x"', 'TEXT', 'x'],
+    ['an empty text', '""', 'TEXT', ''],
+    ['true', 'true', 'INTEGER', 1n],
+    ['false', 'false', 'INTEGER', 0n],
+    ['a whole number', '20', 'INTEGER', 20n],
+    ['a whole number with a point', '20.0', 'INTEGER', 20n],
+    ['a whole number with an exponent', '2e1', 'INTEGER', 20n],
+    ['minus zero', '-0', 'INTEGER', 0n],
+    ['2^53 + 1', '9007199254740993', 'INTEGER', 9007199254740993n],
+    ['digits that a double has others for', '1152921504606847000', 'INTEGER', 1152921504606847000n],
+    ['2^63 - 1', '9223372036854775807', 'INTEGER', 9223372036854775807n],
+    ['-2^63', '-9223372036854775808', 'INTEGER', -9223372036854775808n],
+    ['2^63', '9223372036854775808', 'TEXT', '9223372036854775808'],
+    ['20 digits', '12345678901234567890', 'TEXT', '12345678901234567890'],
+    ['20 digits with a point', '12345678901234567890.0', 'TEXT', '12345678901234567890.0'],
+    ['a whole number of 10^20', '1e20', 'TEXT', '1e20'],
+    ['a number beyond a double', '1e400', 'TEXT', '1e400'],
+    ['a number that a double makes zero', '1e-400', 'TEXT', '1e-400'],
+    ['a fraction', '1.5', 'REAL', 1.5],
+    ['a fraction with a zero at its end', '1.10', 'REAL', 1.1],
+    ['a small fraction', '0.0000001', 'REAL', 1e-7],
+    ['an array', '[1.10,{"b":null}]', 'TEXT', '[1.10,{"b":null}]'],
+    ['an empty array', '[]', 'TEXT', '[]'],
+  ])('makes a column for %s', (_what, text, type, value) => {
+    const [placement] = placeAll([`{"a":${text}}`])
+
+    expect(placement?.changes).toMatchObject([
+      { kind: 'add', column: { name: 'a', path: '$.a', type, role: 'value' } },
+    ])
+    expect(placement?.values).toEqual(new Map([['a', value]]))
+  })
+
+  it.each(['null', '{}', '{"b":null}', '{"b":{}}'])('makes no column for %s', (text) => {
+    const catalog = createCatalog([], [['id']])
+
+    expect(placeItem(catalog, item(`{"a":${text}}`))).toEqual({
+      catalog,
+      values: new Map(),
+      arrays: [],
+      changes: [],
+      warnings: [],
+    })
+  })
+
+  it.each([
+    ['an INTEGER column', ['1', 'true', '20.0', 'null'], [{ a: 1n }, { a: 1n }, { a: 20n }, {}]],
+    ['a column of booleans', ['true', '7'], [{ a: 1n }, { a: 7n }]],
+    ['an INTEGER column that meets a fraction', ['1', '1.5', '2'], [{ a: 1n }, { a: 1.5 }, { a: 2 }]],
+    ['an INTEGER column with a text', ['1', '"x"', '2'], [{ a: 1n }, { a__text: 'x' }, { a: 2n }]],
+    ['an INTEGER column with an array', ['1', '[2.0]'], [{ a: 1n }, { a__text: '[2.0]' }]],
+    [
+      'an INTEGER column with 20 digits',
+      ['1', '12345678901234567890'],
+      [{ a: 1n }, { a__text: '12345678901234567890' }],
+    ],
+    [
+      'a fraction that would round another row',
+      ['9007199254740993', '1.50'],
+      [{ a: 9007199254740993n }, { a__text: '1.50' }],
+    ],
+    [
+      'a fraction that would round an older row',
+      ['1', '9007199254740993', '3', '1.50'],
+      [{ a: 1n }, { a: 9007199254740993n }, { a: 3n }, { a__text: '1.50' }],
+    ],
+    [
+      'a fraction beside a large number that no double rounds',
+      ['9007199254740994', '1.5'],
+      [{ a: 9007199254740994n }, { a: 1.5 }],
+    ],
+    ['a REAL column', ['1.5', '20.0', '9007199254740994'], [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }]],
+    [
+      'a REAL column with what it would round',
+      ['1.5', '9007199254740993'],
+      [{ a: 1.5 }, { a__text: '9007199254740993' }],
+    ],
+    ['a REAL column with a whole number beyond 64 bits', ['1.5', '1e20'], [{ a: 1.5 }, { a__text: '1e20' }]],
+    [
+      'a REAL column with others',
+      ['1.5', 'true', '"1"', '[]'],
+      [{ a: 1.5 }, { a__text: 'true' }, { a__text: '1' }, { a__text: '[]' }],
+    ],
+    [
+      'a TEXT column with numbers',
+      ['"x"', '1.10', '2e1', '-0', '1e400'],
+      [{ a: 'x' }, { a: '1.10' }, { a: '2e1' }, { a: '-0' }, { a: '1e400' }],
+    ],
+    ['a TEXT column with an array', ['"x"', '[1]'], [{ a: 'x' }, { a: '[1]' }]],
+    ['a column of arrays with a text', ['[1]', '"x"'], [{ a: '[1]' }, { a: 'x' }]],
+    [
+      'a TEXT column with booleans',
+      ['"x"', 'true', 'false'],
+      [{ a: 'x' }, { a__text: 'true' }, { a__text: 'false' }],
+    ],
+    ['a 20-digit column with small numbers', ['1e400', '5'], [{ a: '1e400' }, { a: '5' }]],
+    ['a field that is an object at times', ['5', '{"b":6}', '7'], [{ a: 5n }, { a__b: 6n }, { a: 7n }]],
+  ])('places the values of %s', (_what, texts, expected) => {
+    expect(placeValues(texts)).toEqual(expected)
+  })
+
+  it('says what has to be done to the table, in order', () => {
+    const placements = placeAll([
+      '{"a":1}',
+      '{"a":1.5}',
+      '{"a":true}',
+      '{"b":1}',
+      '{"b":9007199254740993}',
+      '{"b":0.5,"c":"x"}',
+    ])
+
+    expect(
+      placements.map(({ changes }) =>
+        changes.map(({ kind, column }) => [kind, column.name, column.type, column.wide]),
+      ),
+    ).toEqual([
+      [['add', 'a', 'INTEGER', false]],
+      [['type', 'a', 'REAL', false]],
+      [['add', 'a__text', 'TEXT', false]],
+      [['add', 'b', 'INTEGER', false]],
+      [['wide', 'b', 'INTEGER', true]],
+      [
+        ['add', 'b__text', 'TEXT', false],
+        ['add', 'c', 'TEXT', false],
+      ],
+    ])
+  })
+
+  it('warns when a __text column appears, and only then', () => {
+    const placements = placeAll(['{"a":1}', '{"a":"x"}', '{"a":"y"}'])
+
+    expect(placements.map(({ warnings }) => warnings)).toMatchObject([
+      [],
+      [{ kind: 'text-sibling', column: 'a__text', path: '$.a' }],
+      [],
+    ])
+  })
+
+  it('returns the same catalog where nothing changed, and changes none that it was given', () => {
+    const [first, second, third] = placeAll(['{"a":1}', '{"a":2,"b":null}', '{"a":"x"}'])
+
+    expect(second?.catalog).toBe(first?.catalog)
+    expect(third?.catalog).not.toBe(first?.catalog)
+    expect(first?.catalog.columns.map(({ name }) => name)).toEqual(['a'])
+    expect(placeItem(first?.catalog ?? createCatalog([], []), item('{"a":"x"}'))).toEqual(third)
+  })
+
+  it('goes on from columns as they were stored', () => {
+    const before = placeAll(['{"a":1,"a.b":"x","_c":{"":2.5}}', '{"a":"x"}']).at(-1)?.catalog
+    const restored = createCatalog(before?.columns ?? [], [['id']])
+
+    const texts = ['{"a":"y","a.b":"z","_c":{"":1.5}}', '{"a":2}']
+
+    expect(placeAll(texts, restored).map(({ changes }) => changes)).toEqual([[], []])
+    expect(placeAll(texts, restored).map(({ values }) => Object.fromEntries(values))).toEqual([
+      { a__text: 'y', 'a.b': 'z', field_c__field: 1.5 },
+      { a: 2n },
+    ])
+  })
+
+  it('gives each path a name of its own', () => {
+    const [placement] = placeAll([
+      '{"id":1,"ID":2,"a":{"b":3},"a__b":4,"A__B":5,"":6,"field":7,"_x":8,"field_x":9,"a\\u0000":0,"a_":1}',
+    ])
+
+    expect(placement?.catalog.columns.map(({ name, path }) => [name, path])).toEqual([
+      ['ID_2', '$.ID'],
+      ['a__b', '$.a.b'],
+      ['a__b_2', '$.a__b'],
+      ['A__B_3', '$.A__B'],
+      ['field', '$.""'],
+      ['field_2', '$.field'],
+      ['field_x', '$._x'],
+      ['field_x_2', '$.field_x'],
+      ['a_', '$."a\\u0000"'],
+      ['a__2', '$.a_'],
+    ])
+  })
+
+  it('keeps a __text column and a field of that name apart', () => {
+    const values = placeAll(['{"a":1,"a__text":"own"}', '{"a":"x","a__text":"own"}']).map((placement) =>
+      Object.fromEntries(placement.values),
+    )
+
+    expect(values).toEqual([
+      { a: 1n, a__text: 'own' },
+      { a__text_2: 'x', a__text: 'own' },
+    ])
+  })
+
+  it('leaves the key columns to the caller, and their names too', () => {
+    const catalog = createCatalog([], [['_id'], ['customer', 'id']])
+
+    const placement = placeItem(
+      catalog,
+      item('{"_id":1,"customer":{"id":2,"name":"x"},"field_id":3,"CUSTOMER__ID":4}'),
+    )
+
+    expect(keyColumnNames(catalog.keyPaths)).toEqual(['field_id', 'customer__id'])
+    expect(Object.fromEntries(placement.values)).toEqual({
+      customer__name: 'x',
+      field_id_2: 3n,
+      CUSTOMER__ID_2: 4n,
+    })
+  })
+
+  it('keeps fields called __proto__ and constructor', () => {
+    const [placement] = placeAll(['{"__proto__":1,"constructor":{"name":2},"toString":3}'])
+
+    expect(Object.fromEntries(placement?.values ?? [])).toEqual({
+      field__proto__: 1n,
+      constructor__name: 2n,
+      toString: 3n,
+    })
+  })
+
+  it('can take an item that is nested 500 deep', () => {
+    const [placement] = placeAll([`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`])
+
+    expect([...(placement?.values ?? [])]).toEqual([[Array.from({ length: 500 }, () => 'a').join('__'), 1n]])
+  })
+})
+
+describe('a page of items', () => {
+  it.each<[string, string[], [string, string, string][], object[]]>([
+    [
+      'a whole number and then a fraction',
+      ['{"a":20}', '{"a":19.99}'],
+      [['add', 'a', 'REAL']],
+      [{ a: 20 }, { a: 19.99 }],
+    ],
+    [
+      'a boolean, a whole number, and then a fraction',
+      ['{"a":true}', '{"a":1}', '{"a":0.5}'],
+      [
+        ['add', 'a', 'REAL'],
+        ['add', 'a__text', 'TEXT'],
+      ],
+      [{ a__text: 'true' }, { a: 1 }, { a: 0.5 }],
+    ],
+    [
+      'a whole number that a double would round, and then a fraction',
+      ['{"a":9007199254740993}', '{"a":0.5}'],
+      [
+        ['add', 'a', 'INTEGER'],
+        ['add', 'a__text', 'TEXT'],
+      ],
+      [{ a: 9007199254740993n }, { a__text: '0.5' }],
+    ],
+    [
+      'fields that come one after another',
+      ['{"a":1}', '{"b":"x"}', '{"c":{"d":1.5}}'],
+      [
+        ['add', 'a', 'INTEGER'],
+        ['add', 'b', 'TEXT'],
+        ['add', 'c__d', 'REAL'],
+      ],
+      [{ a: 1n }, { b: 'x' }, { c__d: 1.5 }],
+    ],
+  ])('has its columns made at once: %s', (_what, texts, changes, values) => {
+    const placed = placePage(createCatalog([], [['id']]), texts.map(item))
+
+    expect(placed.changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual(changes)
+    expect(placed.rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
+  })
+
+  it('changes a column of an earlier page once, whatever comes on it', () => {
+    const before = placePage(createCatalog([], [['id']]), [item('{"a":1}')]).catalog
+
+    const { changes } = placePage(before, ['{"a":0.5}', '{"a":2}', '{"a":1.5,"b":1}'].map(item))
+
+    expect(changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual([
+      ['type', 'a', 'REAL'],
+      ['add', 'b', 'INTEGER'],
+    ])
+  })
+
+  it('warns of a column beside another once', () => {
+    const { warnings } = placePage(
+      createCatalog([], [['id']]),
+      ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
+    )
+
+    expect(warnings.map(({ column }) => column)).toEqual(['a__text'])
+  })
+})
+
+describe('past 500 columns', () => {
+  it('takes no memory for the paths of fields that find no room', () => {
+    const many = Array.from({ length: 150_000 }, (_, index) => `"f${index}":1`).join(',')
+    const deep = `${'{"a":'.repeat(480)}{${many}}${'}'.repeat(480)}`
+    const hostile = item(`{"deep":${deep}}`)
+    const before = process.resourceUsage().maxRSS
+
+    const { catalog, warnings } = placeItem(createCatalog([], [['id']]), hostile)
+    const elements = discoverElements([], [hostile])
+
+    expect([catalog.columns.length, elements.length]).toEqual([499, 500])
+    expect(warnings.map(({ message }) => message.length < 300)).toEqual([true])
+    // All of them would take 600,000 kilobytes.
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
+  })
+
+  it('leaves the further fields out, and says so once', () => {
+    const [first, second, third] = placeAll([`{"id":1,${fields(0, 600)}}`, '{"new":1}', '{"f0":5,"new":2}'])
+
+    expect([first?.values.size, second?.values.size]).toEqual([499, 0])
+    expect(Object.fromEntries(third?.values ?? [])).toEqual({ f0: 5n })
+    expect([first, second, third].map((placement) => placement?.warnings)).toMatchObject([
+      [{ kind: 'too-many-columns', path: '$.f499' }],
+      [],
+      [],
+    ])
+    expect(third?.catalog).toBe(first?.catalog)
+  })
+
+  it('counts a key column once, whether its type is known yet or not', () => {
+    const key = { name: 'id', path: '$.id', type: 'INTEGER', role: 'key', wide: false } as const
+
+    const counts = [[], [key]].map(
+      (columns) => placeItem(createCatalog(columns, [['id']]), item(`{${fields(0, 600)}}`)).values.size,
+    )
+
+    expect(counts).toEqual([499, 499])
+  })
+
+  it('still widens columns, and has no room for a __text column', () => {
+    const placements = placeAll([`{${fields(0, 499)}}`, '{"f0":1.5,"f1":"x"}', '{"f1":"y","f2":2}'])
+
+    expect(placements.slice(1).map(({ values }) => Object.fromEntries(values))).toEqual([
+      { f0: 1.5 },
+      { f2: 2n },
+    ])
+    expect(placements.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
+    expect(placements.map(({ warnings }) => warnings.map(({ path }) => path))).toEqual([[], ['$.f1'], []])
+  })
+
+  it('has room for a __text column in place of a further field', () => {
+    const placements = placeAll([`{${fields(0, 498)}}`, '{"f1":"x","new":1}'])
+
+    expect(Object.fromEntries(placements[1]?.values ?? [])).toEqual({ f1__text: 'x' })
+  })
+})
+
+/** The fields f FROM, ... as JSON text. */
+function fields(from: number, to: number): string {
+  return Array.from({ length: to - from }, (_, at) => `"f${from + at}":${at}`).join(',')
+}

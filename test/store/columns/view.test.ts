@@ -1,0 +1,174 @@
+import Database from 'better-sqlite3'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { canonicalNumber } from '../../../src/json/decimal.ts'
+import { isRawNumber, numberText } from '../../../src/json/exact.ts'
+import { discoverElements, type ElementColumn } from '../../../src/store/columns/elements.ts'
+import type { Leaf } from '../../../src/store/columns/flatten.ts'
+import { sqlitePath } from '../../../src/store/columns/path.ts'
+import { viewSql } from '../../../src/store/columns/view.ts'
+import { items } from '../../json/arbitrary.ts'
+import { elementsOf } from './items.ts'
+import { leavesOf } from './leaves.ts'
+
+const NAMES = { view: 'orders__items', table: 'orders', keyColumns: ['id'], arrayColumn: 'items' }
+
+// SQLite compares names only up to a NUL, so that a path cannot tell such names apart; and it reads half of a surrogate
+// pair as bytes that are no text.
+const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
+
+describe('viewSql', () => {
+  it('makes a row of each element that is an object', () => {
+    const text = '[{"sku":"a","qty":2,"price":9.5},7,null,[{}],"x",{"sku":"b","product":{"id":5}},{}]'
+
+    const rows = rowsOf([text], elementsOf([text]))
+
+    const none = { sku: null, qty: null, price: null, product__id: null }
+    const parent = { _organization_id: 'org', _parent_id: 0n }
+    expect(rows).toEqual([
+      { ...parent, _index: 0n, ...none, sku: 'a', qty: 2n, price: 9.5 },
+      { ...parent, _index: 5n, ...none, sku: 'b', product__id: 5n },
+      { ...parent, _index: 6n, ...none },
+    ])
+  })
+
+  it.each([
+    ['INTEGER', ['1', '20.0', '2e1', '-0', 'null'], [1n, 20n, 20n, 0n, null]],
+    [
+      'INTEGER',
+      ['9007199254740993', '9223372036854775807', '-9223372036854775808'],
+      [9007199254740993n, 2n ** 63n - 1n, -(2n ** 63n)],
+    ],
+    ['INTEGER', ['true', 'false', 'null'], [1n, 0n, null]],
+    ['REAL', ['1', '1.10', '2e1', '9007199254740994'], [1, 1.1, 20, 9007199254740994]],
+    [
+      'TEXT',
+      ['"x"', '1.10', '12345678901234567890', '1e400', '-0'],
+      ['x', '1.10', '12345678901234567890', '1e400', '-0'],
+    ],
+    ['TEXT', ['true', '1', 'false', 'null'], ['true', '1', 'false', null]],
+    ['TEXT', ['"1"', '"true"', '"é\\n\\""', '""', '"[]"'], ['1', 'true', 'é\n"', '', '[]']],
+    ['TEXT', ['[1.10,{"b":[]}]', '[]', '"x"'], ['[1.10,{"b":[]}]', '[]', 'x']],
+    ['TEXT', ['"x"', '{"b":1}'], ['x', null]],
+  ])('gives a column that is %s for %j one storage class', (type, texts, expected) => {
+    const array = `[${texts.map((text) => `{"a":${text}}`).join()}]`
+    const elements = elementsOf([array])
+
+    expect(elements[0]?.type).toBe(type)
+    expect(rowsOf([array], elements).map((row) => row.a)).toEqual(expected)
+  })
+
+  it.each([null, 'hello', '', '[', '{"a":1}', '{a:1}', '5', 'null', '"[]"', '[]', '[1]'])(
+    'has no row, and no error, for %j',
+    (text) => {
+      expect(rowsOf([text, '[{"a":1}]'], elementsOf(['[{"a":1}]'])).map(({ _parent_id: id }) => id)).toEqual([
+        1n,
+      ])
+    },
+  )
+
+  it('takes names with quotes and spaces', () => {
+    const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
+    const odd = { view: `o"__i's`, table: 'o"', keyColumns: ['a"k', "b'k"], arrayColumn: `i's "` }
+    const db = new Database(':memory:')
+    db.exec(`CREATE TABLE "o""" ("_organization_id" TEXT, "a""k" TEXT, "b'k" INTEGER, "i's """ TEXT) STRICT`)
+    db.prepare('INSERT INTO "o""" VALUES (?, ?, ?, ?)').run('org', 'k', 1n, text)
+
+    db.exec(viewSql({ ...odd, elements: elementsOf([text]) }))
+
+    expect(db.prepare(`SELECT * FROM "o""__i's"`).get()).toEqual({
+      _organization_id: 'org',
+      '_parent_a"k': 'k',
+      "_parent_b'k": 1,
+      _index: 0,
+      "it's": 1,
+      'a"b': 'x',
+      'c.d': 2.5,
+      'Größe \\': 1,
+    })
+  })
+
+  it('declares the types of its columns', () => {
+    const db = createTable([])
+    db.exec(viewSql({ ...NAMES, elements: elementsOf(['[{"a":1,"b":1.5,"c":"x"}]']) }))
+
+    const declared = db
+      .prepare<[], { name: string; type: string }>('PRAGMA table_info("orders__items")')
+      .all()
+
+    expect(declared.map(({ name, type }) => [name, type.slice(0, 3)])).toEqual([
+      ['_organization_id', 'TEX'],
+      ['_parent_id', 'INT'],
+      ['_index', 'INT'],
+      ['a', 'INT'],
+      ['b', 'REA'],
+      ['c', 'TEX'],
+    ])
+  })
+
+  it('works with 500 columns', () => {
+    const text = `[${JSON.stringify(Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, at])))}]`
+
+    expect(rowsOf([text], elementsOf([text]))[0]).toMatchObject({ f0: 0n, f499: 499n })
+  })
+
+  it('shows every value of every element, each in the class of its column', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(tellable, { maxLength: 4 }), { maxLength: 4 }), (arrays) => {
+        const elements = arrays.reduce<readonly ElementColumn[]>(discoverElements, [])
+
+        const rows = rowsOf(
+          arrays.map((array) => JSON.stringify(array)),
+          elements,
+        )
+
+        expect(rows).toHaveLength(arrays.flat().length)
+        for (const { _parent_id: id, _index: index, ...fields } of rows)
+          expectShown(fields, elements, arrays[Number(id)]?.[Number(index)] ?? {})
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+function expectShown(
+  row: Record<string, unknown>,
+  elements: readonly ElementColumn[],
+  element: Parameters<typeof leavesOf>[0],
+): void {
+  const values = new Map(leavesOf(element).map(([path, value]) => [sqlitePath(path), value]))
+  for (const { name, path, type } of elements) {
+    const value = values.get(path) ?? null
+    expect([name, row[name]]).toEqual([name, value === null ? null : shown(value, type)])
+  }
+}
+
+function shown(value: Leaf, type: string): unknown {
+  if (typeof value === 'boolean') return type === 'INTEGER' ? BigInt(value) : String(value)
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return JSON.stringify(value)
+  const text = isRawNumber(value) ? value.rawJSON : numberText(value)
+  if (type === 'INTEGER') return BigInt(canonicalNumber(text))
+  return type === 'REAL' ? Number(text) + 0 : text
+}
+
+function rowsOf(
+  texts: readonly (string | null)[],
+  elements: readonly ElementColumn[],
+): Record<string, unknown>[] {
+  const db = createTable(texts)
+  db.exec(viewSql({ ...NAMES, elements }))
+  return db
+    .prepare<[], Record<string, unknown>>('SELECT * FROM "orders__items" ORDER BY "_parent_id", "_index"')
+    .all()
+}
+
+function createTable(texts: readonly (string | null)[]): Database.Database {
+  const db = new Database(':memory:').defaultSafeIntegers()
+  db.exec(
+    'CREATE TABLE "orders" ("_organization_id" TEXT NOT NULL, "id" INTEGER NOT NULL, "items" TEXT) STRICT',
+  )
+  const insert = db.prepare('INSERT INTO "orders" VALUES (?, ?, ?)')
+  for (const [id, text] of texts.entries()) insert.run('org', BigInt(id), text)
+  return db
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { UsageError } from '../../../src/errors.ts'
+import { addressOf, claimAddress } from '../../../src/store/sqlite/address.ts'
+import { jobOf } from '../../helpers/jobs.ts'
+import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
+
+describe('the address of an API', () => {
+  it.each([
+    ['https://admin.example.com', 'admin.example.com'],
+    ['http://admin.example.com:8080', 'admin.example.com'],
+    ['https://ADMIN.Example.COM/', 'admin.example.com'],
+    ['https://admin.example.com.', 'admin.example.com'],
+    ['https://admin.example.com/v2/Admin/', 'admin.example.com/v2/Admin'],
+    ['https://bücher.example', 'xn--bcher-kva.example'],
+    ['https://xn--bcher-kva.example', 'xn--bcher-kva.example'],
+    ['http://[::1]:9000/api', '[::1]/api'],
+    ['http://[0:0:0:0:0:0:0:1]/api', '[::1]/api'],
+    ['http://127.1', '127.0.0.1'],
+  ])('%s is %s', (baseUrl, address) => {
+    expect(addressOf(baseUrl)).toBe(address)
+  })
+})
+
+describe('a mirror', () => {
+  const address = "SELECT value FROM sync_settings WHERE name = 'address'"
+
+  it('can be given any address until its first page is written', async () => {
+    const test = openTestMirror()
+    claimAddress(test.connection, 'https://admn.example.com', false)
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    claimAddress(test.connection, 'https://admin.example.com', false)
+    await saveItems('{"id":1}')
+
+    expect(() => claimAddress(test.connection, 'https://admin.example.com/v2', false)).toThrow(UsageError)
+    expect(test.value(address)).toBe('admin.example.com')
+  })
+
+  it('keeps its address while a process has a job, and lets that one begin no other once it is changed', async () => {
+    const test = openTestMirror()
+    claimAddress(test.connection, 'https://admin.example.com', false)
+    await test.mirror.claimJob(jobOf())
+
+    expect(() => claimAddress(test.connection, 'https://staging.example.com', false)).toThrow(UsageError)
+    await test.mirror.releaseJob(jobOf())
+    claimAddress(test.connection, 'https://staging.example.com', false)
+
+    await expect(test.mirror.claimJob(jobOf())).rejects.toThrow(
+      /lists of staging\.example\.com by now.*started with admin\.example\.com/,
+    )
+    expect(test.value('SELECT count(*) FROM sync_jobs WHERE owner IS NOT NULL')).toBe(0)
+  })
+
+  it('of an earlier version takes the first address', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1}')
+
+    const warning = claimAddress(test.connection, 'https://admin.example.com/v2', false)
+
+    expect(warning).toMatch(
+      /did not say yet whose lists it holds; from now on they are those of admin\.example\.com/,
+    )
+    expect(test.value(address)).toBe('admin.example.com/v2')
+  })
+})

@@ -1,0 +1,421 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { MirrorError } from '../../../../src/errors.ts'
+import { type Connection, openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
+import { mustRun } from '../../../helpers/system.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+
+const APPLICATION_ID = 0x61646d72
+
+function open(file: string): Connection {
+  const connection = openForWriting(file)
+  onTestFinished(() => {
+    connection.close()
+  })
+  return connection
+}
+
+/** A mirror with something in it, closed. */
+function makeMirror(file = path.join(tempFolder(), 'mirror.db')): string {
+  const connection = openForWriting(file)
+  const insert = connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)')
+  for (let number = 0; number < 500; number++) insert.run(`setting ${number}`, 'x'.repeat(200))
+  connection.close()
+  return file
+}
+
+function errorOf(task: () => unknown): MirrorError {
+  try {
+    task()
+  } catch (error) {
+    if (error instanceof MirrorError) return error
+    throw error
+  }
+  throw new Error('it was opened')
+}
+
+function modeOf(file: string): string {
+  return (fs.statSync(file).mode & 0o777).toString(8)
+}
+
+function pragma(connection: Connection, name: string): unknown {
+  return connection.pragma(name, { simple: true })
+}
+
+describe('a mirror that is not there yet', () => {
+  it('is made, with its folder', () => {
+    const file = path.join(tempFolder(), 'data', 'deeper', 'mirror.db')
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
+    expect(fs.existsSync(file)).toBe(true)
+  })
+
+  it('is made of an empty file', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    fs.writeFileSync(file, '')
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
+  })
+
+  it('says in its header whose it is and which schema it has, and is in WAL mode', () => {
+    const connection = open(path.join(tempFolder(), 'mirror.db'))
+
+    expect(pragma(connection, 'application_id')).toBe(APPLICATION_ID)
+    expect(pragma(connection, 'user_version')).toBe(LATEST_VERSION)
+    expect(pragma(connection, 'journal_mode')).toBe('wal')
+  })
+
+  it('can be made by several processes at once', async () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+
+    const outcomes = await openInProcesses(file, 4)
+
+    expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
+  })
+
+  it('is for its owner alone, with what lies beside it', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+
+    open(file)
+
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
+  })
+
+  it('keeps the mode of the empty file that it is made of, as does what lies beside it', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    fs.writeFileSync(file, '')
+    fs.chmodSync(file, 0o664)
+
+    open(file)
+
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
+  })
+
+  it('is nothing to read, and is not made by reading', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+
+    expect(openForReading(file)).toBeNull()
+    expect(fs.existsSync(file)).toBe(false)
+  })
+})
+
+describe('a mirror that is there', () => {
+  it('keeps what it holds when it is opened again', () => {
+    const file = makeMirror()
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
+  })
+
+  it('can be open twice', () => {
+    const file = makeMirror()
+    const [first, second] = [open(file), open(file)]
+
+    first.exec(`INSERT INTO sync_settings VALUES ('first', '')`)
+    second.exec(`INSERT INTO sync_settings VALUES ('second', '')`)
+
+    expect(first.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(502)
+  })
+
+  it('is opened whole when the process before was killed while it made it', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    const begun = new Database(file)
+    begun.pragma(`application_id = ${APPLICATION_ID}`)
+    begun.close()
+
+    expect(openForReading(file)).toBeNull()
+    expect(open(file).prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
+  })
+})
+
+describe('what was left beside a mirror', () => {
+  it.each(['-wal', '-shm', '-journal'])('is no matter where it is rubbish: %s', (suffix) => {
+    const file = makeMirror()
+    fs.writeFileSync(file + suffix, 'rubbish '.repeat(2000))
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
+    expect(pragma(connection, 'integrity_check')).toBe('ok')
+  })
+
+  it('is taken in: the log of a process that was killed', () => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal')
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(501)
+  })
+
+  it('is undone: a transaction that broke off while the mirror was not in WAL mode', () => {
+    const file = makeMirror()
+    const killed = open(file)
+    killed.pragma('journal_mode = DELETE')
+    // With no room in memory the pages that it changes go into the file at once.
+    killed.pragma('cache_size = 1')
+    killed.exec('BEGIN IMMEDIATE; DELETE FROM sync_settings')
+    const broken = copyOf(file, '', '-journal')
+
+    const connection = open(broken)
+
+    expect(fs.readFileSync(broken).equals(fs.readFileSync(file))).toBe(false)
+    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
+    expect(pragma(connection, 'integrity_check')).toBe('ok')
+  })
+
+  it('is left as it is, with the mirror, when it is the log of another database', () => {
+    const other = new Database(path.join(tempFolder(), 'other.db'))
+    onTestFinished(() => {
+      other.close()
+    })
+    other.pragma('journal_mode = WAL')
+    other.exec('CREATE TABLE accounts (id INTEGER)')
+    const file = makeMirror()
+    fs.copyFileSync(`${other.name}-wal`, `${file}-wal`)
+    const before = [fs.readFileSync(file), fs.readFileSync(`${file}-wal`)]
+
+    const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
+
+    for (const { message } of errors)
+      expect(message).toMatch(/the write-ahead log beside it .* is another database's.*Move the log away/)
+    expect(before[0]?.equals(fs.readFileSync(file))).toBe(true)
+    expect(before[1]?.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
+  })
+
+  it('is left as it is when the mirror is damaged', () => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal')
+    overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
+    const before = fs.readFileSync(`${file}-wal`)
+
+    const { message } = errorOf(() => openForWriting(file))
+
+    expect(message).toMatch(DAMAGED)
+    expect(before.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
+  })
+})
+
+/** A copy of the file and of what lies beside it, as a process leaves them that is killed now. */
+function copyOf(file: string, ...suffixes: string[]): string {
+  const copy = path.join(tempFolder(), 'copy.db')
+  for (const suffix of suffixes) fs.copyFileSync(file + suffix, copy + suffix)
+  return copy
+}
+
+const DAMAGED = /damaged.*Restore a copy, or move it away/s
+
+/** What may stand where the mirror should be, and what the message says of it. */
+const UNUSABLE: [string, (file: string) => void, RegExp][] = [
+  [
+    'a text',
+    (file) => fs.writeFileSync(file, 'orders: none\n'.repeat(100)),
+    /no SQLite database.*another file/,
+  ],
+  ['a short text', (file) => fs.writeFileSync(file, 'x'), /no SQLite database.*another file/],
+  ["somebody else's database", makeForeign, /something else.*another file/],
+  ["somebody else's database in WAL mode", makeForeignInWal, /something else.*another file/],
+  ['a mirror of a newer version', makeNewer, /newer admin-mirror \(schema 99.*newer version/],
+  ['a mirror that broke off', truncateMirror, DAMAGED],
+  ['a mirror that was overwritten in the middle', overwriteMirror, DAMAGED],
+  ['a damaged mirror that is not in WAL mode', overwriteSnapshot, DAMAGED],
+]
+
+function makeForeign(file: string): void {
+  new Database(file).exec('CREATE TABLE accounts (id INTEGER)').close()
+}
+
+function makeForeignInWal(file: string): void {
+  const database = new Database(file)
+  database.pragma('journal_mode = WAL')
+  database.exec('CREATE TABLE accounts (id INTEGER)').close()
+}
+
+function makeNewer(file: string): void {
+  makeMirror(file)
+  const database = new Database(file)
+  database.pragma('user_version = 99')
+  database.close()
+}
+
+function truncateMirror(file: string): void {
+  makeMirror(file)
+  fs.truncateSync(file, Math.floor(fs.statSync(file).size / 2 / 4096) * 4096 + 1000)
+}
+
+function overwriteMirror(file: string): void {
+  makeMirror(file)
+  overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
+}
+
+function overwriteSnapshot(file: string): void {
+  overwriteMirror(file)
+  const handle = fs.openSync(file, 'r+')
+  // The header's two bytes that say whether there is a write-ahead log.
+  fs.writeSync(handle, Buffer.from([1, 1]), 0, 2, 18)
+  fs.closeSync(handle)
+}
+
+function overwrite(file: string, from: number, length: number): void {
+  const handle = fs.openSync(file, 'r+')
+  fs.writeSync(handle, Buffer.alloc(length, 'x'), 0, length, from)
+  fs.closeSync(handle)
+}
+
+describe('a file that cannot be the mirror', () => {
+  it.each(UNUSABLE)('is refused and left as it is: %s', (_what, make, message) => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    make(file)
+    const before = fs.readFileSync(file)
+
+    const error = errorOf(() => openForWriting(file))
+
+    expect(error.code).toBe('DATABASE')
+    expect(error.message).toMatch(message)
+    expect(error.message).toContain(file)
+    expect(fs.readFileSync(file).equals(before)).toBe(true)
+  })
+
+  it.each(UNUSABLE.slice(0, 5))('is refused to a reader too: %s', (_what, make, message) => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    make(file)
+    const before = fs.readFileSync(file)
+
+    const error = errorOf(() => openForReading(file))
+
+    expect(error.message).toMatch(message)
+    expect(fs.readFileSync(file).equals(before)).toBe(true)
+  })
+
+  it('is refused when only the write-ahead log says that it is of a newer version', () => {
+    const file = makeMirror()
+    const newer = new Database(file)
+    onTestFinished(() => {
+      newer.close()
+    })
+    newer.pragma('user_version = 99')
+    const before = fs.readFileSync(file)
+
+    expect(errorOf(() => openForWriting(file)).message).toMatch(/newer version/)
+    expect(errorOf(() => openForReading(file)).message).toMatch(/newer version/)
+    expect(fs.readFileSync(file).equals(before)).toBe(true)
+  })
+
+  it('is refused when it is a folder', () => {
+    const folder = tempFolder()
+
+    const error = errorOf(() => openForWriting(folder))
+
+    expect(error.message).toMatch(/is a folder.*name a file/)
+  })
+
+  it.each(['', '-wal', '-shm', '-journal'])(
+    'is refused, not waited for, when a pipe is at mirror.db%s',
+    (suffix) => {
+      const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
+      mustRun('mkfifo', file + suffix)
+
+      const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
+
+      for (const { message } of errors)
+        expect(message).toMatch(/mirror\.db(-wal|-shm|-journal)? is a pipe, where a regular file should be/)
+    },
+  )
+
+  it.each(['/dev/null', '/dev/zero'])('is refused when it is a device: %s', (device) => {
+    const link = path.join(tempFolder(), 'mirror.db')
+    fs.symlinkSync(device, link)
+
+    for (const file of [device, link]) {
+      expect(errorOf(() => openForWriting(file)).message).toMatch(
+        /is a device, where a regular file should be/,
+      )
+      expect(errorOf(() => openForReading(file)).message).toMatch(/is a device/)
+    }
+  })
+
+  it.each(['', '-wal', '-shm', '-journal'])('is refused when mirror.db%s has a second name', (suffix) => {
+    const killed = open(makeMirror())
+    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+    const file = copyOf(killed.name, '', '-wal', '-shm')
+    if (suffix === '-journal') fs.writeFileSync(file + suffix, '')
+    const second = path.join(tempFolder(), `second.db${suffix}`)
+    fs.linkSync(file + suffix, second)
+    const before = fs.readFileSync(file + suffix)
+
+    const names = suffix === '' ? [file, second] : [file]
+    for (const name of names) {
+      expect(errorOf(() => openForWriting(name)).message).toMatch(/has 2 names \(hard links\)/)
+      expect(errorOf(() => openForReading(name)).message).toMatch(/has 2 names \(hard links\)/)
+    }
+    expect(fs.readFileSync(file + suffix).equals(before)).toBe(true)
+  })
+
+  it.each(['-wal', '-shm', '-journal'])('is refused when a link lies beside it at mirror.db%s', (suffix) => {
+    const file = makeMirror()
+    fs.symlinkSync('elsewhere', file + suffix)
+
+    expect(errorOf(() => openForWriting(file)).message).toMatch(/mirror\.db-\w+ is a link/)
+    expect(errorOf(() => openForReading(file)).message).toMatch(/mirror\.db-\w+ is a link/)
+    expect(fs.existsSync(path.join(path.dirname(file), 'elsewhere'))).toBe(false)
+  })
+
+  it('is refused when its folder is a file', () => {
+    const file = path.join(tempFolder(), 'data')
+    fs.writeFileSync(file, 'a file')
+
+    const error = errorOf(() => openForWriting(path.join(file, 'mirror.db')))
+
+    expect(error.message).toMatch(/folder/)
+    expect(fs.readFileSync(file, 'utf8')).toBe('a file')
+  })
+})
+
+describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => {
+  it.each<[string, (folder: string) => string]>([
+    ['a new file', (folder) => path.join(folder, 'mirror.db')],
+    ['a new folder', (folder) => path.join(folder, 'data', 'mirror.db')],
+    ['a mirror', (folder) => makeMirror(path.join(folder, 'mirror.db'))],
+  ])('is refused: %s in a read-only folder', (_what, place) => {
+    const folder = tempFolder()
+    const file = place(folder)
+    fs.chmodSync(folder, 0o555)
+    const before = fs.readdirSync(folder)
+
+    const outcome = openAsNobody(file)
+
+    expect(outcome).toMatch(/^MirrorError: .*cannot be (?:written|used).*this user needs to write/)
+    expect(fs.readdirSync(folder)).toEqual(before)
+  })
+
+  it('is refused: a mirror that may only be read, beside which nothing is made', () => {
+    const file = makeMirror()
+    fs.chmodSync(file, 0o644)
+    fs.chmodSync(path.dirname(file), 0o777)
+
+    const outcome = openAsNobody(file)
+
+    expect(outcome).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the file/)
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
+  })
+
+  it('is refused: a mirror that may not be read', () => {
+    const file = makeMirror()
+    fs.chmodSync(file, 0o000)
+
+    const outcome = openAsNobody(file)
+
+    expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
+  })
+})

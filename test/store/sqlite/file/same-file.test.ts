@@ -1,0 +1,86 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { MirrorLostError } from '../../../../src/errors.ts'
+import { createWhereabouts } from '../../../../src/store/sqlite/file/same-file.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+
+function makeFile(name = 'mirror.db'): string {
+  const file = path.join(tempFolder(), name)
+  fs.writeFileSync(file, 'rows')
+  return file
+}
+
+describe('a file in use', () => {
+  it.each<[string, (file: string) => void]>([
+    ['when it is written', (file) => fs.appendFileSync(file, 'more')],
+    ['when others come beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
+    ['when its rights change', (file) => fs.chmodSync(file, 0o600)],
+  ])('is the same %s', (_what, change) => {
+    const file = makeFile()
+    const assertThere = createWhereabouts(file)
+
+    change(file)
+
+    expect(assertThere).not.toThrow()
+  })
+
+  it.each<[string, (file: string) => void, RegExp]>([
+    ['deleted', (file) => fs.rmSync(file), /deleted or moved away.*put it back/],
+    ['moved', (file) => fs.renameSync(file, `${file}.old`), /deleted or moved away/],
+    [
+      'deleted with its folder',
+      (file) => fs.rmSync(path.dirname(file), { recursive: true }),
+      /deleted or moved away/,
+    ],
+    ['replaced', (file) => fs.renameSync(makeFile(), file), /replaced by another file/],
+    ['emptied', (file) => fs.truncateSync(file), /was emptied/],
+  ])('is missed when it is %s', (_what, change, message) => {
+    const file = makeFile()
+    const assertThere = createWhereabouts(file)
+
+    change(file)
+
+    expect(assertThere).toThrow(MirrorLostError)
+    expect(assertThere).toThrow(message)
+  })
+
+  it.each<[string, (file: string) => void]>([
+    ['deleted', (file) => fs.rmSync(file)],
+    ['replaced', (file) => fs.renameSync(makeFile(), file)],
+  ])('is lost when what lies beside it is %s', (_what, change) => {
+    for (const suffix of ['-wal', '-shm']) {
+      const file = makeFile()
+      fs.writeFileSync(file + suffix, '')
+      const assertThere = createWhereabouts(file)
+
+      change(file + suffix)
+
+      expect(assertThere).toThrow(MirrorLostError)
+      expect(assertThere).toThrow(`${file}${suffix} was deleted or replaced`)
+    }
+  })
+
+  it('is the same again when it is put back', () => {
+    const file = makeFile()
+    const assertThere = createWhereabouts(file)
+
+    fs.renameSync(file, `${file}.old`)
+    fs.renameSync(`${file}.old`, file)
+
+    expect(assertThere).not.toThrow()
+  })
+
+  it('is the one that a link leads to', () => {
+    const [file, other] = [makeFile(), makeFile('other.db')]
+    const link = path.join(tempFolder(), 'link.db')
+    fs.symlinkSync(file, link)
+    const assertThere = createWhereabouts(link)
+
+    expect(assertThere).not.toThrow()
+    fs.rmSync(link)
+    fs.symlinkSync(other, link)
+
+    expect(assertThere).toThrow(/replaced/)
+  })
+})

@@ -1,0 +1,225 @@
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { MirrorError } from '../../../../src/errors.ts'
+import { type Connection, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
+import { jobOf } from '../../../helpers/jobs.ts'
+import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
+import { patchedBy } from '../../../helpers/patch.ts'
+import { DIE } from '../../../helpers/planted.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../../../..')
+const MIGRATIONS = path.join(ROOT, 'src/store/sqlite/migrations')
+
+type Rows = Record<string, unknown>[]
+
+const tablesOf = (connection: Connection) =>
+  connection
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")
+    .pluck()
+    .all() as string[]
+
+const rowsOf = (connection: Connection, table: string) =>
+  connection.prepare(`SELECT * FROM "${table}" ORDER BY 1, 2`).all() as Rows
+
+/** The SQL of the first migrations, in their order. */
+function stepsUpTo(version: number): string[] {
+  const files = fs.readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'))
+  return files
+    .toSorted()
+    .slice(0, version)
+    .map((file) => fs.readFileSync(path.join(MIGRATIONS, file), 'utf8'))
+}
+
+/** A mirror as an earlier version left it: some rows in every table, a collection, and views of a user's. Closed. */
+function mirrorOfVersion(version: number): string {
+  const file = path.join(tempFolder(), 'mirror.db')
+  const connection = new Database(file)
+  connection.pragma('application_id = 0x61646d72')
+  connection.pragma('journal_mode = WAL')
+  for (const step of stepsUpTo(version)) connection.exec(step)
+  connection.pragma(`user_version = ${version}`)
+  createMissingTables(connection, { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'], columns: [] })
+  for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
+  connection.exec(
+    'CREATE VIEW my_rejects AS SELECT * FROM sync_rejects; CREATE VIEW broken AS SELECT * FROM gone',
+  )
+  connection.close()
+  return file
+}
+
+function fill(connection: Connection, table: string, number: number): void {
+  const columns = connection.pragma(`table_info("${table}")`) as { name: string; type: string }[]
+  const values = columns.map(({ name, type }) => (type === 'INTEGER' ? number : `${name} ${number}`))
+  connection.prepare(`INSERT INTO "${table}" VALUES (${columns.map(() => '?').join(', ')})`).run(values)
+}
+
+/** All rows of the tables that were there before, but for the ledger: that of the first versions could not be kept. */
+function contents(file: string, tables?: readonly string[]): Record<string, Rows> {
+  const connection = new Database(file, { readonly: true })
+  try {
+    const names = (tables ?? tablesOf(connection)).filter((name) => name !== 'sync_pages')
+    return Object.fromEntries(names.map((name) => [name, rowsOf(connection, name)]))
+  } finally {
+    connection.close()
+  }
+}
+
+function expectMigrated(file: string, before: Record<string, Rows>): void {
+  openForWriting(file).close()
+  const after = contents(file, Object.keys(before))
+  for (const [table, rows] of Object.entries(before)) expect(after[table], table).toMatchObject(rows)
+  const connection = new Database(file, { readonly: true })
+  expect(connection.pragma('user_version', { simple: true })).toBe(LATEST_VERSION)
+  expect(connection.pragma('integrity_check', { simple: true })).toBe('ok')
+  expect(tablesOf(connection).filter((name) => name.startsWith('_'))).toEqual([])
+  expect(connection.prepare('SELECT count(*) FROM my_rejects').pluck().get()).toBe(3)
+  connection.close()
+}
+
+/** Opens the mirror in a process that dies in front of this statement of the migrations. Returns whether it did. */
+function dieAtStatement(file: string, statement: number): boolean {
+  const patch = {
+    file: 'src/store/sqlite/migrations/migrate.ts',
+    find: "connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))",
+    replace: `for (const sql of fs.readFileSync(new URL(step, FOLDER), 'utf8').split(/(?<=;)\\n/)) {
+      globalThis.statement = (globalThis.statement ?? 0) + 1
+      if (globalThis.statement === ${statement}) ${DIE}
+      connection.exec(sql)
+    }`,
+  }
+  const database = path.join(ROOT, 'src/store/sqlite/file/open.ts')
+  const code = `(await import(${JSON.stringify(database)})).openForWriting(process.argv[1]).close()`
+  const { signal, status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code, file], {
+    env: { ...process.env, ...patchedBy(patch) },
+    encoding: 'utf8',
+  })
+  if (signal !== 'SIGKILL') expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  return signal === 'SIGKILL'
+}
+
+describe('bringing the tables up to date', () => {
+  it('leaves nothing of a step that fails', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    const begun = new Database(file)
+    begun.pragma('application_id = 0x61646d72')
+    // One of the last tables of the first step is in the way.
+    begun.exec('CREATE TABLE sync_gates (scope TEXT)').close()
+
+    expect(() => openForWriting(file)).toThrow(MirrorError)
+
+    const after = new Database(file, { readonly: true })
+    expect(after.prepare('SELECT name FROM sqlite_schema').pluck().all()).toEqual(['sync_gates'])
+    expect(after.pragma('user_version', { simple: true })).toBe(0)
+    after.close()
+  })
+
+  it('can be done once what was in the way is gone', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    const begun = new Database(file)
+    begun.pragma('application_id = 0x61646d72')
+    begun.exec('CREATE TABLE sync_gates (scope TEXT)')
+    expect(() => openForWriting(file)).toThrow(MirrorError)
+    begun.exec('DROP TABLE sync_gates').close()
+
+    const connection = openForWriting(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_gates').pluck().get()).toBe(0)
+    connection.close()
+  })
+})
+
+/** A mirror as it was before its walks knew what they expect to have missed, with this in it. */
+function olderMirror(sql: string): string {
+  const file = path.join(tempFolder(), 'mirror.db')
+  const older = new Database(file)
+  older.pragma('application_id = 0x61646d72')
+  for (const step of stepsUpTo(4)) older.exec(step)
+  older.pragma('user_version = 4')
+  older.exec(sql).close()
+  return file
+}
+
+/** A walk with an account as it was then. */
+function walkSql(status: string, coverage: string): string {
+  return `
+    INSERT INTO sync_walks (
+      organization_id, collection, kind, filters, status, coverage, passes, started_at, updated_at, origin, path, first_page, account
+    ) VALUES ('1', 'orders', 'full', '{}', '${status}', ${coverage}, 1, 't', 't', 'sync', '/orders', 1, '{"ask":null,"account":{"moved":true}}');
+  `
+}
+
+describe('a mirror whose walks were made before they knew what they expect to have missed', () => {
+  it('does not know it of these, and goes on with the open one', () => {
+    const file = olderMirror(`
+      INSERT INTO organizations (id, name, configured) VALUES ('1', 'acme', 1);
+      INSERT INTO sync_jobs (organization_id, collection, configured) VALUES ('1', 'orders', 1);
+      ${walkSql('complete', "'repaired'")} ${walkSql('open', 'NULL')}
+    `)
+
+    const connection = openForWriting(file)
+
+    expect(connection.prepare('SELECT coverage, expected_missed FROM sync_status').all()).toEqual([
+      { coverage: 'repaired', expected_missed: null },
+    ])
+    expect(connection.prepare('SELECT status, account FROM sync_walks ORDER BY id').all()).toEqual([
+      { status: 'complete', account: '{"ask":null,"account":{"moved":true}}' },
+      { status: 'open', account: expect.stringContaining('"movement":null,"totals":{"answers":0') },
+    ])
+    connection.close()
+  })
+})
+
+describe('a mirror of an earlier version', () => {
+  const EARLIER = Array.from({ length: LATEST_VERSION - 1 }, (_, index) => index + 1)
+
+  it.each(EARLIER)('%i keeps all its rows', (version) => {
+    const file = mirrorOfVersion(version)
+
+    expectMigrated(file, contents(file))
+  })
+
+  it('keeps all its rows when processes die at every statement of the way', () => {
+    const file = mirrorOfVersion(LATEST_VERSION - 1)
+    const before = contents(file)
+    let statement = 1
+    while (dieAtStatement(file, statement)) {
+      expect(contents(file)).toEqual(before)
+      statement++
+    }
+
+    expect(statement).toBeGreaterThan(3)
+    expectMigrated(file, before)
+  })
+})
+
+describe('a table WITHOUT ROWID', () => {
+  it('has the columns of its key first, as sqlite3 of Debian 12 needs it', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
+
+    const tables = test.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1")
+
+    expect(tables).toContainEqual({ name: 'sync_rejects' })
+    for (const { name } of tables) {
+      const places = test.rows('SELECT pk FROM pragma_table_info(?) ORDER BY cid', name).map(({ pk }) => pk)
+      const key = places.filter((place) => place !== 0)
+      expect(places.slice(0, key.length), String(name)).toEqual(key.map((_, index) => index + 1))
+    }
+  })
+
+  it.each(OUTSIDE_READERS)('is sound for $name', async ({ read }) => {
+    const file = mirrorOfVersion(LATEST_VERSION - 1)
+    openForWriting(file).close()
+
+    expect(read(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    expect(read(file, 'SELECT count(*) AS rejects FROM sync_rejects')).toEqual([{ rejects: 3 }])
+  })
+})

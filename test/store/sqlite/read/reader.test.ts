@@ -1,0 +1,206 @@
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { UsageError } from '../../../../src/errors.ts'
+import { openReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
+import { START, timeAt } from '../../../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
+import { pageOf } from '../../../helpers/pages.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+import { beginTestWalk, closeBudget, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+async function filled(): Promise<{ test: TestMirror; reader: Reader }> {
+  const test = openTestMirror()
+  const acme = await beginTestWalk(test, jobOf())
+  const globex = await beginTestWalk(test, jobOf({}, GLOBEX))
+  await acme.save(pageOf(['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}'], { next: 2, total: 50 }))
+  await globex.saveItems('{"id":7}')
+  return { test, reader: open(test.file) }
+}
+
+function open(file: string): Reader {
+  const reader = openReader(file)
+  if (!reader) throw new Error('there is no mirror')
+  onTestFinished(() => reader.close())
+  return reader
+}
+
+function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
+  return [rows.columns, ...rows.rows]
+}
+
+describe('a reader', () => {
+  it('has nothing to read before the first sync', () => {
+    expect(openReader(path.join(tempFolder(), 'mirror.db'))).toBeNull()
+  })
+
+  it('tells how each job stands', async () => {
+    const { reader } = await filled()
+
+    expect(reader.status()).toEqual([
+      expect.objectContaining({
+        organization_id: ACME.id,
+        organization: 'acme',
+        collection: 'orders',
+        configured: 1,
+        rows: 2,
+        as_of: null,
+        last_run_at: timeAt(0),
+        last_run_status: 'running',
+        walk_page: 2,
+        walk_pages: 1,
+        walk_rows_seen: 2,
+        walk_total: 50,
+      }),
+      expect.objectContaining({ organization: 'globex', rows: 1 }),
+    ])
+  })
+
+  it('tells until when the last gate is closed', async () => {
+    const { test, reader } = await filled()
+    expect(reader.gateClosedUntil()).toBeNull()
+
+    await closeBudget(test, 'all', START + 1000)
+    await closeBudget(test, ACME.id, START + 5000)
+
+    expect(reader.gateClosedUntil()).toBe(timeAt(5000))
+  })
+
+  it.each<[string, string[] | null, string[]]>([
+    ['of all organizations', null, ['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}', '{"id":7}']],
+    ['of one', [GLOBEX.id], ['{"id":7}']],
+    ['of none', [], []],
+  ])('gives the live rows %s, and the items as they were sent', async (_whose, ids, items) => {
+    const { reader } = await filled()
+
+    expect([...reader.liveItems('orders', ids)]).toEqual(items)
+    expect([...reader.liveRows('orders', ids).rows]).toHaveLength(items.length)
+  })
+
+  it('rounds no whole number', async () => {
+    const { reader } = await filled()
+
+    expect(all(reader.query('SELECT a, a AS a FROM orders WHERE id = 2'))).toEqual([
+      ['a', 'a_2'],
+      [9007199254740993n, 9007199254740993n],
+    ])
+  })
+
+  it('knows which collections there are', async () => {
+    const { reader } = await filled()
+
+    expect([reader.hasCollection('orders'), reader.hasCollection('sync_runs')]).toEqual([true, false])
+  })
+
+  it.each([
+    'DELETE FROM orders',
+    'DROP TABLE orders',
+    'PRAGMA user_version = 99',
+    'PRAGMA journal_mode = DELETE',
+    `ATTACH 'other.db' AS other`,
+    `VACUUM INTO 'other.db'`,
+    'BEGIN IMMEDIATE',
+    'INSERT INTO orders (id) VALUES (1) RETURNING id',
+    'SELECT 1; SELECT 2',
+    'SELECT nothing FROM orders',
+    'SELEC 1',
+    '',
+  ])('refuses what is no reading: %s', async (sql) => {
+    const { reader } = await filled()
+
+    expect(() => all(reader.query(sql))).toThrow(UsageError)
+  })
+
+  it('says that SQL is wrong also when it turns out while it runs', async () => {
+    const { reader } = await filled()
+
+    expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
+  })
+
+  it('says that SQL is wrong whose result is too big', async () => {
+    const { reader } = await filled()
+
+    expect(() => all(reader.query('SELECT zeroblob(2000000000)'))).toThrow(UsageError)
+  })
+
+  it.each([
+    'SELECT count(*) FROM orders',
+    'WITH one AS (SELECT 1) SELECT * FROM one',
+    'PRAGMA table_info(orders)',
+  ])('answers what reads: %s', async (sql) => {
+    const { reader } = await filled()
+
+    expect(all(reader.query(sql)).length).toBeGreaterThan(1)
+  })
+})
+
+describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
+  it('is told whose a mirror is that only its owner may read, and how it is copied', () => {
+    const test = openTestMirror()
+
+    const outcome = readAsNobody(test.file)
+
+    expect(outcome).toMatch(/^MirrorError: .*its owner has not given this user the right/)
+    expect(outcome).toContain(`sqlite3 ${test.file} "VACUUM INTO 'copy.db'"`)
+  })
+
+  it('reads while a sync keeps what WAL mode needs', () => {
+    const test = openTestMirror()
+    for (const suffix of ['', '-wal', '-shm']) fs.chmodSync(test.file + suffix, 0o644)
+
+    expect(readAsNobody(test.file)).toBe('2 jobs')
+  })
+
+  it.each([0o555, 0o777])(
+    'makes nothing beside a mirror that it may not write, in a folder of mode %o',
+    (mode) => {
+      const test = openTestMirror()
+      test.close()
+      fs.chmodSync(test.file, 0o644)
+      fs.chmodSync(path.dirname(test.file), mode)
+      const before = fs.readdirSync(path.dirname(test.file))
+
+      const outcome = readAsNobody(test.file)
+
+      expect(outcome).toMatch(
+        /^MirrorError: .*WAL mode needs write access to the file and to its folder, or a sync that is running/,
+      )
+      expect(fs.readdirSync(path.dirname(test.file))).toEqual(before)
+    },
+  )
+
+  it('reads a copy that is not in WAL mode', async () => {
+    const test = openTestMirror()
+    test.connection.pragma('wal_checkpoint(TRUNCATE)')
+    const copy = path.join(tempFolder(), 'copy.db')
+    await test.connection.backup(copy)
+    const copied = new Database(copy)
+    copied.pragma('journal_mode = DELETE')
+    copied.close()
+    fs.chmodSync(path.dirname(copy), 0o555)
+
+    expect(readAsNobody(copy)).toBe('2 jobs')
+  })
+})
+
+const READ = `
+const { openReader } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/reader.ts', import.meta.url).href)})
+try {
+  console.log(openReader(process.argv[1]).status().length + ' jobs')
+} catch (error) {
+  console.log(error.name + ': ' + error.message)
+}
+`
+
+/** Reads the mirror in a process of a user without rights; what came of it in words. */
+function readAsNobody(file: string): string {
+  const uid = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', READ, file], {
+    encoding: 'utf8',
+    ...uid,
+  })
+  return child.stdout.trim() || child.stderr
+}

@@ -1,0 +1,280 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { MirrorError } from '../../../src/errors.ts'
+import { identifyItems } from '../../../src/sync/items.ts'
+import type { Page } from '../../../src/sync/types.ts'
+import { timeAt } from '../../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { pageOf } from '../../helpers/pages.ts'
+import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+
+const FIRST = pageOf(['{"id":1,"total":20}', '{"id":2,"total":30}', '"no order"'], {
+  next: 2,
+  lastPage: 2,
+  total: 5,
+})
+
+describe('a page that is saved', () => {
+  it('is there with its rows, as they were sent and as columns', async () => {
+    const test = openTestMirror()
+    const { save } = await beginTestWalk(test, jobOf())
+    test.clock.advance(1000)
+
+    const saved = await save(FIRST)
+
+    const own = { _organization_id: ACME.id, _first_seen_at: timeAt(1000), _changed_at: timeAt(1000) }
+    expect(saved).toEqual({
+      added: 2,
+      changed: 0,
+      rejected: 1,
+      notices: [{ level: 'warn', message: expect.stringContaining('1 item of page') }],
+    })
+    expect(test.rows('SELECT * FROM orders')).toEqual([
+      { ...own, id: 1, total: 20 },
+      { ...own, id: 2, total: 30 },
+    ])
+    expect(test.rows('SELECT * FROM orders_raw')).toEqual([
+      { ...own, id: 1, _json: '{"id":1,"total":20}' },
+      { ...own, id: 2, _json: '{"id":2,"total":30}' },
+    ])
+    expect(test.rows('SELECT * FROM orders_history')).toEqual([])
+  })
+
+  it('has its line in the ledger, with the keys in the order of the list', async () => {
+    const test = openTestMirror()
+    const { walk, save } = await beginTestWalk(test, jobOf())
+
+    await save(pageOf(['{"id":"b"}', '{"id":"a"}', '{"id":7.0}'], { next: 2, lastPage: 2, total: 4 }))
+
+    expect(test.rows('SELECT * FROM sync_pages')).toEqual([
+      {
+        walk_id: walk.id,
+        ordinal: 1,
+        pass: 1,
+        page: 1,
+        total: 4,
+        keys: '["b","a","7"]',
+        read_at: timeAt(0),
+        why: 'forward',
+        places: null,
+      },
+    ])
+  })
+
+  it('moves the checkpoint and the counts of the walk and of the run', async () => {
+    const test = openTestMirror()
+    const { walk, runId, save } = await beginTestWalk(test, jobOf())
+    test.clock.advance(1000)
+    await save(FIRST)
+    test.clock.advance(1000)
+
+    await save(pageOf(['{"id":2,"total":31}', '{"id":3}'], { number: 2, lastPage: 2, total: 6 }))
+
+    const [walkRow] = test.rows('SELECT * FROM sync_walks WHERE id = ?', walk.id)
+    const [runRow] = test.rows('SELECT * FROM sync_runs WHERE id = ?', runId)
+    expect(walkRow).toMatchObject({
+      next_page: null,
+      pages: 2,
+      rows_seen: 4,
+      total: 6,
+      passes: 1,
+      status: 'open',
+    })
+    expect(walkRow).toMatchObject({ started_at: timeAt(0), updated_at: timeAt(2000), finished_at: null })
+    expect(runRow).toMatchObject({ pages: 2, rows_seen: 5, rows_added: 3, rows_changed: 1, rows_removed: 0 })
+    expect(test.value('SELECT rows FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(3)
+  })
+
+  it('holds the rows of two organizations with the same ids apart', async () => {
+    const test = openTestMirror()
+    const acme = await beginTestWalk(test, jobOf())
+    const globex = await beginTestWalk(test, jobOf({}, GLOBEX))
+    await acme.saveItems('{"id":1,"total":20}')
+
+    const saved = await globex.saveItems('{"id":1,"total":99}')
+    await acme.saveItems('{"id":1,"total":21}')
+
+    expect(saved).toMatchObject({ added: 1, changed: 0 })
+    expect(test.rows('SELECT _organization_id, id, total FROM orders ORDER BY total')).toEqual([
+      { _organization_id: ACME.id, id: 1, total: 21 },
+      { _organization_id: GLOBEX.id, id: 1, total: 99 },
+    ])
+    expect(test.rows('SELECT _organization_id, _json FROM orders_history')).toEqual([
+      { _organization_id: ACME.id, _json: '{"id":1,"total":20}' },
+    ])
+  })
+})
+
+/** A page on which everything happens: a new row, a changed one, a reject, columns, a wider one, a view, another key. */
+const EVENTFUL: Page = pageOf(
+  [
+    '{"id":1,"total":20.5,"note":"new column","lines":[{"sku":"a"}]}',
+    '{"id":3,"total":"free"}',
+    '{"id":"x-4","total":1}',
+    '{"total":5}',
+  ],
+  { number: 2, next: 3, lastPage: 3, total: 60 },
+)
+
+const BREAKS: [string, string][] = [
+  ['the ledger', 'INSERT ON sync_pages'],
+  ['the checkpoint', 'UPDATE OF next_page ON sync_walks'],
+  ['the counts of the walk', 'UPDATE OF rows_seen ON sync_walks'],
+  ['the counts of the run', 'UPDATE ON sync_runs'],
+  ['the number of rows', 'UPDATE OF rows ON sync_jobs'],
+  ['the rejects', 'INSERT ON sync_rejects'],
+  ['the list of columns', 'INSERT ON sync_columns'],
+]
+
+describe('a page that cannot be saved whole', () => {
+  it.each(BREAKS)('is not saved at all: %s cannot be written', async (_what, event) => {
+    const test = openTestMirror()
+    const { save } = await beginTestWalk(test, jobOf())
+    await save(FIRST)
+    breakAt(test, event)
+    const before = dump(test)
+
+    await expect(save(EVENTFUL)).rejects.toThrow(MirrorError)
+
+    expect(dump(test)).toEqual(before)
+  })
+
+  it.each(BREAKS)('is saved as if nothing had been, once it can be: %s', async (_what, event) => {
+    const [test, whole] = [openTestMirror(), openTestMirror()]
+    const [broken, unbroken] = [await beginTestWalk(test, jobOf()), await beginTestWalk(whole, jobOf())]
+    for (const { save } of [broken, unbroken]) await save(FIRST)
+    for (const mirror of [test, whole]) breakAt(mirror, event)
+    await broken.save(EVENTFUL).catch(() => undefined)
+    for (const mirror of [test, whole]) mend(mirror)
+
+    for (const { save } of [broken, unbroken]) await save(EVENTFUL)
+
+    expect(dump(test)).toEqual(dump(whole))
+    expect(test.value('PRAGMA integrity_check')).toBe('ok')
+  })
+})
+
+/** Somebody else's trigger, that fails whatever writes there until `mend`, which leaves the schema as it is. */
+function breakAt({ file }: TestMirror, event: string): void {
+  write(
+    file,
+    `CREATE TABLE broken (is_it INTEGER);
+     INSERT INTO broken VALUES (1);
+     CREATE TRIGGER breaking BEFORE ${event} WHEN EXISTS (SELECT 1 FROM broken)
+     BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+  )
+}
+
+function mend({ file }: TestMirror): void {
+  write(file, 'DELETE FROM broken')
+}
+
+function write(file: string, sql: string): void {
+  new Database(file).exec(sql).close()
+}
+
+describe('an item that is rejected', () => {
+  it.each<[string, string, RegExp]>([
+    ['null', 'null', /no object/],
+    ['a number', '17', /no object/],
+    ['a text', '"order"', /no object/],
+    ['a list', '[{"id":1}]', /no object/],
+    ['an object without the key', '{"total":1}', /"id" is missing/],
+    ['a key that is null', '{"id":null}', /"id" is null/],
+    ['a key that is true', '{"id":true}', /"id" is true/],
+    ['a key that is an object', '{"id":{}}', /"id" is an object/],
+    ['an empty key', '{"id":""}', /"id" is an empty text/],
+  ])('is kept as it was sent, with the reason: %s', async (_what, text, reason) => {
+    const test = openTestMirror()
+    const { save } = await beginTestWalk(test, jobOf())
+
+    const saved = await save(pageOf([text], { number: 3, lastPage: 3 }))
+
+    expect(saved).toMatchObject({ added: 0, rejected: 1 })
+    expect(test.rows('SELECT * FROM sync_rejects')).toEqual([
+      expect.objectContaining({
+        organization_id: ACME.id,
+        collection: 'orders',
+        page: 3,
+        json: text,
+        seen_at: timeAt(0),
+        reason: expect.stringMatching(reason),
+      }),
+    ])
+  })
+
+  it('only has its time renewed when it is met again', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"total":1}')
+    const [before] = test.rows('SELECT * FROM sync_rejects')
+    test.clock.advance(60_000)
+
+    await saveItems('{"total":1}', '{"total":1}')
+
+    expect(test.rows('SELECT * FROM sync_rejects')).toEqual([{ ...before, seen_at: timeAt(60_000) }])
+  })
+
+  it('counts as seen, also for the process that goes on with the walk', async () => {
+    const test = openTestMirror()
+    const { walk, save } = await beginTestWalk(test, jobOf())
+    const page = pageOf(['{"total":1}', '{"total":2}', 'null', '{"id":1}'])
+    await save(page)
+
+    const resumed = await test.mirror.resumeWalk(walk.id)
+    const answers = await test.mirror.readLedger(walk.id, 0)
+
+    expect(resumed).toMatchObject({ resumed: true, rowsSeen: 4 })
+    expect(answers.map(({ ids }) => ids)).toEqual([identifyItems(jobOf(), page).map(({ id }) => id)])
+  })
+})
+
+describe('the same item twice on a page', () => {
+  it.each([
+    ['as it is', '{"id":1,"total":20}'],
+    ['with other white space', '{ "id": 1, "total": 20 }'],
+    ['with its fields in another order', '{"total":20,"id":1}'],
+    ['with a number written otherwise', '{"id":1,"total":20.0}'],
+    ['with its key written otherwise', '{"id":1.0,"total":2e1}'],
+  ])('is one item: %s', async (_how, again) => {
+    const test = openTestMirror()
+    const { walk, runId, save } = await beginTestWalk(test, jobOf())
+
+    const saved = await save(pageOf(['{"id":1,"total":20}', again]))
+
+    expect(saved).toMatchObject({ added: 1, changed: 0 })
+    expect(test.rows('SELECT _json FROM orders_raw')).toEqual([{ _json: '{"id":1,"total":20}' }])
+    expect(test.value('SELECT rows_seen FROM sync_walks WHERE id = ?', walk.id)).toBe(1)
+    expect(test.value('SELECT rows_seen FROM sync_runs WHERE id = ?', runId)).toBe(2)
+    expect(test.value('SELECT keys FROM sync_pages')).toBe('["1"]')
+  })
+
+  it('is one item when only ignored fields differ', async () => {
+    const test = openTestMirror()
+    const { save } = await beginTestWalk(test, jobOf({ ignore: ['rendered_at'] }))
+
+    const saved = await save(pageOf(['{"id":1,"rendered_at":1}', '{"id":1,"rendered_at":2}']))
+
+    expect(saved).toMatchObject({ added: 1, changed: 0 })
+  })
+})
+
+describe('two different items with one key on a page', () => {
+  it.each<[string, string[], string[], RegExp]>([
+    ['a field', ['id'], ['{"id":1,"a":1}', '{"id":1,"a":2}'], /\(id: 1\)/],
+    ['a number and a text', ['id'], ['{"id":1,"a":1}', '{"id":"1","a":2}'], /\(id: 1\)/],
+    ['a path', ['customer.id'], ['{"customer":{"id":5}}', '{"customer":{"id":5},"b":1}'], /customer\.id: 5/],
+    ['two fields', ['id', 'line'], ['{"id":1,"line":2,"a":1}', '{"id":1,"line":2}'], /id, line: .*1.*2/],
+  ])('are no list: %s', async (_what, key, texts, message) => {
+    const test = openTestMirror()
+    const { save } = await beginTestWalk(test, jobOf({ key }))
+    const before = dump(test)
+
+    const saving = save(pageOf(['{"id":7,"line":1,"customer":{"id":7}}', ...texts], { number: 4 }))
+
+    await expect(saving).rejects.toMatchObject({ code: 'BAD_RESPONSE' })
+    await expect(saving).rejects.toThrow(message)
+    await expect(saving).rejects.toThrow(/acme orders page 4/)
+    expect(dump(test)).toEqual(before)
+  })
+})

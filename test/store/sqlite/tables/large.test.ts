@@ -1,0 +1,148 @@
+import fs from 'node:fs'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recallSeenItems } from '../../../../src/sync/resume.ts'
+import type { Clock } from '../../../helpers/clock.ts'
+import { ACME, jobOf } from '../../../helpers/jobs.ts'
+import { holdLock } from '../../../helpers/other-process.ts'
+import { upTo } from '../../../helpers/scripted-list.ts'
+import { longestStandstill } from '../../../helpers/stand-still.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+// The event loop shall not stand still for more than 250 ms. Here it is measured on a machine that has other things to
+// do, too, so the bound is wide; work in one go would take seconds.
+const MUCH_MS = 1000
+
+const REAL: Clock = { now: Date.now, sleep: (ms) => sleep(ms), advance: () => {} }
+
+/** Gives acme so many orders, that look as if pages had brought them. */
+function fill({ connection }: TestMirror, count: number) {
+  const numbers = `WITH RECURSIVE n (i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`
+  const time = `'2026-11-20T08:00:00.000Z', '2026-11-20T08:00:00.000Z'`
+  connection.exec(`
+    ${numbers}
+    INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id, state, total)
+    SELECT '${ACME.id}', ${time}, i, 'paid', i FROM n;
+    ${numbers}
+    INSERT INTO orders_raw (_organization_id, id, _json, _first_seen_at, _changed_at)
+    SELECT '${ACME.id}', i, format('{"id":%d,"state":"paid","total":%d}', i, i), ${time} FROM n;
+  `)
+}
+
+/** A walk that has read so many pages of 25 items, as the ledger tells. */
+async function walkWithLedger(test: TestMirror, pages: number): Promise<number> {
+  const { walk, saveItems } = await beginTestWalk(test, jobOf())
+  await saveItems('{"id":1}')
+  test.connection.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ${pages})
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why)
+    SELECT ${walk.id}, i, 1, i, 500000, (
+      SELECT json_group_array(CAST(i * 25 + value AS TEXT)) FROM json_each('${JSON.stringify(upTo(25))}')
+    ), '2026-11-20T08:00:00.000Z', 'forward'
+    FROM n
+  `)
+  return walk.id
+}
+
+/** Of 4 kB each. */
+function hundredOrders(from: number): string[] {
+  return upTo(100).map((number) => `{"id":${from + number},"note":"${'x'.repeat(4000)}"}`)
+}
+
+describe('nothing else of the process is held up', () => {
+  it('while the key of 200,000 orders becomes TEXT', async () => {
+    const test = openTestMirror({ clock: REAL })
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"state":"open","total":1}', '{"id":2,"state":"open","total":1}')
+    fill(test, 200_000)
+
+    const { result, standstill } = await longestStandstill(() =>
+      saveItems('{"id":"x-1","total":1,"further":1}'),
+    )
+
+    expect(result).toMatchObject({ added: 1 })
+    expect(standstill).toBeLessThan(MUCH_MS)
+    expect(test.value(`SELECT count(*) FROM orders WHERE typeof(id) = 'text'`)).toBe(200_001)
+    expect(test.value(`SELECT count(*) FROM sqlite_schema WHERE name LIKE '\\_new%' ESCAPE '\\'`)).toBe(0)
+    expect(test.value('PRAGMA quick_check')).toBe('ok')
+  })
+
+  it('while a walk of 20,000 pages is resumed, and while its ledger is taken away', async () => {
+    const test = openTestMirror({ clock: REAL })
+    const id = await walkWithLedger(test, 20_000)
+
+    const { signal } = new AbortController()
+    const resuming = await longestStandstill(() =>
+      recallSeenItems({ id, resumed: true }, { mirror: test.mirror, turn: setImmediate, signal }),
+    )
+    const forgetting = await longestStandstill(() => test.mirror.abandonWalk(id))
+    const pruning = await longestStandstill(() => test.mirror.prune(jobOf()))
+
+    expect(resuming.standstill).toBeLessThan(MUCH_MS)
+    expect(resuming.result.items).toBe(500_001)
+    expect(resuming.result.has('500000')).toBe(true)
+    expect(forgetting.standstill).toBeLessThan(MUCH_MS)
+    expect(pruning.standstill).toBeLessThan(MUCH_MS)
+    expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
+  })
+
+  it('while pages with new columns are added to 200,000 orders', async () => {
+    const test = openTestMirror({ clock: REAL })
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"state":"open","total":1}', '{"id":2,"state":"open","total":1}')
+    fill(test, 200_000)
+    const columns = Object.fromEntries(upTo(40).map((number) => [`column_${number}`, number]))
+
+    const { standstill } = await longestStandstill(() =>
+      saveItems(JSON.stringify({ id: 7, total: 0.5, ...columns })),
+    )
+
+    expect(standstill).toBeLessThan(MUCH_MS)
+    expect(test.rows('SELECT total, column_40 FROM orders WHERE id IN (7, 8) ORDER BY id')).toEqual([
+      { total: 0.5, column_40: 40 },
+      { total: 8, column_40: null },
+    ])
+    expect(test.value('PRAGMA quick_check')).toBe('ok')
+  })
+
+  it('while another process holds the lock for two seconds', async () => {
+    const test = openTestMirror({ clock: REAL })
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    const holder = await holdLock(test.file, 2000)
+    holder.letGo()
+
+    const { result, standstill } = await longestStandstill(() => saveItems('{"id":1}'))
+
+    expect(result).toMatchObject({ added: 1 })
+    expect(standstill).toBeLessThan(MUCH_MS)
+  })
+
+  it('while somebody reads for long, and when they end; and the log is small again', async () => {
+    const test = openTestMirror({ clock: REAL })
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    const log = () => fs.statSync(`${test.file}-wal`).size / 1024 / 1024
+    await saveItems('{"id":0}')
+    const reader = new Database(test.file, { readonly: true })
+    onTestFinished(() => {
+      reader.close()
+    })
+    reader.exec('BEGIN; SELECT count(*) FROM orders')
+
+    for (let count = 0; count < 60; count++) await saveItems(...hundredOrders(count * 100))
+    const grown = log()
+    reader.exec('COMMIT')
+    const { standstill } = await longestStandstill(async () => {
+      const deadline = Date.now() + 60_000
+      for (let count = 60; log() > 17 && Date.now() < deadline; count++) {
+        await saveItems(...hundredOrders(count * 100))
+        await sleep(200)
+      }
+    })
+
+    expect(grown).toBeGreaterThan(40)
+    expect(standstill).toBeLessThan(MUCH_MS)
+    expect(log()).toBeLessThan(17)
+    expect(test.value('PRAGMA quick_check')).toBe('ok')
+  })
+})

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { ACME, jobOf } from '../../../helpers/jobs.ts'
+import { OUTSIDE_READERS, type OutsideReader } from '../../../helpers/outside-readers.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+/** Everybody who may ask the views: the SQLite we bring, and those of others. */
+function askers(test: TestMirror): Pick<OutsideReader, 'name' | 'read'>[] {
+  return [{ name: 'ours', read: (_file, sql) => test.rows(sql) }, ...OUTSIDE_READERS]
+}
+
+describe('the view of an array of objects', () => {
+  it('has a row for each element, with the key of its parent', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf({ key: ['order', 'part.no'] }))
+
+    await saveItems(
+      '{"order":1,"part":{"no":"a"},"lines":[{"sku":"s1","price":{"net":1.5}},{"sku":"s2"}]}',
+      '{"order":2,"part":{"no":"b"},"lines":[]}',
+      '{"order":3,"part":{"no":"c"},"lines":null}',
+      '{"order":4,"part":{"no":"d"}}',
+    )
+
+    for (const { read } of askers(test)) {
+      expect(read(test.file, 'SELECT * FROM orders__lines')).toEqual([
+        {
+          _organization_id: ACME.id,
+          _parent_order: 1,
+          _parent_part__no: 'a',
+          _index: 0,
+          sku: 's1',
+          price__net: 1.5,
+        },
+        {
+          _organization_id: ACME.id,
+          _parent_order: 1,
+          _parent_part__no: 'a',
+          _index: 1,
+          sku: 's2',
+          price__net: null,
+        },
+      ])
+    }
+  })
+
+  it('gets the columns of later elements, and wider ones', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"lines":[{"count":1,"code":7}]}')
+    test.connection.exec('CREATE VIEW my_counts AS SELECT _parent_id, count FROM orders__lines')
+
+    await saveItems('{"id":2,"lines":[{"count":2.5,"code":"x","gift":true}]}')
+
+    for (const { read } of askers(test)) {
+      expect(read(test.file, 'SELECT _parent_id, count, code, gift FROM orders__lines')).toEqual([
+        { _parent_id: 1, count: 1, code: '7', gift: null },
+        { _parent_id: 2, count: 2.5, code: 'x', gift: 1 },
+      ])
+      expect(read(test.file, 'SELECT count FROM my_counts')).toEqual([{ count: 1 }, { count: 2.5 }])
+    }
+  })
+
+  it('shows the rows as they are now', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"lines":[{"sku":"a"},{"sku":"b"}]}')
+
+    await saveItems('{"id":1,"lines":[{"sku":"c"}]}')
+
+    expect(test.rows('SELECT _index, sku FROM orders__lines')).toEqual([{ _index: 0, sku: 'c' }])
+  })
+
+  it('is made for a list that stands in a text column beside a number', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"lines":0}')
+
+    await saveItems('{"id":2,"lines":[{"sku":"a"}]}')
+
+    expect(test.rows('SELECT _parent_id, sku FROM orders__lines__text')).toEqual([
+      { _parent_id: 2, sku: 'a' },
+    ])
+  })
+
+  it.each([
+    ['table', 'CREATE TABLE Orders__Lines (mine)'],
+    ['view', 'CREATE VIEW orders__lines AS SELECT 1 AS mine'],
+  ])('leaves a %s of its name alone that a user made, and says so once', async (_kind, sql) => {
+    const test = openTestMirror()
+    test.connection.exec(sql)
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    const first = await saveItems('{"id":1,"lines":[{"sku":"s1"}]}')
+    const second = await saveItems('{"id":2,"lines":[{"sku":"s2","price":1}]}')
+
+    expect(first.notices).toEqual([{ level: 'warn', message: expect.stringContaining('orders__lines') }])
+    expect(second.notices).toEqual([])
+    expect(test.rows('SELECT mine FROM orders__lines')).toHaveLength(sql.includes('TABLE') ? 0 : 1)
+    expect(test.value('SELECT count(*) FROM orders')).toBe(2)
+  })
+
+  it('is not made for a list of scalars', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    await saveItems('{"id":1,"tags":["a","b"],"empty":[]}')
+
+    expect(test.rows(`SELECT name FROM sqlite_schema WHERE name LIKE 'orders\\_\\_%' ESCAPE '\\'`)).toEqual(
+      [],
+    )
+    expect(test.rows('SELECT tags, empty FROM orders')).toEqual([{ tags: '["a","b"]', empty: '[]' }])
+  })
+})

@@ -1,0 +1,350 @@
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { MirrorError } from '../../../src/errors.ts'
+import { createRegistry } from '../../../src/store/sqlite/tokens.ts'
+import { START, timeAt } from '../../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { holdLock } from '../../helpers/other-process.ts'
+import {
+  beginTestWalk,
+  closeBudget,
+  openTestMirror,
+  STEADY,
+  type TestMirror,
+} from '../../helpers/test-mirror.ts'
+
+const TOKEN = 'one-very-secret-token'
+const HOUR = 3_600_000
+
+function organizations(test: TestMirror) {
+  return test.rows('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name')
+}
+
+const FREE = { configured: 1, held_since: null, held_reason: null }
+
+describe('the organizations of the configuration', () => {
+  it('are written with their jobs', async () => {
+    const test = openTestMirror()
+
+    await test.registry.register([
+      { ...ACME, collections: ['orders', 'establishments'] },
+      { ...GLOBEX, collections: [] },
+    ])
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      { ...GLOBEX, ...FREE },
+    ])
+    const status = test.rows('SELECT * FROM sync_status ORDER BY collection')
+    expect(status.map(({ organization, collection, rows }) => [organization, collection, rows])).toEqual([
+      ['acme', 'establishments', 0],
+      ['acme', 'orders', 0],
+    ])
+  })
+
+  it('stay when they are configured no longer, marked so, and visible as long as they have rows', async () => {
+    const test = openTestMirror()
+    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+
+    await test.registry.register([])
+
+    expect(organizations(test).map(({ configured }) => configured)).toEqual([0, 0])
+    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
+      { organization: 'acme', rows: 1 },
+    ])
+    expect(test.value('SELECT count(*) FROM orders')).toBe(1)
+  })
+
+  it('come back as they were, also under another name', async () => {
+    const test = openTestMirror()
+    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
+    await test.registry.register([])
+
+    await test.registry.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
+
+    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
+      { organization: 'acme-inc', rows: 1 },
+    ])
+  })
+})
+
+/** Two organizations whose token was refused. */
+async function held() {
+  const test = openTestMirror()
+  const { registry } = test
+  const fingerprint = registry.fingerprint(TOKEN)
+  for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
+  await registry.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+  return { test, registry, fingerprint }
+}
+
+describe('a token that was refused', () => {
+  it('holds its organizations, and everybody who has the same token', async () => {
+    const { test, registry, fingerprint } = await held()
+
+    const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...hold },
+      { ...GLOBEX, ...hold },
+    ])
+    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
+    expect(registry.heldReason(registry.fingerprint('another'))).toBeNull()
+  })
+
+  it('still holds them when the same token is used again, in a later process too', async () => {
+    const { test, fingerprint } = await held()
+    const later = createRegistry(
+      test.connection,
+      async (task) => task(),
+      () => 'another salt',
+    )
+
+    await later.useToken(ACME.id, later.fingerprint(TOKEN))
+
+    expect(later.fingerprint(TOKEN)).toBe(fingerprint)
+    expect(later.heldReason(fingerprint)).toBe('refused (401)')
+    expect(organizations(test)[0]).toMatchObject({ held_since: timeAt(0) })
+  })
+
+  it('holds an organization no longer that has another token', async () => {
+    const { test, registry } = await held()
+
+    await registry.useToken(ACME.id, registry.fingerprint('another'))
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      expect.objectContaining({ ...GLOBEX, held_since: timeAt(0) }),
+    ])
+  })
+
+  it('holds nobody once it was answered', async () => {
+    const { test, registry, fingerprint } = await held()
+
+    await registry.liftHold(fingerprint)
+
+    expect(organizations(test)).toEqual([
+      { ...ACME, ...FREE },
+      { ...GLOBEX, ...FREE },
+    ])
+    expect(registry.heldReason(fingerprint)).toBeNull()
+  })
+
+  it('holds an organization, too, that comes to use it later', async () => {
+    const { test, registry } = await held()
+    const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }
+    await registry.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
+
+    await registry.useToken(initech.id, registry.fingerprint(TOKEN))
+
+    expect(registry.heldReasonOf(initech.id, registry.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(registry.heldReason(registry.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
+  })
+
+  it('is held though an organization used it last that has got another token since, and not used it yet', async () => {
+    const test = openTestMirror()
+    const { registry } = test
+    const fingerprint = registry.fingerprint(TOKEN)
+    for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
+
+    await registry.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+
+    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
+    expect(registry.heldReasonOf(ACME.id, fingerprint)).toBeNull()
+  })
+
+  it('holds those no longer for whom somebody typed resume', async () => {
+    const { test, registry } = await held()
+
+    const lifted = await registry.resume([ACME.id])
+
+    expect(lifted).toEqual(['acme'])
+    expect(organizations(test).map(({ held_since }) => held_since)).toEqual([null, timeAt(0)])
+    expect(await registry.resume([ACME.id])).toEqual([])
+  })
+
+  it('is nowhere in the file, nor in what SQLite keeps beside it', async () => {
+    const { test } = await held()
+    await closeBudget(test, test.registry.fingerprint(TOKEN), START + HOUR)
+
+    const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
+
+    expect(files.map((bytes) => bytes.length > 0)).toEqual([true, true, true])
+    expect(files.map((bytes) => bytes.includes(TOKEN))).toEqual([false, false, false])
+    expect(files.some((bytes) => bytes.includes('refused (401)'))).toBe(true)
+  })
+})
+
+describe('the fingerprint of a token', () => {
+  it('is another one in each mirror', () => {
+    const [one, two] = [openTestMirror(), openTestMirror()]
+    two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
+    const other = createRegistry(
+      two.connection,
+      async (task) => task(),
+      () => 'another salt',
+    )
+
+    expect(one.registry.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
+  })
+
+  it('tells two tokens apart', () => {
+    const { registry } = openTestMirror()
+
+    expect(registry.fingerprint('a')).not.toBe(registry.fingerprint('b'))
+  })
+})
+
+describe('a budget', () => {
+  const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
+
+  it('is nothing at first, and then what was last written of it', async () => {
+    const test = openTestMirror()
+    const { budgets } = test.registry
+    const first = await budgets.read('all')
+
+    const version = await budgets.compareAndSet('all', first.version, () => kept)
+
+    expect(first).toMatchObject({ closedUntil: 0, known: null })
+    expect(await budgets.read('all')).toEqual({ closedUntil: START + HOUR, known: '{}', version })
+    expect(test.rows('SELECT * FROM sync_gates')).toEqual([
+      {
+        scope: 'all',
+        closed_until: timeAt(HOUR),
+        known: '{}',
+        waiting_for: 'a limit',
+        waiting_until: timeAt(1000),
+      },
+    ])
+  })
+
+  it.each([
+    ['by another process', { ...kept, known: '{"sent":[]}' }],
+    ['by another process, which closed it', { ...kept, closedUntil: START + 2 * HOUR }],
+  ])('is not written once it was changed %s', async (_how, changed) => {
+    const test = openTestMirror()
+    const { budgets } = test.registry
+    await budgets.compareAndSet('all', (await budgets.read('all')).version, () => kept)
+    const { version } = await budgets.read('all')
+    const { budgets: others } = openTestMirror({ file: test.file }).registry
+    await others.compareAndSet('all', version, () => changed)
+
+    expect(await budgets.compareAndSet('all', version, () => kept)).toBeNull()
+
+    const { closedUntil, known } = changed
+    expect(await budgets.read('all')).toMatchObject({ closedUntil, known })
+  })
+
+  it('is not written once somebody typed resume', async () => {
+    const test = openTestMirror()
+    await closeBudget(test, 'all', START + HOUR)
+    const { version } = await test.registry.budgets.read('all')
+
+    await test.registry.resume([ACME.id])
+
+    expect(await test.registry.budgets.compareAndSet('all', version, () => kept)).toBeNull()
+  })
+
+  it.each<[string, (registry: TestMirror['registry']) => string, number]>([
+    ['of the token that was used last', (registry) => registry.fingerprint(TOKEN), 0],
+    ['of the organization', () => ACME.id, 0],
+    ['of all', () => 'all', 0],
+    ['of another token', (registry) => registry.fingerprint('another'), START + HOUR],
+    ['of another organization', () => GLOBEX.id, START + HOUR],
+  ])('is forgotten by resume, or not: that %s', async (_whose, scopeOf, expected) => {
+    const { registry } = openTestMirror()
+    await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
+    const scope = scopeOf(registry)
+    const { version } = await registry.budgets.read(scope)
+    const closed = { ...kept, known: 'what was sent' }
+    await registry.budgets.compareAndSet(scope, version, () => closed)
+
+    await registry.resume([ACME.id])
+
+    expect(await registry.budgets.read(scope)).toMatchObject({
+      closedUntil: expected,
+      known: 'what was sent',
+    })
+  })
+})
+
+describe('what a job did last', () => {
+  it('is nothing at first', () => {
+    const { registry } = openTestMirror()
+
+    expect(registry.lastRuns(ACME.id, 'orders')).toEqual({
+      completedAt: null,
+      startedAt: null,
+      unfinished: false,
+    })
+  })
+
+  it('is the start of its last run, and of its last complete full walk', async () => {
+    const test = openTestMirror()
+    const first = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), first.walk, STEADY)
+    test.clock.advance(HOUR)
+    await beginTestWalk(test, jobOf())
+    test.clock.advance(HOUR)
+
+    const backfill = await beginTestWalk(test, jobOf())
+    await test.mirror.beginRun(jobOf(), backfill.walk, 'backfill')
+
+    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({
+      completedAt: START,
+      startedAt: START + 2 * HOUR,
+      unfinished: true,
+    })
+  })
+
+  it('is what came last, also where the clock has been put back since', async () => {
+    const test = openTestMirror()
+    const early = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), early.walk, STEADY)
+    test.clock.advance(-HOUR)
+
+    const late = await beginTestWalk(test, jobOf())
+    await test.mirror.completeWalk(jobOf(), late.walk, STEADY)
+
+    const [completedAt, startedAt] = [START - HOUR, START - HOUR]
+    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })
+  })
+})
+
+describe('a mirror that another process has locked', () => {
+  it.each<[string, (registry: TestMirror['registry']) => Promise<void>, string]>([
+    [
+      'a hold',
+      (registry) => registry.hold([ACME.id], registry.fingerprint(TOKEN), 'refused', timeAt(0)),
+      'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
+    ],
+    [
+      'a budget that is closed',
+      (registry) => closeBudget({ registry }, 'all', START),
+      'SELECT count(*) FROM sync_gates',
+    ],
+    [
+      'the token in use',
+      (registry) => registry.useToken(ACME.id, 'fingerprint'),
+      `SELECT count(*) FROM organizations WHERE last_fingerprint = 'fingerprint'`,
+    ],
+  ])('is waited for, so that nothing is lost: %s', async (_what, write, count) => {
+    const test = openTestMirror()
+    test.registry.fingerprint(TOKEN)
+    const other = await holdLock(test.file, 500)
+    other.letGo()
+
+    await write(test.registry)
+
+    expect(test.value(count)).toBe(1)
+  })
+})
+
+describe('a mirror that cannot be written', () => {
+  it('is told of as such', async () => {
+    const test = openTestMirror()
+    test.connection.exec('DROP TABLE sync_gates')
+
+    await expect(closeBudget(test, 'all', START)).rejects.toThrow(MirrorError)
+  })
+})

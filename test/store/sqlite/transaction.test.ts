@@ -1,0 +1,198 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { MirrorError } from '../../../src/errors.ts'
+import { isBusy } from '../../../src/store/sqlite/file/open.ts'
+import { createLockWait, createTransact } from '../../../src/store/sqlite/transaction.ts'
+import { createClock } from '../../helpers/clock.ts'
+import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+
+/** Another connection that holds the write lock. */
+function lock(test: TestMirror): Database.Database {
+  const other = new Database(test.file)
+  onTestFinished(() => {
+    other.close()
+  })
+  return other.exec('BEGIN IMMEDIATE')
+}
+
+function write(test: TestMirror): () => void {
+  return () => test.connection.exec(`INSERT INTO sync_settings VALUES ('written', '')`)
+}
+
+const NEVER = new AbortController().signal
+
+const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
+
+describe('a transaction on a mirror that another process has locked', () => {
+  it('is tried again until the lock is gone', async () => {
+    const test = openTestMirror()
+    const other = lock(test)
+    const waits: number[] = []
+    const sleep = async (ms: number) => {
+      waits.push(ms)
+      if (waits.length === 3) other.exec('COMMIT')
+    }
+    const { connection, file, clock } = test
+    const transact = createTransact({
+      connection,
+      file,
+      now: clock.now,
+      sleep,
+      signal: NEVER,
+      onRollback: () => {},
+    })
+
+    await transact(write(test))
+
+    expect(waits).toHaveLength(3)
+    expect(test.value(WRITTEN)).toBe(1)
+  })
+
+  it('is given up soon after the process was told to stop', async () => {
+    const test = openTestMirror()
+    lock(test)
+    const { connection, file, clock } = test
+    connection.pragma('busy_timeout = 0')
+    const stop = new AbortController()
+    const begun = clock.now()
+    const sleep = async (ms: number) => {
+      clock.advance(ms)
+      if (clock.now() - begun === 5000) stop.abort()
+    }
+    const options = { connection, file, now: clock.now, sleep, signal: stop.signal, onRollback: () => {} }
+    const transact = createTransact(options)
+
+    await expect(transact(write(test))).rejects.toThrow(MirrorError)
+    await expect(transact(write(test))).rejects.toThrow(MirrorError)
+
+    // Two seconds for all of them together.
+    expect(clock.now() - begun).toBe(7000)
+  })
+
+  it('is given up after 30 seconds, with nothing written', async () => {
+    const clock = createClock()
+    const test = openTestMirror({ clock })
+    lock(test)
+    const begun = clock.now()
+    const { connection, file } = test
+    // The real time that SQLite waits by itself is no part of the test.
+    connection.pragma('busy_timeout = 0')
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
+
+    const writing = transact(write(test))
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    await expect(writing).rejects.toThrow(/locked by another process.*see who has it open/)
+    expect(clock.now() - begun).toBeGreaterThanOrEqual(30_000)
+    expect(clock.now() - begun).toBeLessThan(31_000)
+    expect(test.value(WRITTEN)).toBe(0)
+  })
+})
+
+describe('a transaction that fails', () => {
+  it('is undone, told of, and not tried again', async () => {
+    const test = openTestMirror()
+    const { connection, file, clock } = test
+    let undone = 0
+    let tried = 0
+    const onRollback = () => {
+      undone++
+    }
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback })
+
+    const writing = transact(() => {
+      tried++
+      write(test)()
+      throw new RangeError('a mistake in the program')
+    })
+
+    await expect(writing).rejects.toThrow(RangeError)
+    expect({ tried, undone }).toEqual({ tried: 1, undone: 1 })
+    expect(test.value(WRITTEN)).toBe(0)
+  })
+
+  it('leaves the connection as usable as before', async () => {
+    const test = openTestMirror()
+    const { connection, file, clock } = test
+    const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
+    await transact(() => connection.exec('SELECT * FROM nothing')).catch(() => undefined)
+
+    await transact(write(test))
+
+    expect(test.value(WRITTEN)).toBe(1)
+  })
+})
+
+describe('an error of SQLite', () => {
+  it.each([
+    ['SQLITE_BUSY', true],
+    ['SQLITE_BUSY_SNAPSHOT', true],
+    ['SQLITE_LOCKED', true],
+    ['SQLITE_CORRUPT', false],
+    ['SQLITE_FULL', false],
+  ])('is worth waiting for: %s, %s', (code, expected) => {
+    expect(isBusy(new Database.SqliteError('text', code))).toBe(expected)
+  })
+})
+
+/** A file that is locked until then, and a process that says until then what it is at work on. Milliseconds. */
+function lockedForLong({
+  lockedFor,
+  workFor,
+  stopAfter,
+}: {
+  lockedFor: number
+  workFor: number
+  stopAfter?: number
+}) {
+  const clock = createClock()
+  const begun = clock.now()
+  const passed = () => clock.now() - begun
+  const stop = new AbortController()
+  const reports: string[] = []
+  const sleep = async (ms: number) => {
+    clock.advance(ms)
+    if (stopAfter !== undefined && passed() >= stopAfter) stop.abort()
+  }
+  let tries = 0
+  const task = () => {
+    tries++
+    if (passed() >= lockedFor) return 'written'
+    throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
+  }
+  const patience = {
+    now: clock.now,
+    sleep,
+    signal: stop.signal,
+    report: (message: string) => reports.push(message),
+  }
+  const wait = createLockWait('mirror.db', patience, () =>
+    passed() < workFor ? 'process 7 changes orders' : null,
+  )
+  return { writing: wait(task), reports, passed, tries: () => tries }
+}
+
+describe('a lock that another process holds for long work', () => {
+  it('is waited for as long as it takes, which is told once, and is not tried meanwhile', async () => {
+    const { writing, reports, tries } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000 })
+
+    expect(await writing).toBe('written')
+    expect(reports).toEqual(['waiting for the mirror: process 7 changes orders'])
+    expect(tries()).toBeLessThan(5)
+  })
+
+  it('is waited for 30 seconds more when the work is done', async () => {
+    const { writing, passed } = lockedForLong({ lockedFor: Number.POSITIVE_INFINITY, workFor: 100_000 })
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    expect(passed()).toBeGreaterThanOrEqual(130_000)
+    expect(passed()).toBeLessThan(131_000)
+  })
+
+  it('is waited for no longer than two seconds after the process was told to stop', async () => {
+    const { writing, passed } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000, stopAfter: 60_000 })
+
+    await expect(writing).rejects.toThrow(MirrorError)
+    expect(passed()).toBeLessThan(62_200)
+  })
+})

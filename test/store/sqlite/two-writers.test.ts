@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
+
+/** Two connections to one file, as two processes have them; each walks the orders of an organization. */
+async function twoWriters() {
+  const first = openTestMirror()
+  const second = openTestMirror({ file: first.file, clock: first.clock })
+  const [acme, globex] = [await beginTestWalk(first, jobOf()), await beginTestWalk(second, jobOf({}, GLOBEX))]
+  return { test: first, acme, globex }
+}
+
+describe('two processes that write to one collection', () => {
+  it('both use a column that one of them added', async () => {
+    const { test, acme, globex } = await twoWriters()
+    await acme.saveItems('{"id":1,"a":1}')
+    await globex.saveItems('{"id":1,"b":2}')
+
+    await acme.saveItems('{"id":2,"a":3,"b":4}')
+    await globex.saveItems('{"id":2,"a":5,"b":6}')
+
+    expect(test.rows('SELECT a, b FROM orders')).toEqual([
+      { a: 1, b: null },
+      { a: null, b: 2 },
+      { a: 3, b: 4 },
+      { a: 5, b: 6 },
+    ])
+  })
+
+  it('both know that a column became REAL, a key TEXT, and a view wider', async () => {
+    const { test, acme, globex } = await twoWriters()
+    await acme.saveItems('{"id":1,"a":1,"lines":[{"n":1}]}')
+    await globex.saveItems('{"id":1,"a":1}')
+    await acme.saveItems('{"id":"x","a":0.5,"lines":[{"n":1,"m":1}]}')
+
+    await globex.saveItems('{"id":2,"a":7,"lines":[{"n":0.5}]}')
+
+    expect(test.rows('SELECT id, a FROM orders').map((row) => Object.values(row))).toEqual([
+      ['1', 1],
+      ['1', 1],
+      ['x', 0.5],
+      ['2', 7],
+    ])
+    expect(test.rows('SELECT n, m FROM orders__lines').map((row) => Object.values(row))).toEqual([
+      [1, null],
+      [1, 1],
+      [0.5, null],
+    ])
+    expect(test.value('PRAGMA integrity_check')).toBe('ok')
+  })
+
+  it('both know that a column holds a number that a double would round', async () => {
+    const { test, acme, globex } = await twoWriters()
+    await acme.saveItems('{"id":1,"a":1}')
+    await globex.saveItems('{"id":1,"a":9007199254740993}')
+
+    await acme.saveItems('{"id":2,"a":0.5}')
+
+    expect(test.rows('SELECT CAST(a AS TEXT) AS a, a__text FROM orders')).toEqual([
+      { a: '1', a__text: null },
+      { a: '9007199254740993', a__text: null },
+      { a: null, a__text: '0.5' },
+    ])
+  })
+
+  it('both find the tables that one of them made', async () => {
+    const { test, acme, globex } = await twoWriters()
+
+    await acme.saveItems('{"id":1}')
+    await globex.saveItems('{"id":1}')
+
+    expect(test.value('SELECT count(*) FROM orders')).toBe(2)
+  })
+})

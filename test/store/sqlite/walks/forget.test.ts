@@ -1,0 +1,276 @@
+import fs from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { emptyLog } from '../../../../src/store/sqlite/file/open.ts'
+import { createOwners } from '../../../../src/store/sqlite/leases.ts'
+import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
+import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
+import { disown } from '../../../../src/store/sqlite/walks/forget-rows.ts'
+import { holdingsOf } from '../../../../src/store/sqlite/walks/holdings.ts'
+import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { lockName } from '../../../helpers/lock-name.ts'
+import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+const ACME_ORDERS = { organizationId: ACME.id, collection: 'orders' }
+
+/** Somebody else on the mirror who forgets; told to stop after so many steps. */
+function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
+  const stop = new AbortController()
+  let rests = 0
+  const patience = {
+    now: clock.now,
+    sleep: async (ms: number) => {
+      if (++rests >= stopAfter) stop.abort()
+      await clock.sleep(ms)
+    },
+    signal: stop.signal,
+  }
+  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
+  onTestFinished(() => owners.close())
+  const transact = createTransact({ connection, file, ...patience })
+  return createForgetting({ connection, owners, transact, configured: [], ...patience })
+}
+
+const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`
+const acmeItem = (id: number) => (id % 50 === 49 ? `{"no":${secret(id)}}` : `{"id":${id},"a":${secret(id)}}`)
+
+/** Both organizations synced twice, so that there is a history, and rejects. */
+async function createScene(count = 300) {
+  const test = openTestMirror()
+  for (const state of ['1', '2']) {
+    const item = (id: number) => acmeItem(id).replace('{', `{"state":${state},"l":[{"s":${secret(id)}}],`)
+    await runOnce(test, scriptedList({ ids: upTo(count), perPage: 100, item }))
+    await runOnce(test, scriptedList({ ids: upTo(5) }), { job: jobOf({}, GLOBEX) })
+  }
+  return test
+}
+
+/** What can be read in the pages of the file that are not in use, and in its write-ahead log. */
+function unused(file: string): string {
+  const bytes = fs.readFileSync(file)
+  const size = bytes.readUInt16BE(16)
+  const texts = [fs.readFileSync(`${file}-wal`, 'latin1')]
+  // https://sqlite.org/fileformat.html#the_freelist
+  for (let trunk = bytes.readUInt32BE(32); trunk !== 0; trunk = bytes.readUInt32BE((trunk - 1) * size)) {
+    const at = (trunk - 1) * size
+    const leaves = Array.from({ length: bytes.readUInt32BE(at + 4) }, (_, index) =>
+      bytes.readUInt32BE(at + 8 + 4 * index),
+    )
+    for (const page of [trunk, ...leaves])
+      texts.push(bytes.toString('latin1', (page - 1) * size, page * size))
+  }
+  return texts.join('')
+}
+
+describe('forgetting', () => {
+  it('leaves no trace of an organization in any table, and nothing of another one out', async () => {
+    const test = await createScene()
+    const globex = () => test.rows('SELECT * FROM orders_raw WHERE _organization_id = ?', GLOBEX.id)
+    const before = globex()
+    // As walks leave them that missed a row, or overlap.
+    test.connection.exec(`
+      INSERT INTO sync_missing (organization_id, collection, mark, state, missed_by, since, reason)
+      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed');
+      INSERT INTO sync_seen_since (walk_id, mark)
+      SELECT id, 'Secret' FROM sync_walks WHERE organization_id = '${ACME.id}'
+    `)
+
+    const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
+    await forgetterOf(test).organization(ACME.id)
+
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+    expect(forgotten).toEqual({
+      owner: null,
+      gone: { rows: 294, versions: 294, rejects: 6 + 6, walks: 2, pages: 8, runs: 2 },
+      isCollectionGone: false,
+    })
+    const { schema: _, ...tables } = dump(test)
+    expect(JSON.stringify(tables)).not.toMatch(new RegExp(`${ACME.id}|Secret|acme`))
+    expect(globex()).toEqual(before)
+    expect(test.rows('SELECT organization, rows, coverage FROM sync_status')).toEqual([
+      { organization: 'globex', rows: 5, coverage: 'steady' },
+    ])
+  })
+
+  it('leaves nothing to be read in the free pages of the file, and in its log', async () => {
+    const test = await createScene()
+    const held = unused(test.file)
+
+    await forgetterOf(test).job(ACME_ORDERS, false)
+    const isEmpty = emptyLog(test.file)
+
+    expect(held.includes('Secret')).toBe(true)
+    expect(isEmpty).toBe(true)
+    expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
+    expect(unused(test.file).includes('Secret')).toBe(false)
+  })
+
+  it('says so where somebody who reads keeps the log', async () => {
+    const test = await createScene(10)
+    const reader = openTestMirror({ file: test.file })
+    reader.connection.exec('BEGIN')
+    reader.connection.prepare('SELECT * FROM orders').get()
+
+    await forgetterOf(test).job(ACME_ORDERS, false)
+
+    expect(emptyLog(test.file)).toBe(false)
+    reader.connection.exec('COMMIT')
+    expect(emptyLog(test.file)).toBe(true)
+  })
+
+  it('begins with all that says how fresh a list is, and what an open walk has seen', async () => {
+    const test = await createScene(10)
+    await beginTestWalk(test, jobOf())
+
+    const runs = test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
+
+    expect(runs).toBe(3)
+    expect(await test.mirror.openWalks(jobOf())).toEqual([])
+    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
+      { rows: 10, as_of: null, last_complete_at: null, coverage: null, last_run_at: null, error_code: null },
+    ])
+  })
+
+  it('that is stopped half-way leaves a list that looks like one that was never read', async () => {
+    const test = await createScene()
+
+    await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
+
+    const [status] = test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)
+    const left = holdingsOf(test.connection, ACME.id, 'orders')
+    expect(left.rows).toBeGreaterThan(0)
+    expect(left.rows).toBeLessThan(294)
+    expect(status).toMatchObject({ rows: left.rows, as_of: null, coverage: null, last_run_at: null })
+    expect(test.value('SELECT count(*) FROM orders WHERE _organization_id = ?', ACME.id)).toBe(left.rows)
+    expect(test.value('SELECT owner FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBeNull()
+  })
+
+  it.each([
+    ['goes on when it is asked for again', false],
+    ['goes on after a sync that came between', true],
+  ])('%s', async (_, hasSyncBetween) => {
+    const test = await createScene()
+    await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
+    if (hasSyncBetween) {
+      const result = await runOnce(test, scriptedList({ ids: upTo(120), perPage: 40 }))
+      expect(result).toMatchObject({ error: null, coverage: 'steady' })
+      expect(mirroredIds(test)).toEqual(expect.arrayContaining(upTo(120)))
+      expect(test.value('SELECT rows FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBe(
+        test.value('SELECT count(*) FROM orders WHERE _organization_id = ?', ACME.id),
+      )
+    }
+
+    await forgetterOf(test).job(ACME_ORDERS, true)
+
+    expect(Object.values(holdingsOf(test.connection, ACME.id, 'orders'))).toEqual([0, 0, 0, 0, 0, 0])
+    expect(
+      test.value('SELECT count(*) FROM sync_pages WHERE walk_id NOT IN (SELECT id FROM sync_walks)'),
+    ).toBe(0)
+    expect(test.value('SELECT rows FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBe(0)
+  })
+
+  it('deletes nothing of a job that another process is working on', async () => {
+    const test = await createScene(10)
+    await test.mirror.claimJob(jobOf())
+    const before = dump(test)
+
+    const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
+
+    expect(forgotten).toEqual({ owner: expect.stringMatching(/^\d+-[0-9a-f]{12}$/) })
+    expect(dump(test)).toEqual(before)
+  })
+
+  it('keeps the lines of what is configured, and the hold of a refused token', async () => {
+    const test = await createScene(10)
+    await test.registry.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
+
+    await forgetterOf(test).job(ACME_ORDERS, true)
+    await forgetterOf(test).organization(ACME.id)
+
+    expect(test.registry.heldReason('a fingerprint')).toBe('refused')
+    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
+      { organization: 'acme', rows: 0, as_of: null },
+    ])
+  })
+
+  it('takes the tables of a collection away that nothing is left of, and lets it have another key', async () => {
+    const test = await createScene(10)
+    const one = await forgetterOf(test).job(ACME_ORDERS, true)
+    const tables = "SELECT name FROM sqlite_schema WHERE name LIKE 'orders%' AND type IN ('table', 'view')"
+    const before = test.rows(tables)
+
+    const last = await forgetterOf(test).job({ organizationId: GLOBEX.id, collection: 'orders' }, true)
+
+    expect([one, last]).toMatchObject([{ isCollectionGone: false }, { isCollectionGone: true }])
+    expect(before).toHaveLength(4)
+    expect(test.rows(tables)).toEqual([])
+    expect(test.value('SELECT count(*) FROM sync_columns')).toBe(0)
+    expect(test.value('SELECT count(*) FROM sync_view_columns')).toBe(0)
+    const result = await runOnce(test, scriptedList({ ids: upTo(4), item: (id) => `{"number":"N${id}"}` }), {
+      job: jobOf({ key: ['number'] }),
+    })
+    expect(result.error).toBeNull()
+    expect(test.rows('SELECT number FROM orders')).toHaveLength(4)
+  })
+
+  it('leaves the tables of a collection as long as an item is kept that could not be placed', async () => {
+    const test = openTestMirror()
+    await runOnce(test, scriptedList({ ids: [1], item: () => '{"no":"key"}' }), { job: jobOf({}, GLOBEX) })
+    await runOnce(test, scriptedList({ ids: upTo(3) }))
+
+    expect(await forgetterOf(test).job(ACME_ORDERS, true)).toMatchObject({ isCollectionGone: false })
+    expect(test.value('SELECT key FROM sync_collections')).toBe('["id"]')
+  })
+
+  it('takes away what a key column that became TEXT left beside the tables', async () => {
+    const test = await createScene()
+    await runOnce(test, scriptedList({ ids: [1], item: () => '{"id":"A1"}' }), { job: jobOf({}, GLOBEX) })
+    test.connection.exec(`CREATE TABLE _new_orders_raw AS SELECT * FROM orders_raw`)
+    const forgetting = forgetterOf(test)
+
+    await forgetting.blank()
+    await forgetting.job(ACME_ORDERS, false)
+    emptyLog(test.file)
+
+    expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%new%'")).toBe(0)
+    expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
+    expect(unused(test.file).includes('Secret')).toBe(false)
+  })
+
+  it.each([
+    ['blanks the pages that were free before', Number.POSITIVE_INFINITY],
+    ['goes on with blanking that was stopped', 1],
+  ])('%s', async (_, stopAfter) => {
+    const test = await createScene()
+    test.connection.exec(`CREATE TABLE t AS SELECT * FROM orders_raw; DROP TABLE t`)
+    emptyLog(test.file)
+    const before = unused(test.file)
+    const pages = test.value('PRAGMA page_count')
+    if (Number.isFinite(stopAfter)) await expect(forgetterOf(test, stopAfter).blank()).rejects.toThrow()
+
+    await forgetterOf(test).blank()
+
+    emptyLog(test.file)
+    expect(before.includes('Secret')).toBe(true)
+    expect(unused(test.file).includes('Secret')).toBe(false)
+    expect(unused(test.file).length).toBeGreaterThan(10 * 4096)
+    expect(Number(test.value('PRAGMA page_count')) - Number(pages)).toBeLessThan(4)
+    expect(test.rows("SELECT name FROM sqlite_schema WHERE name LIKE '%free%'")).toEqual([])
+    expect(test.value('PRAGMA integrity_check')).toBe('ok')
+  })
+
+  it('leaves room for one owner alone, for a process that began before a job was forgotten', async () => {
+    const test = await createScene(10)
+    const other = openTestMirror({ file: test.file })
+    await forgetterOf(test).job(ACME_ORDERS, false)
+    await forgetterOf(test).organization(ACME.id)
+
+    const claims = [await test.mirror.claimJob(jobOf()), await other.mirror.claimJob(jobOf())]
+
+    expect(claims.map(({ taken }) => taken)).toEqual([true, false])
+    expect(test.rows('SELECT organization FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
+      { organization: 'acme' },
+    ])
+  })
+})

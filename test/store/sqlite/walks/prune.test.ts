@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { mirroredIds, runOnce, runs, walks } from '../../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { KEEP_RUNS_MS, openTestMirror } from '../../../helpers/test-mirror.ts'
+
+const DAY_MS = 86_400_000
+
+describe('what runs leave behind', () => {
+  it('goes when it is older than keepRuns, but for the last run and the last complete full walk', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(4) })
+    await runOnce(test, list)
+    test.clock.advance(DAY_MS)
+    await runOnce(test, list)
+    const failing = scriptedList({ ids: upTo(4), before: () => Promise.reject(new Error('down')) })
+
+    test.clock.advance(KEEP_RUNS_MS)
+    await runOnce(test, failing)
+    const afterFailure = runs(test).map(({ id }) => id)
+    test.clock.advance(1)
+    await runOnce(test, list)
+
+    expect(afterFailure).toEqual([1, 2, 3])
+    expect(runs(test).map(({ id, status }) => [id, status])).toEqual([
+      [3, 'failed'],
+      [4, 'succeeded'],
+    ])
+    expect(walks(test).map(({ id, status }) => [id, status])).toEqual([[3, 'complete']])
+    expect(mirroredIds(test)).toEqual([1, 2, 3, 4])
+  })
+
+  it('keeps the page ledger of the last two complete full walks alone', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(4) })
+
+    for (let count = 1; count <= 4; count++) await runOnce(test, list)
+
+    expect(test.rows('SELECT walk_id, count(*) AS pages FROM sync_pages GROUP BY walk_id')).toEqual([
+      { walk_id: 3, pages: 3 },
+      { walk_id: 4, pages: 3 },
+    ])
+  })
+
+  it('takes the page ledger with a walk that is too old, and more of both than one step can', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(300) })
+    for (let count = 1; count <= 3; count++) await runOnce(test, list)
+
+    test.clock.advance(KEEP_RUNS_MS + 1)
+    await runOnce(test, list)
+
+    expect(walks(test).map(({ id }) => id)).toEqual([4])
+    expect(runs(test).map(({ id }) => id)).toEqual([4])
+    expect(test.rows('SELECT walk_id, count(*) AS pages FROM sync_pages GROUP BY walk_id')).toEqual([
+      { walk_id: 4, pages: 101 },
+    ])
+  })
+
+  it('is left for later when the process is told to stop', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(600) })
+    for (let count = 1; count <= 2; count++) await runOnce(test, list)
+    test.stop()
+
+    await runOnce(test, list)
+
+    const left = Number(test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 1'))
+    expect(left).toBeGreaterThan(100)
+    expect(left).toBeLessThan(200)
+  })
+})
