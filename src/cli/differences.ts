@@ -1,4 +1,4 @@
-import type { Difference, Differences } from '../sync/comparison.ts'
+import type { Difference, Differences } from '../sync/differences.ts'
 import type { VerifyResult } from '../sync/verify.ts'
 import { counted, grouped, printable } from '../text.ts'
 

@@ -8,12 +8,12 @@ import { JobError, type MirrorError, TokenRefusedError, toKnownError } from '../
 import { claimAddress } from '../store/sqlite/address.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { type Connection, guarded, openForWriting } from '../store/sqlite/file/open.ts'
-import { createOwners } from '../store/sqlite/leases.ts'
-import { createMirror } from '../store/sqlite/store.ts'
+import { createLeases } from '../store/sqlite/leases.ts'
+import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createRegistry, type Registry } from '../store/sqlite/tokens.ts'
 import { createLockWait, createTransact } from '../store/sqlite/transaction.ts'
-import type { Mirror } from '../sync/mirror.ts'
+import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { untilHoldIsWritten } from './hold-writing.ts'
 import { idleSettings } from './idle-settings.ts'
@@ -21,7 +21,7 @@ import type { Runtime } from './runtime.ts'
 
 /** The mirror and the API of a configuration, put together: what `sync`, `backfill` and `start` work with. */
 export interface Session {
-  mirror: Mirror
+  store: Store
   connection: Connection
   registry: Registry
   /** The pages of a job; reads the token anew. A token that cannot be read, or is held, is told by `refusal`. */
@@ -63,11 +63,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const registry = guarded(file, () => createRegistry(connection, transact, newToken))
   await registry.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, newToken)
-  const owners = guarded(file, () => createOwners({ connection, file, name, now }))
+  const leases = guarded(file, () => createLeases({ connection, file, name, now }))
   const { keepRuns } = config
   const { baseUrl } = config.api
-  const mirror = guarded(file, () =>
-    createMirror({ connection, file, baseUrl, owners, keepRuns, ...patience }),
+  const store = guarded(file, () =>
+    openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
   const guards = new Map<string, TokenGuard>()
@@ -134,11 +134,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 
   function close(): void {
-    owners.close()
+    leases.close()
     connection.close()
   }
 
-  return { mirror, connection, registry, source, close }
+  return { store, connection, registry, source, close }
 }
 
 const UNWRITTEN_HOLD =

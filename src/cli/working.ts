@@ -109,7 +109,7 @@ export function runner(
         plan,
         trigger,
         source: () => session.source(organization, job),
-        mirror: session.mirror,
+        store: session.store,
         maxPasses: config.maxPasses,
         removals: { ...config.removals, accept },
         waitForOwner,

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { type Connection, guarded, openForWriting } from '../store/sqlite/file/open.ts'
-import { createOwners, type Owners } from '../store/sqlite/leases.ts'
+import { createLeases, type Leases } from '../store/sqlite/leases.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createLockWait, createTransact, type Patience, type Transact } from '../store/sqlite/transaction.ts'
 import type { Runtime } from './runtime.ts'
@@ -9,7 +9,7 @@ import type { Runtime } from './runtime.ts'
 /** The mirror open for a command that changes it and asks nobody else for anything. */
 export interface Writing {
   connection: Connection
-  owners: Owners
+  leases: Leases
   transact: Transact
   patience: Patience
 }
@@ -24,18 +24,18 @@ export async function whileWriting<T>(
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   try {
     const name = newLockName(pid, newToken)
-    const owners = guarded(file, () => createOwners({ connection, file, name, now }))
+    const leases = guarded(file, () => createLeases({ connection, file, name, now }))
     const write = createTransact({ connection, file, ...patience })
     const transact: Transact = (task, kind) =>
       write(() => {
-        owners.assertAlive()
+        leases.assertAlive()
         return task()
       }, kind)
     try {
       await transact(() => makeConfigured(connection, collections))
-      return await work({ connection, owners, transact, patience })
+      return await work({ connection, leases, transact, patience })
     } finally {
-      owners.close()
+      leases.close()
     }
   } finally {
     connection.close()

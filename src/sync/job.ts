@@ -1,19 +1,12 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import type { Mirror } from './mirror.ts'
+import { startCheckpoint } from './coverage/beginning.ts'
+import { endWalk, type WalkEnd } from './end-walk.ts'
+import { createPageWriter } from './page-writer.ts'
 import { heldError, type RemovalRules } from './removals.ts'
-import { findWalk, recallSeenItems } from './resume.ts'
-import type {
-  Job,
-  PageSource,
-  RunOutcome,
-  RunRecord,
-  RunTraffic,
-  Trigger,
-  Walk,
-  WalkOutcome,
-  WalkPlan,
-} from './types.ts'
-import { type WalkObserver, walkList } from './walk.ts'
+import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
+import type { Lease, Run, RunOutcome, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
+import { readList, type WalkObserver } from './walk.ts'
 
 /** What becomes of a job, told as it happens. Times are epoch milliseconds. */
 export interface JobObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
@@ -29,7 +22,7 @@ export interface JobOptions {
   trigger: Trigger
   /** Asked when the job is ours: what it has of the token is then as new as can be. */
   source: () => Promise<PageSource>
-  mirror: Mirror
+  store: Store
   maxPasses: number
   removals: RemovalRules
   /** Whether to wait for a job that another process has. */
@@ -58,9 +51,9 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
 /** How often a job that another process has is asked for. */
 const LOOK_EVERY_MS = 250
 
-/** Runs one job once: goes on with its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
+/** Runs one job once: resumes its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
-  const { job, trigger, mirror, observer, signal } = options
+  const { job, trigger, store, observer, signal } = options
   const result: JobResult = {
     job,
     trigger,
@@ -73,11 +66,11 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     held: null,
   }
   try {
-    await claim(options)
+    const lease = await acquire(options)
     try {
-      await runOwned(options, result)
+      await runOwned(lease, options, result)
     } finally {
-      await mirror.releaseJob(job)
+      await store.release(lease)
     }
   } catch (error) {
     // The first error is the cause; that the run's line could not be written either changes nothing about it.
@@ -87,81 +80,110 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
-export interface ClaimOptions extends Pick<JobOptions, 'job' | 'waitForOwner' | 'sleep' | 'signal'> {
-  mirror: Pick<Mirror, 'claimJob'>
+export interface AcquireOptions extends Pick<JobOptions, 'job' | 'waitForOwner' | 'sleep' | 'signal'> {
+  store: Pick<Store, 'acquire'>
   observer: Pick<JobObserver, 'onBusy'>
 }
 
-/** Takes the job, or waits until its owner has finished or died. Throws `BUSY` where nobody asked to wait. */
-export async function claim({
-  job,
-  mirror,
-  waitForOwner,
-  sleep,
-  observer,
-  signal,
-}: ClaimOptions): Promise<void> {
-  for (let told = false; ; told = true) {
+/** Takes the job, or waits until its owner finishes or dies. Throws `BUSY` when the caller does not want to wait. */
+export async function acquire(options: AcquireOptions): Promise<Lease> {
+  const { job, store, waitForOwner, sleep, observer, signal } = options
+  for (let reported = false; ; reported = true) {
     if (signal.aborted) throw stopped(signal)
-    const claimed = await mirror.claimJob(job)
-    if (claimed.taken) return
-    const { owner } = claimed
+    const { lease, heldBy } = await store.acquire(job)
+    if (lease) return lease
     if (!waitForOwner) {
       const place = `${job.organization.name} ${job.collection.name}`
       throw new JobError(
         'BUSY',
-        `${place}: another process (${owner}) is working on it; --wait waits for its end`,
+        `${place}: another process (${heldBy}) is working on it; --wait waits for its end`,
       )
     }
-    if (!told) observer.onBusy(owner)
+    if (!reported) observer.onBusy(heldBy)
     await sleep(LOOK_EVERY_MS, signal)
   }
 }
 
-async function runOwned(options: JobOptions, result: JobResult): Promise<void> {
+async function runOwned(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
   const source = await options.source()
   try {
-    await runFrom(source, options, result)
+    await runFrom(source, lease, options, result)
   } finally {
     await source.close()
   }
 }
 
-async function runFrom(source: PageSource, options: JobOptions, result: JobResult): Promise<void> {
-  const { job, plan, trigger, mirror, observer, signal } = options
+async function runFrom(
+  source: PageSource,
+  lease: Lease,
+  options: JobOptions,
+  result: JobResult,
+): Promise<void> {
+  const { job, store, observer, signal } = options
   const refusal = await source.refusal()
   if (refusal) throw refusal
-  const { walk, replace } = await findWalk(job, plan, mirror, options.now())
-  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
-  const run = { id: await mirror.beginRun(job, walk, trigger), traffic }
+  const { walk, run, replaces } = await begin(lease, options)
+  const { traffic } = run
   result.walk = walk
   observer.onStart(walk)
   try {
-    await mirror.assertKey(job)
+    if (lease.refusal) throw lease.refusal
+    const watched = { ...options, source, observer: counting(observer, traffic) }
     const { held, coverage, expectedMissed, untrusted } = await walkList({
-      ...options,
-      source,
+      ...watched,
+      lease,
       walk,
-      seen: await recallSeenItems(walk, options),
-      replace,
       run,
-      observer: counting(observer, traffic),
+      replaces,
     })
     Object.assign(result, { coverage, expectedMissed, untrusted })
     result.held = held && heldError(job, held, untrusted)
   } catch (error) {
     result.error = signal.aborted ? stopped(signal) : toKnownError(error)
   }
-  if (traffic.requests === 0 && isRefusal(result.error)) {
-    await mirror.cancelRun(run.id)
-    result.walk = null
-  } else result.run = { ...(await mirror.finishRun(run, outcomeOf(result))), ...traffic }
-  if (!result.error) await mirror.prune(job)
+  const outcome = outcomeOf(result, traffic)
+  const record = await store.finishRun(lease, run, outcome)
+  if (outcome.status === 'refused') result.walk = null
+  else result.run = { ...record, ...traffic }
+  if (!result.error) await store.prune(job)
+}
+
+interface Beginning {
+  walk: Walk
+  run: Run
+  /** Open walks that this one replaces with its first page. */
+  replaces: readonly number[]
+}
+
+/** Resumes the open walk that fits this run, or begins one. */
+async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOptions): Promise<Beginning> {
+  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
+  const { runId, walk } = await store.beginRun(lease, {
+    trigger,
+    plan,
+    filters: filtersText(job.collection.filters),
+    first: startCheckpoint(plan.firstPage, lease.lastWalk),
+    resume,
+    abandon,
+  })
+  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+  return { walk, run: { id: runId, traffic }, replaces: replace }
+}
+
+type WalkOptions = Omit<JobOptions, 'source' | 'observer'> &
+  Beginning & { lease: Lease; source: PageSource; observer: WalkObserver }
+
+/** Reads the list to its end, and completes the walk. Throws as `readList` does. */
+async function walkList(options: WalkOptions): Promise<WalkEnd> {
+  const seen = await recallSeenItems(options.walk, options)
+  const keeper = createPageWriter(options)
+  const reading = await readList({ ...options, seen, keeper })
+  return endWalk({ ...options, seen, newRejects: keeper.newRejects(), rules: options.removals }, reading)
 }
 
 /** A token that is held, or a wait that is too long: a run that meets these before its first request has not happened. */
-function isRefusal(error: KnownError | null): boolean {
-  return error?.code === 'UNAUTHORIZED' || error?.code === 'RATE_LIMITED'
+function isRefusal({ code }: KnownError): boolean {
+  return code === 'UNAUTHORIZED' || code === 'RATE_LIMITED'
 }
 
 function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
@@ -193,9 +215,10 @@ export function stopped(signal: AbortSignal): KnownError {
     : new InterruptedError('stopped; what is written stays, and the next run goes on from there')
 }
 
-function outcomeOf({ error, held }: JobResult): RunOutcome {
+function outcomeOf({ error, held }: JobResult, { requests }: RunTraffic): RunOutcome {
   if (!error)
     return { status: 'succeeded', errorCode: held?.code ?? null, errorMessage: held?.message ?? null }
-  const status = error instanceof InterruptedError ? 'interrupted' : 'failed'
+  const isRefused = requests === 0 && isRefusal(error)
+  const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
   return { status, errorCode: error.code, errorMessage: error.message }
 }

@@ -1,7 +1,8 @@
-import type { Place as ListPosition } from './coverage/account.ts'
+import type { ListPosition } from './coverage/account.ts'
 import type { ListedItem } from './items.ts'
 import type { ListOrder, SeenItems } from './seen-items.ts'
-import type { Checkpoint, LedgerEntry, Page, PageMatch } from './types.ts'
+import type { LedgerEntry } from './store.ts'
+import type { Checkpoint, Page, PageMatch } from './types.ts'
 
 /** How the items of a page stand to what the walk has seen; `from` says what the page was asked for. */
 export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: SeenItems): PageMatch {

@@ -1,36 +1,23 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, shellWord } from '../text.ts'
-import type { Account } from './coverage/account.ts'
+import type { CoverageState } from './coverage/account.ts'
+import type { MissingCounts } from './store.ts'
 import type { Job, Reading } from './types.ts'
 
 /** What the configuration and the command say of removals. */
 export interface RemovalRules {
-  /** More due in one walk than both, percent of the job's live rows and rows, are held back. */
+  /** More removable in one walk than both, percent of the job's live rows and rows, are held back. */
   brakePercent: number
   brakeRows: number
   /** `--accept-removals`: what would be held back, or is, goes. */
   accept: boolean
 }
 
-/** The live rows that a trusted walk did not see, counted. */
-export interface Missing {
-  /** Missed often enough to go, and not held back yet. */
-  due: number
-  held: number
-  /** Live rows of the job, and items of the walk's last pass, or of all of it if they were fewer. */
-  live: number
-  listed: number
-}
-
 /** Why rows were held back: more than the brake lets go, or a list without items. */
 export type HoldReason = 'brake' | 'empty'
 
-/** `hold` goes first where both are said: a process that dies on the way leaves held back what it has not removed. */
-export interface RemovalDecision {
-  /** Why all that is due is held back; `earlier`: because some rows are already. */
-  hold: HoldReason | 'earlier' | null
-  remove: boolean
-}
+/** What happens to removable rows; `earlier`: they are held back for the reason of those that are held already. */
+export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
 
 /** The rows of a job that are held back, of how many live ones, and why. */
 export interface HeldRemovals {
@@ -49,7 +36,7 @@ export function whyUntrusted(
     account,
     why,
   }: Pick<Reading, 'coverage' | 'why'> & {
-    account: Pick<Account, 'crossed' | 'passShort'>
+    account: Pick<CoverageState, 'crossed' | 'passShort'>
   },
   newRejects: number,
 ): string | null {
@@ -69,23 +56,28 @@ export function cameAtOnce({ passes, account }: Pick<Reading, 'passes'> & AtOnce
 }
 
 interface AtOnce {
-  account: Pick<Account, 'passAnswers' | 'passShort'>
+  account: Pick<CoverageState, 'passAnswers' | 'passShort'>
 }
 
-/** What becomes of the rows that a trusted walk found missing. */
-export function decideRemovals(missing: Missing, rules: RemovalRules): RemovalDecision {
-  const { due, held } = missing
-  if (due + held === 0) return { hold: null, remove: false }
-  const hold = held > 0 ? 'earlier' : holdReason(missing, rules)
-  return { hold, remove: hold === null || rules.accept }
+/**
+ * Decides what happens to the rows that a trusted walk found missing.
+ * @param missing `listed`: items of the walk's last pass, or of all of it if they were fewer.
+ */
+export function decideRemovals(missing: MissingCounts & { listed: number }, rules: RemovalRules): Removals {
+  const { removable, held } = missing
+  if (removable + held === 0) return 'none'
+  if (rules.accept) return 'remove'
+  if (held > 0) return { hold: 'earlier' }
+  const reason = holdReason(missing, rules)
+  return reason ? { hold: reason } : 'remove'
 }
 
 function holdReason(
-  { due, live, listed }: Missing,
+  { removable, live, listed }: Pick<MissingCounts, 'removable' | 'live'> & { listed: number },
   { brakePercent, brakeRows }: RemovalRules,
 ): HoldReason | null {
   if (listed === 0) return 'empty'
-  return due > brakeRows && due * 100 > live * brakePercent ? 'brake' : null
+  return removable > brakeRows && removable * 100 > live * brakePercent ? 'brake' : null
 }
 
 /** What a complete run says as long as removals are held back. */

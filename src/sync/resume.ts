@@ -1,8 +1,7 @@
 import { sortedJson } from '../text.ts'
-import { startCheckpoint } from './coverage/beginning.ts'
-import type { Mirror } from './mirror.ts'
 import { createSeenItems, type SeenItems } from './seen-items.ts'
-import type { Filters, Job, OpenWalk, Walk, WalkPlan } from './types.ts'
+import type { OpenWalk, Store, Walk } from './store.ts'
+import type { Filters, Job, WalkPlan } from './types.ts'
 
 /** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
@@ -49,26 +48,9 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
   )
 }
 
-/** The job's walk for this run, an open one that fits or a new one, and the walks that it will take the place of. */
-export async function findWalk(
-  job: Job,
-  plan: WalkPlan,
-  mirror: Mirror,
-  now: number,
-): Promise<{ walk: Walk; replace: number[] }> {
-  const { resume, abandon, replace } = chooseWalk(await mirror.openWalks(job), plan, job, now)
-  if (resume === null) {
-    const first = startCheckpoint(plan.firstPage)
-    const filters = filtersText(job.collection.filters)
-    return { walk: await mirror.beginWalk(job, { plan, filters, first, abandon }), replace }
-  }
-  for (const id of abandon) await mirror.abandonWalk(id)
-  return { walk: await mirror.resumeWalk(resume), replace }
-}
-
 /** What one reading of the page ledger takes. */
 export interface RecallOptions {
-  mirror: Pick<Mirror, 'readLedger'>
+  store: Pick<Store, 'readLedger'>
   turn: () => Promise<void>
   signal: AbortSignal
 }
@@ -76,12 +58,12 @@ export interface RecallOptions {
 /** Recalls what a walk has seen from its page ledger, and lets the rest of the process work in between. */
 export async function recallSeenItems(
   walk: Pick<Walk, 'id' | 'resumed'>,
-  { mirror, turn, signal }: RecallOptions,
+  { store, turn, signal }: RecallOptions,
 ): Promise<SeenItems> {
   const seen = createSeenItems(walk.id)
   if (!walk.resumed) return seen
   for (;;) {
-    const answers = await mirror.readLedger(walk.id, seen.answers)
+    const answers = await store.readLedger(walk.id, seen.answers)
     if (answers.length === 0) return seen
     for (const entry of answers) seen.add(entry)
     await turn()

@@ -1,6 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/exact.ts'
-import type { Account, Place as ListPosition, Question } from './coverage/account.ts'
+import type { CoverageState, ListPosition, Question } from './coverage/account.ts'
 import type { ListedItem } from './items.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
@@ -74,7 +74,7 @@ export interface Checkpoint {
   nextPage: number | null
   /** What to ask for next: that page, or an older one; null when the pass has nothing more to ask. */
   ask: Question | null
-  account: Account
+  account: CoverageState
 }
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
@@ -96,7 +96,7 @@ export interface Reading {
   /** What did not come out even, where it is `drifted`; null else. */
   why: string | null
   passes: number
-  account: Account
+  account: CoverageState
 }
 
 export type Trigger = 'schedule' | 'manual' | 'backfill'
@@ -111,43 +111,6 @@ export interface WalkPlan {
   resumeWithin: number | null
   /** Begin again, whatever stands open. */
   restart: boolean
-}
-
-/** A walk that begins, and the open ones that it takes the place of. */
-export interface WalkBeginning {
-  plan: WalkPlan
-  /** As `filtersText` writes them. */
-  filters: string
-  first: Checkpoint
-  abandon: readonly number[]
-}
-
-/** An unfinished walk of a job, as an earlier run left it. */
-export interface OpenWalk {
-  id: number
-  origin: 'sync' | 'backfill'
-  kind: 'full' | 'partial'
-  path: string
-  /** As `filtersText` writes them. */
-  filters: string
-  firstPage: number
-  /** Epoch milliseconds. */
-  updatedAt: number
-}
-
-export interface Walk {
-  id: number
-  kind: 'full' | 'partial'
-  firstPage: number
-  checkpoint: Checkpoint
-  /** Whether it goes on where an earlier run stopped. */
-  resumed: boolean
-  /** Distinct items that earlier runs of it saw. */
-  rowsSeen: number
-  /** Whether the job's last complete full walk saw the list move. */
-  expectsMoves: boolean
-  /** Whether that walk found the total off. */
-  doubtsTotal: boolean
 }
 
 /** How the items of a page stand to what the walk has seen. */
@@ -168,74 +131,8 @@ export interface PageMatch {
   known: { entry: number; distance: number } | null
 }
 
-// The name that the rules of coverage still have for it.
-export type { PageMatch as Sighting }
-
-/** One answer of a walk, as the page ledger keeps it. */
-export interface LedgerEntry {
-  /** The number of the answer within its walk, from 1 on. */
-  ordinal: number
-  pass: number
-  page: number
-  total: number | null
-  why: Question['why']
-  /** Of the page's items, in the order of the list. */
-  ids: readonly string[]
-  /** Where each of these items was found; null for one that was known before. Null as a whole: all stand in this answer, in their order. */
-  positions: readonly (ListPosition | null)[] | null
-}
-
-/** A page as it is written, in one transaction: rows, history, ledger, counters and checkpoint. */
-export interface PageCommit {
-  job: Job
-  walk: Walk
-  run: Run
-  page: Page
-  items: readonly ListedItem[]
-  /** How many of the items are new to the walk. */
-  newToWalk: number
-  entry: LedgerEntry
-  next: Checkpoint
-}
-
 /** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */
 export interface Notice {
   level: 'info' | 'warn'
   message: string
-}
-
-export interface SavedPage {
-  added: number
-  changed: number
-  rejected: number
-  notices: Notice[]
-}
-
-/** The numbers of a run that the page loop counts itself. */
-export interface RunTraffic {
-  requests: number
-  retries: number
-  rateLimitHits: number
-  rateLimitWaitMs: number
-}
-
-/** A run under way: its line of `sync_runs`, and what it has cost so far. */
-export interface Run {
-  id: number
-  traffic: RunTraffic
-}
-
-export interface RunOutcome {
-  status: 'succeeded' | 'failed' | 'interrupted'
-  errorCode: string | null
-  errorMessage: string | null
-}
-
-/** A line of `sync_runs` as it stands when the run has ended. */
-export interface RunRecord {
-  pages: number
-  rowsSeen: number
-  rowsAdded: number
-  rowsChanged: number
-  rowsRemoved: number
 }

@@ -1,13 +1,13 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import type { Comparison, Differences } from './comparison.ts'
 import { startCheckpoint } from './coverage/beginning.ts'
-import { identifyItems } from './items.ts'
-import { claim, type JobObserver, type JobOptions, stopped } from './job.ts'
-import type { Mirror } from './mirror.ts'
+import { type Candidates, createCandidates, type Differences } from './differences.ts'
+import { identifyItems, type ListedItem } from './items.ts'
+import { acquire, type JobObserver, type JobOptions, stopped } from './job.ts'
 import { whyUntrusted } from './removals.ts'
-import { createSeenItems } from './seen-items.ts'
-import type { Coverage, Job, PageSource, RunTraffic } from './types.ts'
-import { readList, type WalkObserver } from './walk.ts'
+import { createSeenItems, type SeenItems } from './seen-items.ts'
+import type { Lease, Store, StoredItem, Walk } from './store.ts'
+import type { Coverage, Job, PageSource } from './types.ts'
+import { type Answer, type PageKeeper, readList, type WalkObserver } from './walk.ts'
 
 /** What becomes of a verification, told as it happens. */
 export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObserver {
@@ -19,8 +19,7 @@ export interface VerifyOptions
     JobOptions,
     'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'turn' | 'signal'
   > {
-  mirror: Pick<Mirror, 'claimJob' | 'releaseJob'>
-  compare: (job: Job) => Comparison
+  store: Pick<Store, 'acquire' | 'release' | 'lookup' | 'liveKeys'>
   observer: VerifyObserver
 }
 
@@ -36,14 +35,14 @@ export interface VerifyResult {
  * at again before it is called a difference, since a list may move while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
-  const { job, mirror, observer, signal } = options
+  const { job, store, observer, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    await claim(options)
+    const lease = await acquire(options)
     try {
-      result.differences = await verifyOwned(options)
+      result.differences = await verifyOwned(lease, options)
     } finally {
-      await mirror.releaseJob(job)
+      await store.release(lease)
     }
   } catch (error) {
     result.error = withoutSync(job, signal.aborted ? stopped(signal) : toKnownError(error))
@@ -64,37 +63,38 @@ function withoutSync({ organization, collection }: Job, error: KnownError): Know
   )
 }
 
-async function verifyOwned(options: VerifyOptions): Promise<Differences> {
+async function verifyOwned(lease: Lease, options: VerifyOptions): Promise<Differences> {
   const source = await options.source()
   try {
-    const refusal = await source.refusal()
+    const refusal = (await source.refusal()) ?? lease.refusal
     if (refusal) throw refusal
-    const comparison = options.compare(options.job)
-    try {
-      return await verifyFrom(source, comparison, options)
-    } finally {
-      await comparison.close()
-    }
+    return await (lease.isNeverSynced ? neverSynced(source, options) : compare(source, lease, options))
   } finally {
     await source.close()
   }
 }
 
-async function verifyFrom(
-  source: PageSource,
-  comparison: Comparison,
-  options: VerifyOptions,
-): Promise<Differences> {
-  if (await comparison.isNeverSynced()) return neverSynced(source, options)
-  const first = await readWhole(source, comparison, options)
-  await lookAgain(source, comparison, options)
+async function compare(source: PageSource, lease: Lease, options: VerifyOptions): Promise<Differences> {
+  const candidates = createCandidates(new Set(options.job.collection.ignore))
+  const scene = { ...options, source, lease, candidates }
+  const first = await readWhole(scene, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
+  await lookAgain(scene)
   let isExtraTold = first.isTrusted
-  if (isExtraTold && (await comparison.suspectUnseen()) > 0) {
-    isExtraTold = (await readWhole(source, comparison, options)).isTrusted
-    if (isExtraTold) await comparison.confirmExtra()
+  if (isExtraTold) {
+    await addUnseen(scene, first.seen)
+    if (candidates.hasExtra()) {
+      isExtraTold = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
+      if (isExtraTold) candidates.confirmExtra()
+    }
   }
-  const { coverage, items } = first
-  return { items, ...(await comparison.differences()), coverage, isExtraTold, isNeverSynced: false }
+  const { coverage, seen } = first
+  return { items: seen.items, ...candidates.differences(), coverage, isExtraTold, isNeverSynced: false }
+}
+
+interface Scene extends Omit<VerifyOptions, 'source'> {
+  source: PageSource
+  lease: Lease
+  candidates: Candidates
 }
 
 /** Everything is missing, which one page tells as well as all. */
@@ -102,66 +102,117 @@ async function neverSynced(source: PageSource, { observer, signal }: VerifyOptio
   const page = await source.fetchPage(1, observer, signal)
   const items = Math.max(page.total ?? 0, page.items.length)
   const counts = { missing: items, extra: 0, different: 0 }
-  return { items, counts, listed: [], moved: 0, coverage: null, isExtraTold: true, isNeverSynced: true }
+  return {
+    items,
+    counts,
+    isCut: false,
+    listed: [],
+    moved: 0,
+    coverage: null,
+    isExtraTold: true,
+    isNeverSynced: true,
+  }
 }
 
-const NO_TRAFFIC: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+type Compare = (answer: Answer, stored: readonly StoredItem[], seen: SeenItems) => void
 
+/** Reads the list whole, and compares each answer before it is added to what was seen. */
 async function readWhole(
-  source: PageSource,
-  comparison: Comparison,
-  { job, maxPasses, observer, now, turn, signal }: VerifyOptions,
-): Promise<{ coverage: Coverage | null; items: number; isTrusted: boolean }> {
+  scene: Scene,
+  compareAnswer: Compare,
+): Promise<{ coverage: Coverage | null; seen: SeenItems; isTrusted: boolean }> {
+  const { job, lease, store, observer, now } = scene
   const seen = createSeenItems(now())
-  const walk = await comparison.beginReading(startCheckpoint(1), seen)
+  const checkpoint = startCheckpoint(1, lease.lastWalk)
+  const walk: Walk = {
+    id: 0,
+    kind: 'full',
+    firstPage: 1,
+    checkpoint,
+    resumed: false,
+    rowsSeen: 0,
+    newRejects: 0,
+  }
+  let newRejects = 0
+  const keeper: PageKeeper = {
+    async keep(answer) {
+      const stored = await store.lookup(job, answer.items)
+      compareAnswer(answer, stored, seen)
+      newRejects += answer.items.filter(
+        (item, index) => 'reject' in item && stored[index]?.state === 'absent',
+      ).length
+      return { added: 0, changed: 0, rejected: 0, notices: [] }
+    },
+    async beginPass() {},
+    async giveUp() {},
+  }
   observer.onStart(walk)
-  const run = { id: 0, traffic: NO_TRAFFIC }
-  const reading = await readList({
-    job,
-    walk,
-    seen,
-    replace: [],
-    run,
-    source,
-    mirror: comparison,
-    maxPasses,
-    observer,
-    turn,
-    signal,
-  })
-  const { coverage } = reading
-  const isTrusted = whyUntrusted(reading, comparison.newRejects()) === null
-  return { coverage, items: seen.items, isTrusted }
+  const reading = await readList({ ...scene, walk, seen, keeper })
+  return { coverage: reading.coverage, seen, isTrusted: whyUntrusted(reading, newRejects) === null }
+}
+
+function readFirst(
+  candidates: Candidates,
+  { items, entry: { page, why } }: Answer,
+  stored: readonly StoredItem[],
+  seen: SeenItems,
+): void {
+  const isForward = why === 'forward' || why === 'overlap'
+  for (const [item, known] of pairs(items, stored))
+    candidates.read(item, known, { page, isForward, isSeen: seen.has(item.id) })
+}
+
+function clear(candidates: Candidates, items: readonly ListedItem[]): void {
+  for (const { id } of items) candidates.clearExtra(id)
+}
+
+/** Adds the live rows that the first reading did not meet. */
+async function addUnseen({ job, store, candidates, turn, signal }: Scene, seen: SeenItems): Promise<void> {
+  let from: string | null = null
+  do {
+    const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
+    for (const id of ids) if (!seen.has(id)) candidates.addExtra(id)
+    from = next
+    await turn()
+    signal.throwIfAborted()
+  } while (from !== null)
+}
+
+function* pairs(
+  items: readonly ListedItem[],
+  stored: readonly StoredItem[],
+): Generator<[ListedItem, StoredItem]> {
+  for (const [index, item] of items.entries()) yield [item, stored[index] ?? { state: 'absent' }]
 }
 
 /** An item that slid is looked for on so many further pages. */
 const REACH = 2
 
 /**
- * Asks again for the pages on which the suspects stood, each once, and for the next ones where an item slid behind them.
- * Then for the page before, which is where an item stands when one in front of it has gone.
+ * Asks again for the pages of the candidates, each once, and for the next ones where an item slid back.
+ * Then for the page before, which is where an item stands when one in front of it has left the list.
  */
-async function lookAgain(source: PageSource, comparison: Comparison, options: VerifyOptions): Promise<void> {
-  await lookFrom(source, comparison, options, (suspect, last) => Math.max(suspect, last + 1), REACH)
-  await lookFrom(source, comparison, options, (suspect) => suspect - 1, 0)
+async function lookAgain(scene: Scene): Promise<void> {
+  await lookFrom(scene, (page, last) => Math.max(page, last + 1), REACH)
+  await lookFrom(scene, (page) => page - 1, 0)
 }
 
 async function lookFrom(
-  source: PageSource,
-  comparison: Comparison,
-  { job, observer, signal }: VerifyOptions,
-  pageFor: (suspectPage: number, lastAsked: number) => number,
+  { job, store, source, candidates, observer, signal }: Scene,
+  pageFor: (candidatePage: number, lastAsked: number) => number,
   reach: number,
 ): Promise<void> {
   let last = 0
   for (;;) {
-    const suspect = await comparison.nextSuspect(Math.max(0, last - reach))
-    if (suspect === null) return
-    const number = pageFor(suspect, last)
-    last = Math.max(suspect, last + 1)
+    const wanted = candidates.nextPage(Math.max(0, last - reach))
+    if (wanted === null) return
+    const number = pageFor(wanted, last)
+    last = Math.max(wanted, last + 1)
     if (number < 1) continue
     const page = await source.fetchPage(number, observer, signal)
-    await comparison.lookAgain(page.number, identifyItems(job, page))
-    if (page.next === null && number >= suspect) return
+    const items = identifyItems(job, page)
+    const stored = await store.lookup(job, items)
+    for (const [item, known] of pairs(items, stored)) candidates.readAgain(item, known, page.number)
+    if (page.next === null && number >= wanted) return
   }
 }

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { differenceLines, isApart } from '../../src/cli/differences.ts'
 import { JobError } from '../../src/errors.ts'
-import type { Difference, Differences } from '../../src/sync/comparison.ts'
+import type { Difference, Differences } from '../../src/sync/differences.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
 const NONE: Differences = {
   items: 4000,
   counts: { missing: 0, extra: 0, different: 0 },
+  isCut: false,
   listed: [],
   moved: 0,
   coverage: 'steady',

@@ -20,7 +20,7 @@ export function observerOf(changed: Partial<JobObserver> = {}): JobObserver {
 
 /** What it takes to run the orders of acme by hand, or what is said instead. */
 export function jobOptions(
-  { mirror, clock }: TestMirror,
+  { store, clock }: TestMirror,
   source: PageSource,
   changed: Partial<JobOptions> = {},
 ): JobOptions {
@@ -29,7 +29,7 @@ export function jobOptions(
     plan: SYNC,
     trigger: 'manual',
     source: async () => source,
-    mirror,
+    store,
     maxPasses: 3,
     removals: { brakePercent: 20, brakeRows: 10, accept: false },
     waitForOwner: false,

@@ -2,18 +2,20 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { type Connection, openForWriting } from '../../src/store/sqlite/file/open.ts'
-import { createOwners } from '../../src/store/sqlite/leases.ts'
-import { createMirror } from '../../src/store/sqlite/store.ts'
+import { createLeases } from '../../src/store/sqlite/leases.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { createRegistry, type Registry } from '../../src/store/sqlite/tokens.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
-import type { Mirror } from '../../src/sync/mirror.ts'
+import { createPageWriter } from '../../src/sync/page-writer.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { Job, Page, SavedPage, Walk, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
+import type { BeginRun, Lease, Store, Walk } from '../../src/sync/store.ts'
+import type { Job, Page, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
+import type { KeptPage } from '../../src/sync/walk.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { lockName } from './lock-name.ts'
@@ -27,7 +29,7 @@ export interface TestMirror {
   file: string
   clock: Clock
   connection: Connection
-  mirror: Mirror
+  store: Store
   registry: Registry
   /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
   rows(sql: string, ...values: unknown[]): Row[]
@@ -46,12 +48,12 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
-  const mirror = createMirror({
+  const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
+  const store = openSqliteStore({
     connection,
     file,
     baseUrl: 'https://admin.example.com',
-    owners,
+    leases,
     keepRuns: KEEP_RUNS_MS,
     now,
     sleep,
@@ -64,7 +66,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const reader = new Database(file, { readonly: true })
   const close = () => {
     reader.close()
-    owners.close()
+    leases.close()
     connection.close()
   }
   onTestFinished(close)
@@ -72,7 +74,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     file,
     clock,
     connection,
-    mirror,
+    store,
     registry,
     rows: (sql, ...values) => reader.prepare(sql).all(...values) as Row[],
     value: (sql, ...values) =>
@@ -106,27 +108,44 @@ export const SYNC: WalkPlan = {
 
 const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
 
+/** What begins a full walk of the orders. */
+export const BEGIN: BeginRun = {
+  trigger: 'manual',
+  plan: SYNC,
+  filters: filtersText({}),
+  first: startCheckpoint(1),
+  resume: null,
+  abandon: [],
+}
+
+/** Completes a walk over a list that stood still. */
+export async function complete({ store }: TestMirror, job: Job, walk: Walk): Promise<void> {
+  const run = { id: 0, traffic: NO_TRAFFIC }
+  await store.closeWalk(leaseOf(job), { walk, run, outcome: STEADY, removals: 'none' })
+}
+
 /** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
 export interface TestWalk {
   walk: Walk
   runId: number
   /** What the walk has seen. */
   seen: SeenItems
-  save(page: Page): Promise<SavedPage>
+  save(page: Page): Promise<KeptPage>
   /** Saves a page that holds these texts. */
-  saveItems(...texts: string[]): Promise<SavedPage>
+  saveItems(...texts: string[]): Promise<KeptPage>
 }
 
-export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<TestWalk> {
-  const beginning = {
-    plan: SYNC,
-    filters: filtersText(job.collection.filters),
-    first: startCheckpoint(1),
-    abandon: [],
-  }
-  const walk = await mirror.beginWalk(job, beginning)
-  const runId = await mirror.beginRun(job, walk, 'manual')
+/** The right to work on a job, without taking it: for tests that write by hand. */
+export function leaseOf(job: Job): Lease {
+  return { job, refusal: null, lastWalk: null, isNeverSynced: false }
+}
+
+export async function beginTestWalk({ store }: TestMirror, job: Job): Promise<TestWalk> {
+  const lease = leaseOf(job)
+  const filters = filtersText(job.collection.filters)
+  const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters })
   const run = { id: runId, traffic: NO_TRAFFIC }
+  const writer = createPageWriter({ store, lease, run, walk, replaces: [] })
   const seen = createSeenItems(walk.id)
   let checkpoint = walk.checkpoint
   let number = 1
@@ -136,11 +155,11 @@ export async function beginTestWalk({ mirror }: TestMirror, job: Job): Promise<T
     const { newToWalk } = match
     const entry = ledgerEntry(page, match)
     const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, match)
-    const saved = await mirror.savePage({ job, walk, run, page, items, newToWalk, entry, next })
+    const kept = await writer.keep({ page, items, newToWalk, entry, next })
     seen.add(entry)
     checkpoint = next
     number = page.number + 1
-    return saved
+    return kept
   }
   return {
     walk,

@@ -1,4 +1,3 @@
-import { createComparer } from '../../src/store/sqlite/read/comparison.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { jobOf } from './jobs.ts'
@@ -9,7 +8,7 @@ const nothing = () => {}
 
 /** Verifies the orders of acme by hand, or what is said instead. */
 export function verifyOnce(
-  { mirror, connection, file, clock }: TestMirror,
+  { store, clock }: TestMirror,
   { source }: { source: PageSource },
   changed: Partial<VerifyOptions> = {},
 ): Promise<VerifyResult> {
@@ -18,8 +17,7 @@ export function verifyOnce(
   return verifyJob({
     job: jobOf(),
     source: async () => source,
-    mirror,
-    compare: createComparer({ connection, file, now, sleep, signal }),
+    store,
     maxPasses: 3,
     waitForOwner: false,
     now,

@@ -14,7 +14,7 @@ import type { Job } from '../../src/sync/types.ts'
 import type { Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
-import { steppedMirror } from './stepped-mirror.ts'
+import { steppedStore } from './stepped-store.ts'
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =
@@ -58,7 +58,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     tryHeldTokens: process.byHand,
     userAgent: 'admin-mirror/simulated',
   })
-  const stepped = { ...session, mirror: steppedMirror(session.mirror, process, tell) }
+  const stepped = { ...session, store: steppedStore(session.store, process, tell) }
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
     await work(machine, command, runner(stepped, config, reporter, runtime))

@@ -1,5 +1,6 @@
 import type { JobResult } from '../../src/sync/job.ts'
-import type { Job, RunOutcome, RunRecord } from '../../src/sync/types.ts'
+import type { RunOutcome, RunRecord } from '../../src/sync/store.ts'
+import type { Job } from '../../src/sync/types.ts'
 import type { Change, ListFilters, Movement } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Outcome, Request } from './traffic.ts'

@@ -179,8 +179,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('the first movement alone is looked back from', { kind: 'resonance', walks: 2, missing: 0, extra: 5 }, [
     'sync/coverage/look-back.ts',
-    "export function firstAnchor({ lastPage }: Pick<Account, 'lastPage'>): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))",
-    'export function firstAnchor({ lastPage, edge }: Account): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), edge?.page ?? 1)',
+    "export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))",
+    'export function firstAnchor({ lastPage, edge }: CoverageState): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), edge?.page ?? 1)',
   ]),
   bug('a walk goes on without asking again where it stood', 20, [
     'sync/coverage/overlap.ts',

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Account, WalkRules } from '../../src/sync/coverage/account.ts'
+import type { CoverageState, WalkRules } from '../../src/sync/coverage/account.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { forwardTo, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import { judgePass, type PassRules } from '../../src/sync/coverage/verdict.ts'
-import type { Checkpoint, Page, Sighting } from '../../src/sync/types.ts'
+import type { Checkpoint, Page, PageMatch } from '../../src/sync/types.ts'
 import { pageOf } from '../helpers/pages.ts'
 
 const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
@@ -13,7 +13,7 @@ const RULES: PassRules = { ...WALK, maxPasses: 3 }
 function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
   const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
   const page = pageOf(texts, { number, next, lastPage, total: null })
-  const sighting: Sighting = {
+  const sighting: PageMatch = {
     ordinal: 1,
     pass: 1,
     why: 'forward',
@@ -32,7 +32,7 @@ function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>)
 }
 
 /** The end of a pass whose accounts are these. */
-function endOf(account: Partial<Account>, pass = 1): Checkpoint {
+function endOf(account: Partial<CoverageState>, pass = 1): Checkpoint {
   return { pass, nextPage: null, ask: null, account: { ...startCheckpoint(1).account, ...account } }
 }
 
@@ -91,7 +91,7 @@ describe('a list that grows as fast as it is read', () => {
 })
 
 describe('the end of a pass', () => {
-  it.each<[string, Partial<Account>, string]>([
+  it.each<[string, Partial<CoverageState>, string]>([
     ['fewer than the total', { passTotal: 10, passDistinct: 9 }, '9 items came of a total of 10'],
     [
       'items twice',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PassingError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
-import type { Mirror } from '../../src/sync/mirror.ts'
+import type { Store } from '../../src/sync/store.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
@@ -133,11 +133,12 @@ describe('a backfill', () => {
   it("takes the place of a sync's walk once, with its first page", async () => {
     const { test, list } = await interrupted({})
     const abandoned: [walk: number, afterPages: number][] = []
-    const abandonWalk: Mirror['abandonWalk'] = async (id) => {
-      abandoned.push([id, list.asked.length])
+    const commit: Store['commit'] = (lease, page) => {
+      for (const id of page.answer?.replaces ?? []) abandoned.push([id, page.answer?.entry.ordinal ?? 0])
+      return test.store.commit(lease, page)
     }
 
-    await runOnce(test, list, { ...FULL, mirror: { ...test.mirror, abandonWalk } })
+    await runOnce(test, list, { ...FULL, store: { ...test.store, commit } })
 
     expect(abandoned).toEqual([[1, 1]])
   })

@@ -218,8 +218,8 @@ describe('a walk that is interrupted', () => {
     const clock = createClock()
     const test = openTestMirror({ clock })
     const list = scriptedList({ ids: [...IDS] })
-    const broken = { ...test.mirror, completeWalk: () => Promise.reject(new Error('killed')) }
-    await runOnce(test, list, { mirror: broken })
+    const broken = { ...test.store, closeWalk: () => Promise.reject(new Error('killed')) }
+    await runOnce(test, list, { store: broken })
     list.asked.splice(0)
 
     const result = await runOnce(test, list)

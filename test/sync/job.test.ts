@@ -7,14 +7,14 @@ import {
   ThrottledError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import type { Mirror } from '../../src/sync/mirror.ts'
-import type { PageSource, Walk } from '../../src/sync/types.ts'
+import type { Store, Walk } from '../../src/sync/store.ts'
+import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror } from '../helpers/test-mirror.ts'
+import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
 describe('a run that succeeds', () => {
   it('leaves a line with all that it did', async () => {
@@ -144,7 +144,7 @@ describe('a run that succeeds', () => {
       }),
     })
 
-    expect(walk).toMatchObject({ resumed: false, expectsMoves: true })
+    expect(walk).toMatchObject({ resumed: false, checkpoint: { account: { watching: true } } })
   })
 
   it('counts what the source tells of its requests', async () => {
@@ -297,8 +297,8 @@ describe('a run that is stopped', () => {
   it('without a word is closed by the next run of its job', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(2) })
-    const dead = { ...test.mirror, finishRun: () => Promise.reject(new Error('killed')) }
-    await runOnce(test, list, { mirror: dead })
+    const dead = { ...test.store, finishRun: () => Promise.reject(new Error('killed')) }
+    await runOnce(test, list, { store: dead })
     test.clock.advance(1000)
 
     await runOnce(test, list)
@@ -360,7 +360,7 @@ describe('a mirror that cannot be written', () => {
 async function takenElsewhere() {
   const test = openTestMirror()
   const other = openTestMirror({ file: test.file, clock: test.clock })
-  await other.mirror.claimJob(jobOf())
+  await other.store.acquire(jobOf())
   const told: string[] = []
   const observer = observerOf({ onBusy: (owner) => told.push(owner) })
   return { test, other, told, observer, list: scriptedList({ ids: upTo(2) }) }
@@ -381,7 +381,7 @@ describe('a job that another process has', () => {
     const { test, other, told, observer, list } = await takenElsewhere()
     let looks = 0
     const sleep = async () => {
-      if (++looks === 3) await other.mirror.releaseJob(jobOf())
+      if (++looks === 3) await other.store.release(leaseOf(jobOf()))
     }
 
     const result = await runOnce(test, list, { observer, sleep, waitForOwner: true })
@@ -427,12 +427,12 @@ describe('what earlier runs left behind', () => {
   ])('%s', async (_what, error, expected) => {
     const test = openTestMirror()
     const pruned: string[] = []
-    const prune: Mirror['prune'] = async ({ collection }) => {
+    const prune: Store['prune'] = async ({ collection }) => {
       pruned.push(collection.name)
     }
     const before = () => error && Promise.reject(error)
 
-    await runOnce(test, scriptedList({ ids: upTo(2), before }), { mirror: { ...test.mirror, prune } })
+    await runOnce(test, scriptedList({ ids: upTo(2), before }), { store: { ...test.store, prune } })
 
     expect(pruned).toEqual(expected)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Place, Question } from '../../src/sync/coverage/account.ts'
+import type { ListPosition, Question } from '../../src/sync/coverage/account.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import type { ListedItem } from '../../src/sync/items.ts'
 import { matchPage } from '../../src/sync/match-page.ts'
@@ -26,7 +26,7 @@ function matchOf(ids: string, ask: Partial<Question>) {
   return matchPage(entries, from, seenItems())
 }
 
-const at = ({ segment, position }: Place) => `${segment}:${Number(position.toFixed(3))}`
+const at = ({ segment, position }: ListPosition) => `${segment}:${Number(position.toFixed(3))}`
 
 describe('the place of a key', () => {
   it.each<[string, string, Partial<Question>, string[]]>([
@@ -65,7 +65,7 @@ describe('the place of a key', () => {
 })
 
 describe('the distance', () => {
-  it.each<[string, string, Place, { entry: number; distance: number } | null]>([
+  it.each<[string, string, ListPosition, { entry: number; distance: number } | null]>([
     [
       'counts the keys from behind the last known one',
       'abc',

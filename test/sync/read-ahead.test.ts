@@ -13,14 +13,14 @@ async function runPages(script: Partial<Script> = {}) {
   const test = openTestMirror()
   const list = scriptedList({ ids: IDS, ...script })
   const asked: number[] = []
-  const mirror: typeof test.mirror = {
-    ...test.mirror,
-    savePage: (...page) => {
+  const store: typeof test.store = {
+    ...test.store,
+    commit: (...page) => {
       asked.push(list.asked.length)
-      return test.mirror.savePage(...page)
+      return test.store.commit(...page)
     },
   }
-  return { test, asked, result: await runOnce(test, list, { mirror }) }
+  return { test, asked, result: await runOnce(test, list, { store }) }
 }
 
 describe('the next page', () => {

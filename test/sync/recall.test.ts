@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type RecallOptions, recallSeenItems } from '../../src/sync/resume.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { PageCommit } from '../../src/sync/types.ts'
+import type { LedgerEntry } from '../../src/sync/store.ts'
 import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
@@ -14,9 +14,9 @@ function places(seen: SeenItems) {
 }
 
 /** What the process knows that continues the mirror's first walk. */
-async function recall({ mirror }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
+async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
   const { signal } = new AbortController()
-  return recallSeenItems(await mirror.resumeWalk(1), { mirror, turn: async () => {}, signal, ...changed })
+  return recallSeenItems({ id: 1, resumed: true }, { store, turn: async () => {}, signal, ...changed })
 }
 
 /** A list of ten pages from which items go, and to which they come, until its server fails before some answer. */
@@ -49,15 +49,15 @@ describe('where the items of a walk stand', () => {
 
   it.each(ANSWERS)('is recalled exactly by the process that continues after answer %i', async (answer) => {
     const test = openTestMirror()
-    const committed: PageCommit[] = []
-    const { savePage } = test.mirror
-    test.mirror.savePage = (commit) => {
-      committed.push(commit)
-      return savePage(commit)
+    const committed: LedgerEntry[] = []
+    const { commit } = test.store
+    test.store.commit = (lease, page) => {
+      if (page.answer) committed.push(page.answer.entry)
+      return commit(lease, page)
     }
     await runOnce(test, movingList(answer + 1))
     const seen = createSeenItems(1)
-    for (const { entry } of committed) seen.add(entry)
+    for (const entry of committed) seen.add(entry)
 
     const recalled = await recall(openTestMirror({ file: test.file }))
 

@@ -5,11 +5,11 @@ import {
   decideRemovals,
   type HeldRemovals,
   heldError,
-  type Missing,
-  type RemovalDecision,
   type RemovalRules,
+  type Removals,
   whyUntrusted,
 } from '../../src/sync/removals.ts'
+import type { MissingCounts } from '../../src/sync/store.ts'
 import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
@@ -50,45 +50,35 @@ describe('a complete walk', () => {
 })
 
 const RULES: RemovalRules = { brakePercent: 20, brakeRows: 10, accept: false }
-const NOTHING: RemovalDecision = { hold: null, remove: false }
-const REMOVE: RemovalDecision = { hold: null, remove: true }
+const NOTHING: Removals = 'none'
+const REMOVE: Removals = 'remove'
 
 describe('what is due', () => {
-  it.each<[string, Partial<Missing>, Partial<RemovalRules>, RemovalDecision]>([
-    ['nothing', { due: 0 }, {}, NOTHING],
-    ['nothing, from an empty list into an empty mirror', { due: 0, live: 0, listed: 0 }, {}, NOTHING],
-    ['nothing, when removals are accepted', { due: 0 }, { accept: true }, NOTHING],
-    ['one row', { due: 1 }, {}, REMOVE],
-    ['as many rows as the brake lets go', { due: 10, live: 11 }, {}, REMOVE],
-    ['as great a part as the brake lets go', { due: 200, live: 1000 }, {}, REMOVE],
-    ['more than both', { due: 201, live: 1000 }, {}, { hold: 'brake', remove: false }],
-    ['just more than both', { due: 11, live: 54 }, {}, { hold: 'brake', remove: false }],
-    ['a part that is no whole percent', { due: 11, live: 55 }, {}, REMOVE],
-    ['more than both, accepted', { due: 201, live: 1000 }, { accept: true }, { hold: 'brake', remove: true }],
+  it.each<[string, Partial<MissingCounts & { listed: number }>, Partial<RemovalRules>, Removals]>([
+    ['nothing', { removable: 0 }, {}, NOTHING],
+    ['nothing, from an empty list into an empty mirror', { removable: 0, live: 0, listed: 0 }, {}, NOTHING],
+    ['nothing, when removals are accepted', { removable: 0 }, { accept: true }, NOTHING],
+    ['one row', { removable: 1 }, {}, REMOVE],
+    ['as many rows as the brake lets go', { removable: 10, live: 11 }, {}, REMOVE],
+    ['as great a part as the brake lets go', { removable: 200, live: 1000 }, {}, REMOVE],
+    ['more than both', { removable: 201, live: 1000 }, {}, { hold: 'brake' }],
+    ['just more than both', { removable: 11, live: 54 }, {}, { hold: 'brake' }],
+    ['a part that is no whole percent', { removable: 11, live: 55 }, {}, REMOVE],
+    ['more than both, accepted', { removable: 201, live: 1000 }, { accept: true }, REMOVE],
     [
       'any row, with a brake of nothing',
-      { due: 1 },
+      { removable: 1 },
       { brakeRows: 0, brakePercent: 0 },
-      { hold: 'brake', remove: false },
+      { hold: 'brake' },
     ],
-    ['all rows, with a brake of all', { due: 1000, live: 1000 }, { brakePercent: 100 }, REMOVE],
-    ['one row, of an empty list', { due: 1, live: 1, listed: 0 }, {}, { hold: 'empty', remove: false }],
-    [
-      'one row, of an empty list, accepted',
-      { due: 1, live: 1, listed: 0 },
-      { accept: true },
-      { hold: 'empty', remove: true },
-    ],
-    ['one row, while another is held', { due: 1, held: 1 }, {}, { hold: 'earlier', remove: false }],
-    ['nothing, while a row is held', { due: 0, held: 1 }, {}, { hold: 'earlier', remove: false }],
-    [
-      'nothing, while a row is held, accepted',
-      { due: 0, held: 1 },
-      { accept: true },
-      { hold: 'earlier', remove: true },
-    ],
+    ['all rows, with a brake of all', { removable: 1000, live: 1000 }, { brakePercent: 100 }, REMOVE],
+    ['one row, of an empty list', { removable: 1, live: 1, listed: 0 }, {}, { hold: 'empty' }],
+    ['one row, of an empty list, accepted', { removable: 1, live: 1, listed: 0 }, { accept: true }, REMOVE],
+    ['one row, while another is held', { removable: 1, held: 1 }, {}, { hold: 'earlier' }],
+    ['nothing, while a row is held', { removable: 0, held: 1 }, {}, { hold: 'earlier' }],
+    ['nothing, while a row is held, accepted', { removable: 0, held: 1 }, { accept: true }, REMOVE],
   ])('is decided on: %s', (_what, missing, rules, expected) => {
-    const all = { due: 0, held: 0, live: 1000, listed: 999, ...missing }
+    const all = { removable: 0, held: 0, live: 1000, listed: 999, ...missing }
 
     expect(decideRemovals(all, { ...RULES, ...rules })).toEqual(expected)
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { chooseWalk, filtersText } from '../../src/sync/resume.ts'
-import type { Filters, OpenWalk, WalkPlan } from '../../src/sync/types.ts'
+import type { OpenWalk } from '../../src/sync/store.ts'
+import type { Filters, WalkPlan } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { SYNC } from '../helpers/test-mirror.ts'
 

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Place as ListPosition, Why } from '../../src/sync/coverage/account.ts'
+import type { ListPosition, Why } from '../../src/sync/coverage/account.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
 import type { ListedItem } from '../../src/sync/items.ts'
 import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { Checkpoint, LedgerEntry } from '../../src/sync/types.ts'
+import type { LedgerEntry } from '../../src/sync/store.ts'
+import type { Checkpoint } from '../../src/sync/types.ts'
 import { itemOf, pageOf } from '../helpers/pages.ts'
 
 /** An answer of a random walk: what it was asked for, and the items on it. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { dump, openTestMirror } from '../helpers/test-mirror.ts'
+import { dump, leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 import { told, verifyOnce } from '../helpers/verify-once.ts'
 
 /** The values by id; an item without one is only what its id says. */
@@ -267,11 +267,11 @@ describe('verify where it cannot tell', () => {
   it('leaves a job alone that another process is working on, and gives back its own', async () => {
     const test = await synced(upTo(3))
     const other = openTestMirror({ file: test.file })
-    await other.mirror.claimJob(jobOf())
+    await other.store.acquire(jobOf())
     const list = scriptedList({ ids: upTo(3), item: ITEM })
 
     const busy = await verifyOnce(test, list)
-    await other.mirror.releaseJob(jobOf())
+    await other.store.release(leaseOf(jobOf()))
     const free = await verifyOnce(test, list)
 
     expect(told(busy)).toEqual([expect.stringMatching(/^BUSY: /)])

@@ -44,11 +44,11 @@ export async function forget(runtime: Runtime, globals: Globals, options: Forget
     return 0
   }
   try {
-    return await whileWriting(config, runtime, async ({ connection, owners, transact }) => {
+    return await whileWriting(config, runtime, async ({ connection, leases, transact }) => {
       const target = guarded(file, () => targetOf(connection, config, org, options.collection))
       const configured = config.collections
       const forgetting = guarded(file, () =>
-        createForgetting({ ...runtime, connection, owners, transact, configured }),
+        createForgetting({ ...runtime, connection, leases, transact, configured }),
       )
       const code = await forgetAll(runtime, config, target, forgetting)
       if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
@@ -95,7 +95,7 @@ function whatWouldGo(config: Config, org: string, collections: string[]): string
       const { id, name } = target.organization
       const lines = target.collections.map(
         (collection) =>
-          `  ${printable(name)} ${collection}: ${inWords(holdingsOf(connection, id, collection))}`,
+          `  ${printable(name)} ${collection}: ${inWords(holdingsOf(connection, { organizationId: id, collection }))}`,
       )
       return [`${ONLY_WITH_YES}. What would go:`, ...lines].join('\n')
     })

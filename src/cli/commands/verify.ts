@@ -1,5 +1,4 @@
-import { createComparer } from '../../store/sqlite/read/comparison.ts'
-import type { Differences } from '../../sync/comparison.ts'
+import type { Differences } from '../../sync/differences.ts'
 import { sideBySide } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import type { Globals } from '../context.ts'
@@ -40,13 +39,12 @@ function compareAll(
   jobs: readonly SelectedJob[],
   waitForOwner: boolean,
 ): Promise<VerifyResult[]> {
-  const { mirror, connection } = session
-  const compare = createComparer({ connection, file: config.database, now, sleep, signal })
+  const { store } = session
   const { maxPasses } = config
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
     const source = () => session.source(organization, job)
     const observer = reporter.observeVerifying(job)
-    const options = { job, source, mirror, compare, maxPasses, waitForOwner, now, sleep, turn, observer }
+    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, turn, observer }
     return verifyJob({ ...options, signal: stop })
   })
   return sideBySide(tasks, signal)

@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { MirrorLostError } from '../../errors.ts'
-import type { Claim } from '../../sync/mirror.ts'
 import { holdLock, lockState, ownersFolder, removeLock } from './file/lock-file.ts'
 import type { Connection } from './file/open.ts'
 
@@ -10,19 +9,19 @@ import type { Connection } from './file/open.ts'
  * process, however it ends: so a killed owner holds nothing, and one that merely stands still keeps what it has. No
  * heartbeat could tell these two apart.
  */
-export interface Owners {
+export interface Leases {
   /**
-   * Takes the job, or says who has it. Inside the caller's transaction, so that two never take it at once. Throws
+   * Takes the job and returns null, or returns the name of its owner. Inside the caller's transaction, so that two never take it at once. Throws
    * MirrorError where this user cannot tell whether its owner lives.
    */
-  take(organizationId: string, collection: string): Claim
+  take(organizationId: string, collection: string): string | null
   release(organizationId: string, collection: string): void
   /** Throws MirrorLostError when our lock file was deleted: others take this process for dead then, and its jobs with it. */
   assertAlive(): void
   close(): void
 }
 
-export interface OwnersOptions {
+export interface LeaseOptions {
   connection: Connection
   /** The mirror's file. */
   file: string
@@ -34,7 +33,7 @@ export interface OwnersOptions {
 /** A younger file may belong to a process that has made it and not locked it yet. */
 const SWEPT_AFTER_MS = 3_600_000
 
-export function createOwners({ connection, file, name, now }: OwnersOptions): Owners {
+export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
   const folder = ownersFolder(file)
   // Locked before the name stands anywhere: a name without a lock is a dead process's.
   const lock = holdLock(file, name, now() - SWEPT_AFTER_MS)
@@ -65,10 +64,10 @@ export function createOwners({ connection, file, name, now }: OwnersOptions): Ow
       const job = jobName(organizationId, collection)
       // Never our own file: a second handle of it, once closed, would take our lock with it.
       const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
-      if (owner && isTaken) return { taken: false, owner }
+      if (owner && isTaken) return owner
       setOwner.run(organizationId, collection, name)
       working.add(job)
-      return { taken: true }
+      return null
     },
     release(organizationId, collection) {
       working.delete(jobName(organizationId, collection))

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { MirrorError } from '../../errors.ts'
-import { guarded, openForWriting } from './file/open.ts'
-import { createOwners } from './leases.ts'
+import { type Connection, guarded, openForWriting } from './file/open.ts'
+import { createLeases } from './leases.ts'
 import { type ChildMessage, type ChildTask, TASKS } from './maintenance.ts'
 import { announceMaintenance, maintenanceUnderWay, withdrawMaintenance } from './maintenance-notice.ts'
 import { withoutForeignKeys } from './tables/rebuild-table.ts'
@@ -51,6 +51,8 @@ function tellRows(rows: number): void {
   post({ kind: 'rows', rows })
 }
 
+type Run = (connection: Connection, argument: unknown, onRows: (rows: number) => void) => unknown
+
 /** Says in the mirror who is at work on it, for as long as the task takes. */
 async function work({ file, name, argument, what }: ChildTask): Promise<ChildMessage> {
   const owner = `${process.pid}-${crypto.randomUUID().slice(-12)}`
@@ -58,12 +60,18 @@ async function work({ file, name, argument, what }: ChildTask): Promise<ChildMes
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
   const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
-  const owners = guarded(file, () => createOwners({ connection, file, name: owner, now: Date.now }))
+  const owners = guarded(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
       await sleep(LOOK_EVERY_MS)
-    const run = connection.transaction(() => TASKS[name](connection, argument, tellRows))
-    const result = await wait(() => withoutForeignKeys(connection, () => run.immediate()))
+    // Sorted in memory: a container may have no folder for temporary files.
+    connection.pragma('temp_store = MEMORY')
+    const { run, kind } = TASKS[name]
+    const inOne = connection.transaction(() => (run as Run)(connection, argument, tellRows))
+    const attempt = () => inOne.immediate()
+    const result = await wait(() =>
+      kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt(),
+    )
     await transact(() => withdrawMaintenance(connection))
     return { kind: 'done', result }
   } finally {

@@ -3,17 +3,24 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { counted } from '../../text.ts'
 import { alterTables } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
+import { closeWalk } from './walks/close.ts'
+import { noteMissing } from './walks/missing.ts'
 
 /**
  * Long work on the file, by name. Each task runs in one transaction, so that a kill at any moment leaves the file as it was.
  * `onRows` receives the number of rows that a statement has gone through.
  */
-export const TASKS = { alterTables }
+export const TASKS = {
+  // Tables are rebuilt, which foreign keys would notice.
+  alterTables: { run: alterTables, kind: 'rebuilding' },
+  noteMissing: { run: noteMissing, kind: undefined },
+  closeWalk: { run: closeWalk, kind: undefined },
+} as const
 
 type Tasks = typeof TASKS
 export type TaskName = keyof Tasks
-export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]>[1]
-export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]>
+export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
+export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
 
 /** What the log says of a task: `orders: column id becomes TEXT`, and about how many rows it goes through. */
 export interface TaskSize {

@@ -1,124 +1,123 @@
-import { InterruptedError } from '../../errors.ts'
-import type { Mirror } from '../../sync/mirror.ts'
+import { JobError } from '../../errors.ts'
+import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/key.ts'
 import { assertAddress } from './address.ts'
+import { inBatches } from './batches.ts'
 import { type Connection, createSchemaVersion, guarded } from './file/open.ts'
-import type { Owners } from './leases.ts'
-import { createMaintenance } from './maintenance.ts'
-import { inSteps, SCATTERED } from './steps.ts'
+import type { Leases } from './leases.ts'
+import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
-import { writeWithRoom } from './tables/room.ts'
+import { createLookup } from './tables/lookup.ts'
+import { INLINE_ROWS, writeWithRoom } from './tables/room.ts'
 import { createTransact, type Patience, type Transact } from './transaction.ts'
-import { createPageSaving } from './walks/commit.ts'
+import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
-import { createMissingStore } from './walks/missing.ts'
+import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
 import { createPruning } from './walks/prune.ts'
-import { createJudging } from './walks/removals.ts'
 import { createRunStore } from './walks/runs.ts'
-import { createSeenSince } from './walks/seen-since.ts'
 import { createWalkStore } from './walks/walks.ts'
 
-export interface MirrorOptions extends Patience {
+export interface SqliteStoreOptions extends Patience {
   connection: Connection
   file: string
-  /** `api.baseUrl`: as soon as the mirror holds the lists of another address, no job begins any more. */
+  /** `api.baseUrl`: once the mirror holds the lists of another address, no job can be acquired. */
   baseUrl: string
-  owners: Owners
+  leases: Leases
   /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
 }
 
-/** The mirror for writing. Every method is one transaction, and throws MirrorError when the file cannot be used. */
-export function createMirror({
+/** The store on one SQLite file. */
+export function openSqliteStore({
   connection,
   file,
   baseUrl,
-  owners,
+  leases,
   keepRuns,
   ...patience
-}: MirrorOptions): Mirror {
+}: SqliteStoreOptions): Store {
   const { now } = patience
   const walks = createWalkStore(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
-  const missing = createMissingStore(connection)
-  const seenSince = createSeenSince(connection)
+  const lookup = createLookup(connection)
   const pruning = createPruning(connection)
   const collections = createCollectionCache(connection)
   const write = createTransact({ connection, file, ...patience, onRollback: collections.forget })
   const maintain = createMaintenance({ file, ...patience })
   const transact: Transact = (task, kind) =>
     write(() => {
-      owners.assertAlive()
+      leases.assertAlive()
       return task()
     }, kind)
   const time = () => new Date(now()).toISOString()
+  const read = <T>(task: () => T): T => guarded(file, task)
+  const room = { connection, transact, maintain, time }
+  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
+  const writeAnswer = createCommit({ connection, walks, runs, jobs })
 
-  async function toTheEnd(step: (rows: number) => boolean | Promise<boolean>, most?: number): Promise<void> {
-    if (await inSteps(patience, step, most)) return
-    throw new InterruptedError(
-      'stopped in the middle of long work on the mirror, which is taken up again later',
-    )
-  }
-
-  // One that is configured for a process that began earlier, and was forgotten since.
+  // An organization that was forgotten since this process registered it.
   const addOrganization = connection.prepare(
     'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
   )
+  const findTrace = connection.prepare(`
+    SELECT 1 FROM sync_walks WHERE organization_id = :id AND collection = :name
+    UNION ALL
+    SELECT 1 FROM sync_rejects WHERE organization_id = :id AND collection = :name
+    LIMIT 1
+  `)
 
-  /** In steps that each begin with the versions that ended first. */
-  async function pruneHistory(job: Job, before: string): Promise<void> {
-    const step = (rows: number) => {
-      const gone = openTables(job).pruneHistory(job.organization.id, before, rows)
-      collections.keep()
-      return gone < rows
-    }
-    await inSteps(patience, (rows) => transact(() => step(rows)), SCATTERED)
+  function leaseOf(job: Job): Lease {
+    const trace = findTrace.get({ id: job.organization.id, name: job.collection.name })
+    const refusal = refusalOf(connection, job)
+    const isNeverSynced = !refusal && trace === undefined && lookup.liveKeys(job, null).ids.length === 0
+    return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced }
   }
 
-  const savePage = createPageSaving({ connection, walks, runs, jobs, missing, seenSince })
-  const room = { connection, transact, maintain, time }
-  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
-  const judging = createJudging({
-    connection,
-    transact,
-    read: (task) => guarded(file, task),
-    toTheEnd,
-    time,
-    runs,
-    jobs,
-    missing,
-    seenSince,
-    openTables,
-  })
+  /** A task on many rows blocks the event loop for long, so another process does it. */
+  async function inlineOrChild<N extends TaskName>(
+    name: N,
+    argument: TaskArgument<N>,
+    { what, rows }: { what: string; rows: number },
+  ): Promise<TaskResult<N>> {
+    if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
+    // Each task takes the argument of its own name, which the type of a table cannot say.
+    const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
+    return transact(() => run(connection, argument))
+  }
 
   return {
-    claimJob: ({ organization, collection }) =>
+    acquire: ({ organization, collection, ...job }) =>
       transact(() => {
         assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
-        return owners.take(organization.id, collection.name)
+        const heldBy = leases.take(organization.id, collection.name)
+        return heldBy === null ? { lease: leaseOf({ organization, collection, ...job }) } : { heldBy }
       }),
-    releaseJob: ({ organization, collection }) =>
-      transact(() => owners.release(organization.id, collection.name)),
+    release: ({ job: { organization, collection } }) =>
+      transact(() => leases.release(organization.id, collection.name)),
 
-    openWalks: async (job) => guarded(file, () => walks.open(job)),
-    beginWalk: (job, beginning) => transact(() => walks.begin(job, beginning, time())),
-    resumeWalk: (walkId) => transact(() => walks.resume(walkId, time())),
-    readLedger: async (walkId, after) => guarded(file, () => walks.readLedger(walkId, after)),
-    cancelRun: (runId) => transact(() => runs.cancel(runId)),
-    beginRun: (job, walk, trigger) => transact(() => runs.begin(job, walk, trigger, time())),
-
-    assertKey: async (job) =>
-      guarded(file, () => {
-        assertPossible(connection, job.collection.name, keyPathsOf(job))
+    openWalks: async (job) => read(() => walks.open(job)),
+    beginRun: ({ job }, { resume, abandon, trigger, ...begin }) =>
+      transact(() => {
+        const at = time()
+        for (const id of abandon) walks.abandon(id, at)
+        const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, at)
+        return { walk, runId: runs.begin(job, walk, trigger, at) }
       }),
+    readLedger: async (walkId, after) => read(() => walks.readLedger(walkId, after)),
 
-    async savePage(commit) {
-      const { result, notices } = await writeWithRoom(room, commit.job.collection.name, () => {
-        const outcome = savePage(commit, openTables(commit.job), time())
+    lookup: async (job, items) => read(() => lookup.items(job, items)),
+    async commit({ job }, { answer, ...page }) {
+      if (!answer) {
+        await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))
+        return { newRejects: 0, notices: [] }
+      }
+      const { result, notices } = await writeWithRoom(room, job.collection.name, () => {
+        const outcome = writeAnswer(job, { ...page, answer }, openTables(job), time())
         if (outcome.changes) collections.forget()
         else collections.keep()
         return outcome
@@ -126,30 +125,70 @@ export function createMirror({
       return { ...result, notices: [...notices, ...result.notices] }
     },
 
-    saveCheckpoint: (walk, next) => transact(() => walks.saveCheckpoint(walk.id, next, time())),
-    newRejects: async (walk) => guarded(file, () => walks.newRejects(walk.id)),
-    ...judging,
-    completeWalk: (job, walk, outcome) =>
-      transact(() => {
-        walks.complete(walk.id, outcome, time())
-        if (walk.kind === 'full' && outcome.untrusted === null) jobs.confirm(job, walk.id)
-        return jobs.held(job)
-      }),
-    abandonWalk: (walkId) => transact(() => walks.abandon(walkId, time())),
-    finishRun: (run, outcome) => transact(() => runs.finish(run, outcome, time())),
+    async findMissing({ job }, rule) {
+      const { rows } = read(() => jobs.state(job))
+      // As many were seen as there are: no row is missing.
+      const isNone = () =>
+        rows === rule.listed && !hasMissing(connection, job) && !isOverlapped(connection, job, rule.walkId)
+      if (!read(isNone)) {
+        const what = `${nameOf(job)}: rows that the list no longer holds are looked for`
+        await inlineOrChild('noteMissing', { job, rule, at: time() }, { what, rows })
+      }
+      return read(() => countMissing(connection, job))
+    },
+    async closeWalk({ job }, { walk, run, outcome, removals }) {
+      const { removable, held } = read(() => countMissing(connection, job))
+      const what = `${nameOf(job)}: ${counted(removable + held, 'row')} that left the list are removed`
+      const rows = removals === 'none' ? 0 : removable + held
+      const argument = {
+        job,
+        walkId: walk.id,
+        kind: walk.kind,
+        runId: run.id,
+        outcome,
+        removals,
+        at: time(),
+      }
+      return inlineOrChild('closeWalk', argument, { what, rows })
+    },
+    finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
+
     async prune(job) {
       const before = new Date(now() - keepRuns).toISOString()
-      // What is left when the process is told to stop goes after the next run.
-      await inSteps(patience, (rows) => transact(() => pruning.step(job, before, rows)))
       const { history } = job.collection
-      if (typeof history === 'number') await pruneHistory(job, new Date(now() - history).toISOString())
+      // What is left when the process is told to stop goes after the next run.
+      const isDone = await inBatches(patience, () => transact(() => pruning.walks(job, before)))
+      if (!isDone || typeof history !== 'number') return
+      const end = new Date(now() - history).toISOString()
+      await inBatches(patience, () =>
+        transact(() => {
+          const isWhole = openTables(job).pruneHistory(job.organization.id, end)
+          collections.keep()
+          return isWhole
+        }),
+      )
     },
+    liveKeys: async (job, from) => read(() => lookup.liveKeys(job, from)),
+  }
+}
+
+function nameOf({ organization, collection }: Job): string {
+  return `${organization.name} ${collection.name}`
+}
+
+function refusalOf(connection: Connection, job: Job): JobError | null {
+  try {
+    assertPossible(connection, job.collection.name, keyPathsOf(job))
+    return null
+  } catch (error) {
+    if (error instanceof JobError) return error
+    throw error
   }
 }
 
 /**
- * The open tables of the collections, as long as nobody changed the schema: another process may have added a column,
- * and a transaction that was undone took its columns with it.
+ * The open tables of the collections, while the schema stays the same: another process may add a column, and a transaction
+ * that is rolled back takes its columns with it.
  */
 function createCollectionCache(connection: Connection) {
   const known = new Map<string, CollectionTables>()

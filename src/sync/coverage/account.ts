@@ -1,4 +1,4 @@
-import type { Walk } from '../types.ts'
+import type { Walk } from '../store.ts'
 import type { Movement } from './movement.ts'
 import type { Totals } from './totals.ts'
 
@@ -6,7 +6,7 @@ import type { Totals } from './totals.ts'
  * Where a key stands in what a pass has read: the answer that it belongs to, by its number in the ledger, and its place
  * among the keys of that answer. Whole where the pass read it first, with a fraction where it was found in between.
  */
-export interface Place {
+export interface ListPosition {
   segment: number
   position: number
 }
@@ -14,7 +14,7 @@ export interface Place {
 /** A key whose place in the list, counted from 0, was seen, and how long the list was then. */
 export interface Edge {
   page: number
-  place: Place
+  place: ListPosition
   index: number
   total: number | null
 }
@@ -31,7 +31,7 @@ export interface Question {
   why: Why
   page: number
   /** The distance from the page's last known key that stands at or before this place is to be counted; null: none is. */
-  until: Place | null
+  until: ListPosition | null
   /** Before this segment stand the keys of a page that holds none that is known; null: behind all others. */
   before: number | null
 }
@@ -45,7 +45,7 @@ export interface StepBack {
 
 /** The search for the place where an interrupted walk stood. `top` is the page from which it goes down. */
 export interface Overlap {
-  until: Place
+  until: ListPosition
   index: number
   total: number | null
   top: { page: number; next: number | null; total: number | null } | null
@@ -74,7 +74,7 @@ export interface LookBack {
 }
 
 /** What a walk has seen so far, as far as its coverage can be told from it. */
-export interface Account {
+export interface CoverageState {
   /** False once an answer came without a total to count by. */
   counted: boolean
   /** The total of the walk's first answer, and whether a later one differed. */

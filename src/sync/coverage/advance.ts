@@ -1,4 +1,4 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
 import type { WalkRules } from './account.ts'
 import { askNext } from './due.ts'
 import { enter } from './entering.ts'
@@ -13,29 +13,29 @@ import { lookBehind, readAgain } from './step-back.ts'
  * Where a walk goes on after an answer: what it means for the accounts, by the reason it was asked for, and what to ask
  * next. Throws on a list without end.
  */
-export function advance(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
-  const account = enter(from.account, sighting.why, page, sighting)
-  const next = answer(rules, { ...from, ask: null, account }, page, sighting)
+export function advance(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  const account = enter(from.account, match.why, page, match)
+  const next = answer(rules, { ...from, ask: null, account }, page, match)
   return next.ask ? next : askNext(rules, next)
 }
 
-function answer(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
-  switch (sighting.why) {
+function answer(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  switch (match.why) {
     case 'forward':
-      return readOn(rules, from, page, sighting)
+      return readOn(rules, from, page, match)
     case 'back':
-      return lookBehind(rules, from, page, sighting)
+      return lookBehind(rules, from, page, match)
     case 'again':
-      return readAgain(rules, from, page, sighting)
+      return readAgain(rules, from, page, match)
     case 'overlap':
-      return findPlace(rules, from, page, sighting)
+      return findPlace(rules, from, page, match)
     case 'look':
-      return compare(from, page, sighting)
+      return compare(from, page, match)
     case 'still':
-      return checkStill(from, page, sighting)
+      return checkStill(from, page, match)
     case 'front':
-      return readFront(from, page, sighting)
+      return readFront(from, page, match)
     case 'sample':
-      return beginSamples(from, page, sighting)
+      return beginSamples(from, page, match)
   }
 }

@@ -1,5 +1,5 @@
-import type { Checkpoint, Walk } from '../types.ts'
-import type { Account, Question } from './account.ts'
+import type { Checkpoint, WalkOutcome } from '../types.ts'
+import type { CoverageState, Question } from './account.ts'
 import { NO_MOVEMENT } from './movement.ts'
 import { NO_TOTALS, totalsOfNextPass } from './totals.ts'
 
@@ -32,10 +32,19 @@ const FRESH_PASS = {
   lookBack: null,
   sample: null,
   closed: { still: false, front: false, samples: false },
-} satisfies Partial<Account>
+} satisfies Partial<CoverageState>
 
-/** Where a walk begins. */
-export function startCheckpoint(firstPage: number): Checkpoint {
+/**
+ * Where a walk begins.
+ * @param lastWalk How the job's last complete full walk ended. Where it saw the list move, this one watches from its start;
+ * where it found the total off, this one doubts it.
+ */
+export function startCheckpoint(
+  firstPage: number,
+  lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null = null,
+): Checkpoint {
+  const watching = lastWalk?.coverage === 'repaired' || lastWalk?.coverage === 'drifted'
+  const isDoubted = (lastWalk?.totalOff ?? null) !== null
   return {
     pass: 1,
     nextPage: firstPage,
@@ -45,22 +54,12 @@ export function startCheckpoint(firstPage: number): Checkpoint {
       counted: true,
       firstTotal: null,
       totalChanged: false,
-      totals: NO_TOTALS,
+      totals: { ...NO_TOTALS, isDoubted },
       moved: false,
       crossed: false,
-      watching: false,
+      watching,
     },
   }
-}
-
-/** The same, with what the job's last walk makes this one expect. */
-export function expecting(
-  from: Checkpoint,
-  { expectsMoves, doubtsTotal }: Pick<Walk, 'expectsMoves' | 'doubtsTotal'>,
-): Checkpoint {
-  const { account } = from
-  const totals = { ...account.totals, isDoubted: doubtsTotal }
-  return { ...from, account: { ...account, watching: expectsMoves, totals } }
 }
 
 /** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */

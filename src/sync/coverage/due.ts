@@ -1,5 +1,5 @@
 import type { Checkpoint } from '../types.ts'
-import type { Account, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './account.ts'
 import { forwardTo } from './beginning.ts'
 import { mayAskAgain, unsettled } from './entering.ts'
 import { askFront, askStill } from './front.ts'
@@ -28,7 +28,7 @@ export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
 }
 
 /** Whether there is something to count by, and somebody who wants to know. */
-function isAccountable({ kind, total }: WalkRules, { counted, passAnswers }: Account): boolean {
+function isAccountable({ kind, total }: WalkRules, { counted, passAnswers }: CoverageState): boolean {
   return kind === 'full' && total === 'check' && counted && passAnswers > 1
 }
 
@@ -47,7 +47,7 @@ function askLook(from: Checkpoint): Checkpoint {
 }
 
 /** From the first movement on, old pages are looked back at. */
-function watch(account: Account): Account {
+function watch(account: CoverageState): CoverageState {
   if (!account.watching && !account.passMoved) return account
   return { ...account, watching: true, anchor: account.anchor ?? firstAnchor(account) }
 }

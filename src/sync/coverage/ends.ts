@@ -1,7 +1,7 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
 import type { Page } from '../types.ts'
-import type { Account, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './account.ts'
 
 /** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
 const GROWTH = 2
@@ -25,7 +25,7 @@ export function isBeyondEnd(page: Page): boolean {
 }
 
 /** Throws on a list without end. */
-export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: Account, page: Page): void {
+export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: CoverageState, page: Page): void {
   if (page.next === null) return
   if (firstLastPage !== null && page.number > firstLastPage * GROWTH + GROWTH_PAGES) {
     const was = counted(firstLastPage, 'page')

@@ -1,15 +1,15 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account, Edge, Why } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState, Edge, Why } from './account.ts'
 import { counting } from './movement.ts'
 import { totalsAfter } from './totals.ts'
 
 /** What every answer adds to the accounts, whatever it was asked for. */
-export function enter(account: Account, why: Why, page: Page, sighting: Sighting): Account {
+export function enter(account: CoverageState, why: Why, page: Page, match: PageMatch): CoverageState {
   const isForward = why === 'forward'
   const isFree = why === 'overlap' && account.overlap?.isFree === true
-  const isFound = !isForward && why !== 'overlap' && sighting.newToPass > 0
+  const isFound = !isForward && why !== 'overlap' && match.newToPass > 0
   return {
-    ...counting(account, 'newToWalk', sighting.newToWalk),
+    ...counting(account, 'newToWalk', match.newToWalk),
     counted: account.counted && (page.total !== null || !page.paginated),
     firstTotal: account.firstTotal ?? page.total,
     totalChanged: account.totalChanged || differs(page.total, account.firstTotal),
@@ -17,12 +17,12 @@ export function enter(account: Account, why: Why, page: Page, sighting: Sighting
     firstLastPage: account.passAnswers === 0 ? page.lastPage : account.firstLastPage,
     lastPage: page.lastPage ?? Math.max(account.lastPage, page.number),
     paginated: page.paginated,
-    perPage: perPageAfter(account.perPage, page, sighting),
+    perPage: perPageAfter(account.perPage, page, match),
     passTotal: account.passTotal ?? page.total,
     passMoved: account.passMoved || isFound || differs(page.total, account.passTotal),
     moved: account.moved || isFound,
     passAnswers: account.passAnswers + 1,
-    passDistinct: account.passDistinct + sighting.newToPass,
+    passDistinct: account.passDistinct + match.newToPass,
     overlap: account.overlap && { ...account.overlap, isFree: false },
     askedAgain: account.askedAgain + (isForward || isFree ? 0 : 1),
   }
@@ -32,14 +32,14 @@ function differs(total: number | null, before: number | null): boolean {
   return total !== null && before !== null && total !== before
 }
 
-function perPageAfter(before: number | null, page: Page, { entries }: Sighting): number | null {
+function perPageAfter(before: number | null, page: Page, { entries }: PageMatch): number | null {
   if (page.next === null) return before
   const count = page.items.length
   return count === entries.length && (before === null || before === count) ? count : 0
 }
 
 /** The accounts after the list was seen to move. */
-export function moving(account: Account): Account {
+export function moving(account: CoverageState): CoverageState {
   return { ...account, moved: true, passMoved: true }
 }
 
@@ -52,16 +52,16 @@ export function unsettled(from: Checkpoint): Checkpoint {
 const AT_FIRST = 100
 
 /** Whether one more page may be asked again: in one pass never more than the list has. */
-export function mayAskAgain({ askedAgain, lastPage, edge }: Account): boolean {
+export function mayAskAgain({ askedAgain, lastPage, edge }: CoverageState): boolean {
   return askedAgain < Math.min(lastPage, (edge?.page ?? 0) + AT_FIRST)
 }
 
 /** Where the last key of this answer stands; `before` where the answer holds none. */
 export function edgeAfter(
   before: Edge | null,
-  account: Account,
+  account: CoverageState,
   page: Page,
-  { placed }: Sighting,
+  { placed }: PageMatch,
 ): Edge | null {
   const place = placed.at(-1)
   if (!place) return before

@@ -1,5 +1,5 @@
 import type { Coverage } from '../types.ts'
-import type { Account } from './account.ts'
+import type { CoverageState } from './account.ts'
 import { firstAnchor, SPAN } from './look-back.ts'
 import type { Movement } from './movement.ts'
 
@@ -7,7 +7,7 @@ import type { Movement } from './movement.ts'
  * How many items a walk of this length misses on average, of a list that moved as this one was seen to move. 0 where it
  * is steady; null where it is drifted, or there is nothing to tell it by.
  */
-export function expectedMissed(coverage: Coverage | null, account: Account): number | null {
+export function expectedMissed(coverage: Coverage | null, account: CoverageState): number | null {
   if (coverage === 'steady') return 0
   if (coverage !== 'repaired' || account.movement === null) return null
   const { newToWalk } = account.movement
@@ -21,7 +21,7 @@ export function expectedMissed(coverage: Coverage | null, account: Account): num
  * is added ahead (the total stays), or pushes it back from where a step back looks for it. Looks back find it, but for
  * two cases: no look reaches back to there, or an item between the look's two ends went as well, and the counts agree.
  */
-function missedInPass(account: Account, movement: Movement): number {
+function missedInPass(account: CoverageState, movement: Movement): number {
   const rates = ratesOf(account, movement)
   const { pages, watched, window } = spansOf(account)
   const before = 1 - watched / pages
@@ -44,13 +44,13 @@ function missedInPass(account: Account, movement: Movement): number {
  * are apart: fewer by those that went from between its ends. The last ones stay, where they stand on the page next to the
  * one with the others. Where no look reaches back to, all stay.
  */
-function ofGroups({ perPage }: Account, { together }: Movement, gone: number, before: number): number {
+function ofGroups({ perPage }: CoverageState, { together }: Movement, gone: number, before: number): number {
   if (!perPage) return 0
   return together * (gone / perPage + before ** 2 / (1 - before ** 2))
 }
 
 /** The movements of a pass as if none had hidden another; those that hide a skip in each gap between two answers. */
-function ratesOf({ passAnswers, askedAgain }: Account, { rises, falls, pulled, pushes }: Movement) {
+function ratesOf({ passAnswers, askedAgain }: CoverageState, { rises, falls, pulled, pushes }: Movement) {
   const gaps = Math.max(1, passAnswers - askedAgain)
   // A movement that meets another one in its gap may not be seen: of a gap that showed one, half of it was left for others.
   const more = gaps / Math.max(1, gaps - (rises + falls + pushes) / 2)
@@ -64,7 +64,7 @@ function ratesOf({ passAnswers, askedAgain }: Account, { rises, falls, pulled, p
 }
 
 /** Pages of the list, those of them that are looked back at, and those that lie between two looks. */
-function spansOf(account: Account) {
+function spansOf(account: CoverageState) {
   const pages = Math.max(2, account.lastPage)
   const watched = pages - firstAnchor({ lastPage: pages })
   return { pages, watched, window: Math.min(SPAN, watched) }

@@ -1,5 +1,5 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account, Place, WalkRules } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState, ListPosition, WalkRules } from './account.ts'
 import { assertEnds, isBeyondEnd } from './ends.ts'
 import { moving, riseSince, unsettled } from './entering.ts'
 import { counting } from './movement.ts'
@@ -13,16 +13,16 @@ import { isSwinging } from './totals.ts'
  * reader pushes one that is known over the boundary. A fall without anything that came again may have pulled an unread
  * item over it the other way, and is followed back.
  */
-export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+export function readOn(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { account } = from
-  const stale = sighting.newToPass > 0 ? 0 : account.stale + 1
+  const stale = match.newToPass > 0 ? 0 : account.stale + 1
   if (isBeyondEnd(page) && page.number > rules.firstPage)
     return overlapFrom(rules, { ...from, account: moving({ ...account, stale }) }, page)
   assertEnds(rules, { ...account, stale }, page)
-  const { near, far } = repeatsOn(account, sighting)
+  const { near, far } = repeatsOn(account, match)
   const rise = account.edge && rules.total === 'check' ? riseSince(account.edge, page) : 0
-  const paid = payFor(readingAfter({ ...account, stale }, page, sighting), near, rise, stale > 0)
-  const next = countRepeats(paid, near, far, page.items.length - sighting.entries.length)
+  const paid = payFor(readingAfter({ ...account, stale }, page, match), near, rise, stale > 0)
+  const next = countRepeats(paid, near, far, page.items.length - match.entries.length)
   const isFall = near === 0 && rise < 0
   const counted = near === 0 && rise !== 0 ? counting(next, isFall ? 'falls' : 'rises') : next
   const read = { ...from, nextPage: page.next, ask: null, account: counted }
@@ -31,7 +31,7 @@ export function readOn(rules: WalkRules, from: Checkpoint, page: Page, sighting:
 }
 
 /** Known keys at or before the edge; those beyond it were found when asked for something else, and are read only now. */
-function repeatsOn({ edge, recent }: Account, { places }: Sighting): { near: number; far: number } {
+function repeatsOn({ edge, recent }: CoverageState, { places }: PageMatch): { near: number; far: number } {
   const oldest = recent[0] ?? 0
   let near = 0
   let far = 0
@@ -44,7 +44,7 @@ function repeatsOn({ edge, recent }: Account, { places }: Sighting): { near: num
 }
 
 /** An item that stands on one page twice has come twice, and no movement will explain it. */
-function countRepeats(account: Account, near: number, far: number, twice: number): Account {
+function countRepeats(account: CoverageState, near: number, far: number, twice: number): CoverageState {
   const { wanderers, unpaid, passRepeated } = account
   const next = {
     ...account,
@@ -56,7 +56,7 @@ function countRepeats(account: Account, near: number, far: number, twice: number
   return near + far + twice > 0 ? moving(next) : next
 }
 
-function isBehind(place: Place, edge: Place): boolean {
+function isBehind(place: ListPosition, edge: ListPosition): boolean {
   return place.segment > edge.segment || (place.segment === edge.segment && place.position > edge.position)
 }
 
@@ -64,7 +64,7 @@ function isBehind(place: Place, edge: Place): boolean {
  * The server counts before it reads, so that a rise may show one answer later than what it pushed. And what is pushed may
  * be more than a page: what of a rise is left on an answer that brings nothing new, below 0 here, pays on the next one.
  */
-function payFor(account: Account, near: number, rise: number, isAllKnown: boolean): Account {
+function payFor(account: CoverageState, near: number, rise: number, isAllKnown: boolean): CoverageState {
   const { owed } = account
   const late = Math.min(Math.max(owed, 0), Math.max(0, rise - near))
   const left = near - Math.max(0, rise) + Math.min(owed, 0) + late

@@ -1,5 +1,5 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Place } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { ListPosition } from './account.ts'
 import { mayAskAgain, moving, riseSince } from './entering.ts'
 
 /** Where in a list that never moved one page is asked again: a hidden movement is seen there as likely as anywhere. */
@@ -12,7 +12,7 @@ export function askStill(from: Checkpoint): Checkpoint {
 }
 
 /** Its answer. The same keys in the same order, or something went and something else came without a sign. */
-export function checkStill(from: Checkpoint, page: Page, { places }: Sighting): Checkpoint {
+export function checkStill(from: Checkpoint, page: Page, { places }: PageMatch): Checkpoint {
   const account = { ...from.account, closed: { ...from.account.closed, still: true } }
   const [first] = places
   const isSame = places.every(
@@ -34,7 +34,7 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
  * An answer of the front. Where two keys follow each other as they did at first, nothing more was put in front. Of the
  * last three, since two of them may have stood on two pages at first.
  */
-export function readFront(from: Checkpoint, page: Page, { places, newToPass }: Sighting): Checkpoint {
+export function readFront(from: Checkpoint, page: Page, { places, newToPass }: PageMatch): Checkpoint {
   const account = { ...from.account, found: from.account.found + newToPass }
   const next = { ...from, account }
   const last = places.slice(-3)
@@ -45,7 +45,10 @@ export function readFront(from: Checkpoint, page: Page, { places, newToPass }: S
 }
 
 /** Keys that were found later stand between whole numbers: where they were found they have neighbours by themselves. */
-function areNeighbours(before: Place | null | undefined, last: Place | null | undefined): boolean {
+function areNeighbours(
+  before: ListPosition | null | undefined,
+  last: ListPosition | null | undefined,
+): boolean {
   if (!before || !last || !Number.isInteger(last.position)) return false
   return before.segment === last.segment && before.position + 1 === last.position
 }

@@ -1,5 +1,5 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account, Edge, LookBack } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState, Edge, LookBack } from './account.ts'
 import { edgeAfter, mayAskAgain } from './entering.ts'
 import { counting } from './movement.ts'
 
@@ -14,7 +14,7 @@ const FAILS = 12
  * The page that is looked back at first, wherever the list was first seen to move: something may have moved before that
  * without a sign. The boundaries before it are crossed too soon for much to happen.
  */
-export function firstAnchor({ lastPage }: Pick<Account, 'lastPage'>): number {
+export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {
   return Math.min(SPAN, Math.ceil(lastPage / 2))
 }
 
@@ -54,32 +54,32 @@ function probe(from: Checkpoint, look: LookBack, page: number): Checkpoint {
 }
 
 /** An answer of a look back. What is new on it is found, whatever the distances say. */
-export function compare(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+export function compare(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const look = from.account.lookBack
   if (!look) return { ...from, ask: null }
-  const { newToPass: found } = sighting
-  const next = { ...from, account: takeIn(from.account, look, page, sighting) }
-  const more = page.total === look.edge.total ? listedMore(from.account, look, page, sighting) : null
+  const { newToPass: found } = match
+  const next = { ...from, account: takeIn(from.account, look, page, match) }
+  const more = page.total === look.edge.total ? listedMore(from.account, look, page, match) : null
   return more === null ? waitForEdge(next, look) : narrow(next, look, page.number, more, found)
 }
 
 /** What is found counts for what it was looked for; and the old page of one sample is the edge of the next. */
-function takeIn(account: Account, look: LookBack, page: Page, sighting: Sighting): Account {
-  const { newToPass: found } = sighting
+function takeIn(account: CoverageState, look: LookBack, page: Page, match: PageMatch): CoverageState {
+  const { newToPass: found } = match
   if (account.sample === null)
-    return countFound({ ...account, foundBehind: account.foundBehind + found }, sighting)
-  const sample = look.left === null ? edgeAfter(account.sample, account, page, sighting) : account.sample
+    return countFound({ ...account, foundBehind: account.foundBehind + found }, match)
+  const sample = look.left === null ? edgeAfter(account.sample, account, page, match) : account.sample
   return { ...account, found: account.found + found, sample }
 }
 
-function countFound(account: Account, sighting: Sighting): Account {
-  const { newToPass: found } = sighting
+function countFound(account: CoverageState, match: PageMatch): CoverageState {
+  const { newToPass: found } = match
   if (found > 1) return counting(account, 'together', found)
-  return isSkip(account, sighting) ? counting(account, 'skips') : account
+  return isSkip(account, match) ? counting(account, 'skips') : account
 }
 
 /** Whether one item was found, and between two answers: what was put in stands anywhere. */
-function isSkip({ perPage }: Account, { newToPass, places, placed }: Sighting): boolean {
+function isSkip({ perPage }: CoverageState, { newToPass, places, placed }: PageMatch): boolean {
   const place = placed[places.indexOf(null)]
   if (newToPass !== 1 || !place || !perPage) return false
   return (Math.floor(place.position) + 1) % perPage === 0
@@ -87,10 +87,10 @@ function isSkip({ perPage }: Account, { newToPass, places, placed }: Sighting): 
 
 /** How many more items are listed behind this page, up to the edge, than the ledger knows; null where no key tells. */
 function listedMore(
-  { perPage }: Account,
+  { perPage }: CoverageState,
   { edge }: LookBack,
   page: Page,
-  { known, places }: Sighting,
+  { known, places }: PageMatch,
 ): number | null {
   if (!known || !perPage) return null
   const index = (page.number - 1) * perPage + known.entry

@@ -1,4 +1,4 @@
-import type { Account } from './account.ts'
+import type { CoverageState } from './account.ts'
 
 /** What a pass saw of the list's movement, as numbers of answers that showed some, where it is not items. What one answer shows is one movement. */
 export interface Movement {
@@ -28,7 +28,7 @@ export const NO_MOVEMENT: Movement = {
 }
 
 /** The account after so many more movements of a kind; of a walk that began before they were counted, unchanged. */
-export function counting(account: Account, kind: keyof Movement, more = 1): Account {
+export function counting(account: CoverageState, kind: keyof Movement, more = 1): CoverageState {
   const { movement } = account
   if (movement === null || more === 0) return account
   return { ...account, movement: { ...movement, [kind]: movement[kind] + more } }

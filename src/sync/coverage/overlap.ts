@@ -1,5 +1,5 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account, Overlap, Question, WalkRules } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState, Overlap, Question, WalkRules } from './account.ts'
 import { isBeyondEnd } from './ends.ts'
 import { mayAskAgain, moving, riseSince } from './entering.ts'
 import { askAgain, readingAfter } from './reading.ts'
@@ -32,7 +32,7 @@ export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Che
   return askOverlap(rules, { ...ended, account: { ...account, overlap: overlapAt(account) } }, last)
 }
 
-export function overlapAt({ edge }: Account): Overlap | null {
+export function overlapAt({ edge }: CoverageState): Overlap | null {
   if (!edge) return null
   return {
     until: edge.place,
@@ -59,13 +59,11 @@ export function askOverlap(rules: WalkRules, from: Checkpoint, page: number): Ch
 }
 
 /** An answer of the overlap. */
-export function findPlace(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+export function findPlace(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { overlap } = from.account
   if (!overlap) return { ...from, ask: null }
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, account: moving(from.account) }, page)
-  return overlap.top
-    ? goDown(rules, from, overlap, page, sighting)
-    : meet(rules, from, overlap, page, sighting)
+  return overlap.top ? goDown(rules, from, overlap, page, match) : meet(rules, from, overlap, page, match)
 }
 
 function goDown(
@@ -73,7 +71,7 @@ function goDown(
   from: Checkpoint,
   overlap: Overlap,
   page: Page,
-  { known, places }: Sighting,
+  { known, places }: PageMatch,
 ): Checkpoint {
   const rose = overlap.rose || riseSince(overlap, page) > 0
   // What stood on the page where the walk was stands on an earlier one now.
@@ -89,13 +87,13 @@ function meet(
   from: Checkpoint,
   overlap: Overlap,
   page: Page,
-  sighting: Sighting,
+  match: PageMatch,
 ): Checkpoint {
   const { account } = from
-  const { known } = sighting
+  const { known } = match
   if (!known) {
     const top = { page: page.number, next: page.next, total: page.total }
-    const read = moving(readingAfter(account, page, sighting))
+    const read = moving(readingAfter(account, page, match))
     const down = { ...overlap, top, total: page.total }
     return askOverlap(
       rules,
@@ -103,7 +101,7 @@ function meet(
       page.number - 1,
     )
   }
-  const perPage = account.perPage || sighting.entries.length
+  const perPage = account.perPage || match.entries.length
   const index = (page.number - 1) * perPage + known.entry + known.distance
   const place = Math.min(Math.floor(index / perPage) + 1, page.lastPage ?? Number.POSITIVE_INFINITY)
   if (known.distance > 0 && place > page.number && overlap.jumps < JUMPS)
@@ -114,8 +112,8 @@ function meet(
     )
   const shift = index - overlap.index
   const unpaid = account.unpaid + Math.max(0, shift - Math.max(0, riseSince(overlap, page)))
-  const read = readingAfter({ ...account, unpaid, owed: 0, overlap: null }, page, sighting)
-  const isMoved = shift !== 0 || sighting.newToPass > 0
+  const read = readingAfter({ ...account, unpaid, owed: 0, overlap: null }, page, match)
+  const isMoved = shift !== 0 || match.newToPass > 0
   const repeated = account.passRepeated + Math.max(0, shift)
   const crossed = account.crossed || shift > 0 || account.edge?.page !== page.number
   const next = isMoved ? moving({ ...read, passRepeated: repeated, crossed }) : read
@@ -125,7 +123,7 @@ function meet(
 function done(from: Checkpoint): Checkpoint {
   const { overlap, ...account } = from.account
   const next = { ...from, ask: null, account: { ...account, overlap: null } }
-  return overlap?.rose && overlap.top && mayAskAgain(account as Account)
+  return overlap?.rose && overlap.top && mayAskAgain(account as CoverageState)
     ? askAgain(next, overlap.top.page)
     : next
 }

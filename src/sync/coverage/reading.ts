@@ -1,14 +1,14 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState } from './account.ts'
 import { edgeAfter } from './entering.ts'
 
 /** An item met again within so many answers that read on was pushed there; one from further behind was moved. */
 const NEAR = 8
 
 /** The accounts after an answer that read on: its last key is the edge of what is read. */
-export function readingAfter(account: Account, page: Page, sighting: Sighting): Account {
-  const edge = edgeAfter(account.edge, account, page, sighting)
-  const segment = sighting.why === 'forward' ? sighting.placed[0]?.segment : undefined
+export function readingAfter(account: CoverageState, page: Page, match: PageMatch): CoverageState {
+  const edge = edgeAfter(account.edge, account, page, match)
+  const segment = match.why === 'forward' ? match.placed[0]?.segment : undefined
   return {
     ...account,
     edge,

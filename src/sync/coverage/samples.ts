@@ -1,5 +1,5 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
-import type { Account, Edge } from './account.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
+import type { CoverageState, Edge } from './account.ts'
 import { edgeAfter, mayAskAgain } from './entering.ts'
 import { lookBack } from './look-back.ts'
 
@@ -7,7 +7,14 @@ import { lookBack } from './look-back.ts'
 const APART = 40
 
 /** Whether items came twice that are not explained yet, but may be by items that were put in between behind the reader. */
-export function wantsSamples({ closed, unpaid, found, wanderers, unsettled, perPage }: Account): boolean {
+export function wantsSamples({
+  closed,
+  unpaid,
+  found,
+  wanderers,
+  unsettled,
+  perPage,
+}: CoverageState): boolean {
   return !closed.samples && unpaid > found && wanderers === 0 && !unsettled && (perPage ?? 0) > 0
 }
 
@@ -25,9 +32,9 @@ export function askSample(from: Checkpoint): Checkpoint {
 }
 
 /** The answer that the samples begin with. */
-export function beginSamples(from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
-  const account = { ...from.account, found: from.account.found + sighting.newToPass }
-  const sample: Edge | null = edgeAfter(null, account, page, sighting)
+export function beginSamples(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  const account = { ...from.account, found: from.account.found + match.newToPass }
+  const sample: Edge | null = edgeAfter(null, account, page, match)
   const next = { ...from, ask: null, account: { ...account, sample } }
   return sample ? next : closeSamples(next)
 }

@@ -1,4 +1,4 @@
-import type { Checkpoint, Page, Sighting } from '../types.ts'
+import type { Checkpoint, Page, PageMatch } from '../types.ts'
 import type { StepBack, WalkRules } from './account.ts'
 import { isBeyondEnd } from './ends.ts'
 import { mayAskAgain, moving, riseSince } from './entering.ts'
@@ -17,15 +17,15 @@ export function stepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkp
 }
 
 /** An answer on the way back. */
-export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const back = from.account.stepBack
   if (!back) return { ...from, ask: null }
   const rose = back.rose || riseSince(back, page) > 0
   const account = { ...from.account, stepBack: { ...back, rose, total: page.total } }
   const segment = account.edge?.place.segment ?? 0
   // Known before this step: what the step itself found stands in the same segment as the page it began from.
-  const isJoined = sighting.places.some((place) => place !== null && place.segment < segment)
-  const isPulled = isJoined && sighting.newToPass > 0
+  const isJoined = match.places.some((place) => place !== null && place.segment < segment)
+  const isPulled = isJoined && match.newToPass > 0
   const next = { ...from, account: isPulled ? counting(account, 'pulled') : account }
   return isJoined ? join(next) : goBack(rules, next, page.number)
 }
@@ -49,8 +49,8 @@ function join(from: Checkpoint): Checkpoint {
 }
 
 /** The answer to the last page that was asked once more: the reading goes on from here. Where the list has become shorter than that page, from its new end. */
-export function readAgain(rules: WalkRules, from: Checkpoint, page: Page, sighting: Sighting): Checkpoint {
+export function readAgain(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { account } = from
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, account: moving(account) }, page)
-  return { ...from, nextPage: page.next, ask: null, account: readingAfter(account, page, sighting) }
+  return { ...from, nextPage: page.next, ask: null, account: readingAfter(account, page, match) }
 }

@@ -1,5 +1,5 @@
 import type { Coverage, Page, WalkOutcome } from '../types.ts'
-import type { Account, Why } from './account.ts'
+import type { CoverageState, Why } from './account.ts'
 
 /** What the answers of a walk said of the list's total. */
 export interface Totals {
@@ -49,7 +49,7 @@ function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' 
 }
 
 /** The totals at the beginning of the next pass. */
-export function totalsOfNextPass(account: Account): Totals {
+export function totalsOfNextPass(account: CoverageState): Totals {
   const { listed } = NO_TOTALS
   return { ...account.totals, listed, isDoubted: isOff(account) }
 }
@@ -60,7 +60,7 @@ const BY_CHANCE = 0.5
 const ENOUGH = 20
 
 /** Whether the total goes up and down, whatever the list does: asking again settles nothing then. */
-export function isSwinging({ totals: { answers, turns } }: Pick<Account, 'totals'>): boolean {
+export function isSwinging({ totals: { answers, turns } }: Pick<CoverageState, 'totals'>): boolean {
   return answers >= ENOUGH && turns > answers * TURNS + Math.sqrt(answers) * BY_CHANCE
 }
 
@@ -68,16 +68,16 @@ export function isSwinging({ totals: { answers, turns } }: Pick<Account, 'totals
  * By how much the total of the pass's last answer differs from the items that the pass listed. Movement does not explain
  * it: what slides past the reader takes the place of something that came twice. Null where it is not known.
  */
-export function offBy({ totals: { listed, end } }: Pick<Account, 'totals'>): number | null {
+export function offBy({ totals: { listed, end } }: Pick<CoverageState, 'totals'>): number | null {
   return listed === null || end === null ? null : end - listed
 }
 
-function isOff(account: Pick<Account, 'totals'>): boolean {
+function isOff(account: Pick<CoverageState, 'totals'>): boolean {
   return (offBy(account) ?? 0) !== 0
 }
 
 /** Whether the total cannot be counted by, and another pass would show the same: it swings, or is off time after time. */
-export function isTotalWrong(account: Pick<Account, 'totals' | 'passShort'>): boolean {
+export function isTotalWrong(account: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
   if (account.passShort) return false
   return isSwinging(account) || (account.totals.isDoubted && isOff(account))
 }
@@ -85,7 +85,7 @@ export function isTotalWrong(account: Pick<Account, 'totals' | 'passShort'>): bo
 /** What a complete walk says of its total. Where the accounts are settled without it, nothing. */
 export function totalOff(
   coverage: Coverage | null,
-  account: Pick<Account, 'totals' | 'passShort'>,
+  account: Pick<CoverageState, 'totals' | 'passShort'>,
 ): WalkOutcome['totalOff'] {
   if (coverage !== 'drifted') return null
   if (isTotalWrong(account)) return 'again'

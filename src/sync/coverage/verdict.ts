@@ -1,6 +1,6 @@
 import { counted, grouped } from '../../text.ts'
 import type { Checkpoint, Coverage } from '../types.ts'
-import type { Account, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './account.ts'
 import { isSwinging, isTotalWrong, offBy } from './totals.ts'
 
 export interface PassRules extends WalkRules {
@@ -42,21 +42,21 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
 }
 
 /** Every item that came twice is explained by one that came, every one that was moved by one that was found in its place. */
-function isSettled(account: Account): boolean {
+function isSettled(account: CoverageState): boolean {
   const { passMoved, passShort, unsettled, unpaid, found, wanderers, foundBehind, passAnswers } = account
   if (!passMoved || passShort || unsettled || passAnswers === 1) return false
   return unpaid <= found && wanderers <= foundBehind
 }
 
 /** What the total has to do with it. Once it is off, it may be by chance; more items than a total that never changes are none. */
-function hint(account: Account): string {
+function hint(account: CoverageState): string {
   const { totalChanged, passDistinct, passTotal } = account
   const isTooLow = !totalChanged && passTotal !== null && passDistinct > passTotal
   if (isTotalWrong(account)) return `; ${wrongness(account)}, so nothing can be counted by it`
   return isTooLow ? '; if the total is never right, set total: ignore' : ''
 }
 
-function wrongness(account: Account): string {
+function wrongness(account: CoverageState): string {
   const { answers, turns } = account.totals
   if (isSwinging(account))
     return `the total went up and down, ${grouped(turns)} times in ${counted(answers, 'answer')}`
@@ -65,7 +65,7 @@ function wrongness(account: Account): string {
   return `the total is not the number of items that are listed, reading after reading (${much} in the last)`
 }
 
-function movement(account: Account): string {
+function movement(account: CoverageState): string {
   const total = account.passTotal === null ? '' : ` of a total of ${grouped(account.passTotal)}`
   const seen = `${counted(account.passDistinct, 'item')} came${total}`
   const repeats = account.passRepeated > 0 ? `, ${grouped(account.passRepeated)} of them twice` : ''

@@ -1,6 +1,6 @@
 import type { WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { expecting, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
@@ -41,7 +41,7 @@ const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 export function walkList(walked: Walked): WalkResult {
   const seen = createSeenItems(0)
   const asked: Record<string, number> = {}
-  let checkpoint = expecting(startCheckpoint(1), { ...walked, doubtsTotal: false })
+  let checkpoint = startCheckpoint(1, walked.expectsMoves ? { coverage: 'repaired', totalOff: null } : null)
   for (let request = 1; ; request++) {
     if (request === walked.interruptedAt) {
       walked.interrupt()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
 import { addressOf, claimAddress } from '../../../src/store/sqlite/address.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
+import { beginTestWalk, leaseOf, openTestMirror } from '../../helpers/test-mirror.ts'
 
 describe('the address of an API', () => {
   it.each([
@@ -39,13 +39,13 @@ describe('a mirror', () => {
   it('keeps its address while a process has a job, and lets that one begin no other once it is changed', async () => {
     const test = openTestMirror()
     claimAddress(test.connection, 'https://admin.example.com', false)
-    await test.mirror.claimJob(jobOf())
+    const { lease = leaseOf(jobOf()) } = await test.store.acquire(jobOf())
 
     expect(() => claimAddress(test.connection, 'https://staging.example.com', false)).toThrow(UsageError)
-    await test.mirror.releaseJob(jobOf())
+    await test.store.release(lease)
     claimAddress(test.connection, 'https://staging.example.com', false)
 
-    await expect(test.mirror.claimJob(jobOf())).rejects.toThrow(
+    await expect(test.store.acquire(jobOf())).rejects.toThrow(
       /lists of staging\.example\.com by now.*started with admin\.example\.com/,
     )
     expect(test.value('SELECT count(*) FROM sync_jobs WHERE owner IS NOT NULL')).toBe(0)

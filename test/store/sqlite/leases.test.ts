@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import { ownersFolder } from '../../../src/store/sqlite/file/lock-file.ts'
-import { createOwners, isOwnerAlive, type Owners } from '../../../src/store/sqlite/leases.ts'
+import { createLeases, isOwnerAlive, type Leases } from '../../../src/store/sqlite/leases.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
@@ -15,10 +15,10 @@ const [FIRST, SECOND, THIRD] = ['1-aaaaaaaaaaaa', '2-bbbbbbbbbbbb', '3-ccccccccc
 const KILLED = '4-dddddddddddd'
 
 // Within one process SQLite itself keeps the locks of different connections apart, as it does between processes.
-function ownersOf({ connection }: TestMirror, name: string, file: string, now = Date.now): Owners {
-  const owners = createOwners({ connection, file, name, now })
-  onTestFinished(() => owners.close())
-  return owners
+function leasesOf({ connection }: TestMirror, name: string, file: string, now = Date.now): Leases {
+  const leases = createLeases({ connection, file, name, now })
+  onTestFinished(() => leases.close())
+  return leases
 }
 
 const muchLater = () => Date.now() + 2 * HOUR_MS
@@ -26,59 +26,59 @@ const muchLater = () => Date.now() + 2 * HOUR_MS
 describe('the owner of a job', () => {
   it('is one alone, until it lets go', () => {
     const test = openTestMirror()
-    const first = ownersOf(test, FIRST, test.file)
-    const second = ownersOf(test, SECOND, test.file)
+    const first = leasesOf(test, FIRST, test.file)
+    const second = leasesOf(test, SECOND, test.file)
 
-    expect(first.take(ACME.id, 'orders')).toEqual({ taken: true })
-    expect(second.take(ACME.id, 'orders')).toEqual({ taken: false, owner: FIRST })
-    expect(first.take(ACME.id, 'orders')).toEqual({ taken: false, owner: FIRST })
+    expect(first.take(ACME.id, 'orders')).toBeNull()
+    expect(second.take(ACME.id, 'orders')).toBe(FIRST)
+    expect(first.take(ACME.id, 'orders')).toBe(FIRST)
     first.release(ACME.id, 'orders')
-    expect(second.take(ACME.id, 'orders')).toEqual({ taken: true })
+    expect(second.take(ACME.id, 'orders')).toBeNull()
   })
 
   it('is followed at once when it is gone', () => {
     const test = openTestMirror()
-    const first = createOwners({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
+    const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
     first.take(ACME.id, 'orders')
 
     first.close()
 
-    expect(ownersOf(test, SECOND, test.file).take(ACME.id, 'orders')).toEqual({ taken: true })
+    expect(leasesOf(test, SECOND, test.file).take(ACME.id, 'orders')).toBeNull()
   })
 
   it('may take again what it could not let go of in the mirror', () => {
     const test = openTestMirror()
-    const owners = ownersOf(test, FIRST, test.file)
-    owners.take(ACME.id, 'orders')
+    const leases = leasesOf(test, FIRST, test.file)
+    leases.take(ACME.id, 'orders')
     test.connection.exec(
       "CREATE TRIGGER full BEFORE UPDATE ON sync_jobs BEGIN SELECT RAISE(FAIL, 'full'); END",
     )
-    expect(() => owners.release(ACME.id, 'orders')).toThrow('full')
+    expect(() => leases.release(ACME.id, 'orders')).toThrow('full')
     test.connection.exec('DROP TRIGGER full')
 
-    expect(owners.take(ACME.id, 'orders')).toEqual({ taken: true })
+    expect(leases.take(ACME.id, 'orders')).toBeNull()
   })
 
   it('lets go only of what is its own', () => {
     const test = openTestMirror()
-    const first = ownersOf(test, FIRST, test.file)
-    const second = ownersOf(test, SECOND, test.file)
+    const first = leasesOf(test, FIRST, test.file)
+    const second = leasesOf(test, SECOND, test.file)
     second.take(ACME.id, 'orders')
 
     first.release(ACME.id, 'orders')
 
-    expect(first.take(ACME.id, 'orders')).toEqual({ taken: false, owner: SECOND })
+    expect(first.take(ACME.id, 'orders')).toBe(SECOND)
   })
 
   it('is the same by whatever link the mirror is reached', () => {
     const test = openTestMirror()
     const link = path.join(path.dirname(test.file), 'link.db')
     fs.symlinkSync(test.file, link)
-    ownersOf(test, FIRST, test.file).take(ACME.id, 'orders')
+    leasesOf(test, FIRST, test.file).take(ACME.id, 'orders')
 
-    const other = ownersOf(test, SECOND, link)
+    const other = leasesOf(test, SECOND, link)
 
-    expect(other.take(ACME.id, 'orders')).toEqual({ taken: false, owner: FIRST })
+    expect(other.take(ACME.id, 'orders')).toBe(FIRST)
   })
 
   it.each<[string, (lock: string) => void]>([
@@ -94,27 +94,27 @@ describe('the owner of a job', () => {
     ['written to', (lock) => fs.appendFileSync(lock, 'note')],
   ])('is lost to a process whose lock file was %s', (_what, change) => {
     const test = openTestMirror()
-    const owners = ownersOf(test, FIRST, test.file)
-    expect(() => owners.assertAlive()).not.toThrow()
+    const leases = leasesOf(test, FIRST, test.file)
+    expect(() => leases.assertAlive()).not.toThrow()
 
     change(path.join(ownersFolder(test.file), FIRST))
 
-    expect(() => owners.assertAlive()).toThrow(MirrorLostError)
+    expect(() => leases.assertAlive()).toThrow(MirrorLostError)
   })
 })
 
 describe('the lock files of processes that were killed', () => {
   it('are taken away by a later one, those of the living and the young are not', () => {
     const test = openTestMirror()
-    ownersOf(test, FIRST, test.file)
+    leasesOf(test, FIRST, test.file)
     const folder = ownersFolder(test.file)
     // As a process leaves them that was killed.
     fs.writeFileSync(path.join(folder, KILLED), '')
     fs.copyFileSync(path.join(folder, `${FIRST}-journal`), path.join(folder, `${KILLED}-journal`))
 
-    ownersOf(test, SECOND, test.file)
+    leasesOf(test, SECOND, test.file)
     const soonAfter = fs.readdirSync(folder)
-    ownersOf(test, THIRD, test.file, muchLater)
+    leasesOf(test, THIRD, test.file, muchLater)
 
     expect(soonAfter).toEqual(expect.arrayContaining([FIRST, KILLED, SECOND]))
     expect(fs.readdirSync(folder).filter((name) => name.startsWith(KILLED))).toEqual([])
@@ -136,7 +136,7 @@ describe('what is no lock file of ours', () => {
     const test = openTestMirror()
     make(path.join(ownersFolder(test.file), 'README'))
 
-    ownersOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
+    leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
     expect(fs.readdirSync(ownersFolder(test.file))).toContain('README')
   })
@@ -148,9 +148,9 @@ describe('what is no lock file of ours', () => {
       make(path.join(ownersFolder(test.file), KILLED))
       test.connection.exec(`UPDATE sync_jobs SET owner = '${KILLED}'`)
 
-      const claim = ownersOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
+      const claim = leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
-      expect(claim).toEqual({ taken: true })
+      expect(claim).toBeNull()
       expect(isOwnerAlive(test.file, KILLED)).toBe(false)
       expect(fs.readdirSync(ownersFolder(test.file))).toContain(KILLED)
     },
@@ -166,10 +166,10 @@ describe('what is no lock file of ours', () => {
       ]
       for (const other of others) fs.writeFileSync(other, '')
       test.connection.prepare('UPDATE sync_jobs SET owner = ?').run(owner)
-      const owners = ownersOf(test, FIRST, test.file)
+      const leases = leasesOf(test, FIRST, test.file)
 
       expect(isOwnerAlive(test.file, owner)).toBe(false)
-      expect(owners.take(ACME.id, 'orders')).toEqual({ taken: true })
+      expect(leases.take(ACME.id, 'orders')).toBeNull()
       for (const other of others) expect(fs.existsSync(other)).toBe(true)
     },
   )
@@ -181,8 +181,8 @@ describe('what is no lock file of ours', () => {
     fs.rmSync(ownersFolder(test.file), { recursive: true })
     fs.symlinkSync(elsewhere, ownersFolder(test.file))
 
-    expect(() => ownersOf(test, FIRST, test.file, muchLater)).toThrow(MirrorError)
-    expect(() => ownersOf(test, FIRST, test.file, muchLater)).toThrow(
+    expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(MirrorError)
+    expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(
       /mirror\.db-owners is not a folder, but a link/,
     )
     expect(isOwnerAlive(test.file, KILLED)).toBeNull()

@@ -6,7 +6,14 @@ import type { Page } from '../../../src/sync/types.ts'
 import { timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
-import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+import {
+  BEGIN,
+  beginTestWalk,
+  dump,
+  leaseOf,
+  openTestMirror,
+  type TestMirror,
+} from '../../helpers/test-mirror.ts'
 
 const FIRST = pageOf(['{"id":1,"total":20}', '{"id":2,"total":30}', '"no order"'], {
   next: 2,
@@ -221,8 +228,8 @@ describe('an item that is rejected', () => {
     const page = pageOf(['{"total":1}', '{"total":2}', 'null', '{"id":1}'])
     await save(page)
 
-    const resumed = await test.mirror.resumeWalk(walk.id)
-    const answers = await test.mirror.readLedger(walk.id, 0)
+    const { walk: resumed } = await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume: walk.id })
+    const answers = await test.store.readLedger(walk.id, 0)
 
     expect(resumed).toMatchObject({ resumed: true, rowsSeen: 4 })
     expect(answers.map(({ ids }) => ids)).toEqual([identifyItems(jobOf(), page).map(({ id }) => id)])

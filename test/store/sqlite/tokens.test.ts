@@ -6,10 +6,12 @@ import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { holdLock } from '../../helpers/other-process.ts'
 import {
+  BEGIN,
   beginTestWalk,
   closeBudget,
+  complete,
+  leaseOf,
   openTestMirror,
-  STEADY,
   type TestMirror,
 } from '../../helpers/test-mirror.ts'
 
@@ -282,13 +284,14 @@ describe('what a job did last', () => {
   it('is the start of its last run, and of its last complete full walk', async () => {
     const test = openTestMirror()
     const first = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), first.walk, STEADY)
+    await complete(test, jobOf(), first.walk)
     test.clock.advance(HOUR)
     await beginTestWalk(test, jobOf())
     test.clock.advance(HOUR)
 
     const backfill = await beginTestWalk(test, jobOf())
-    await test.mirror.beginRun(jobOf(), backfill.walk, 'backfill')
+    const resume = backfill.walk.id
+    await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume, trigger: 'backfill' })
 
     expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({
       completedAt: START,
@@ -300,11 +303,11 @@ describe('what a job did last', () => {
   it('is what came last, also where the clock has been put back since', async () => {
     const test = openTestMirror()
     const early = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), early.walk, STEADY)
+    await complete(test, jobOf(), early.walk)
     test.clock.advance(-HOUR)
 
     const late = await beginTestWalk(test, jobOf())
-    await test.mirror.completeWalk(jobOf(), late.walk, STEADY)
+    await complete(test, jobOf(), late.walk)
 
     const [completedAt, startedAt] = [START - HOUR, START - HOUR]
     expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })

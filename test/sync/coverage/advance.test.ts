@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import type { Account, WalkRules } from '../../../src/sync/coverage/account.ts'
+import type { CoverageState, WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
-import type { Checkpoint, Page, Sighting } from '../../../src/sync/types.ts'
+import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 const FRESH = startCheckpoint(1).account
 
 /** The checkpoint of a pass that reads this page next. */
-function reading(page: number, account: Partial<Account> = {}): Checkpoint {
+function reading(page: number, account: Partial<CoverageState> = {}): Checkpoint {
   return { pass: 1, nextPage: page, ask: forwardTo(page), account: { ...FRESH, ...account } }
 }
 
@@ -26,7 +26,7 @@ function answer(changed: Partial<Page> = {}): Page {
 }
 
 /** Three new items, in the second answer. */
-function sighting(changed: Partial<Sighting> = {}): Sighting {
+function sighting(changed: Partial<PageMatch> = {}): PageMatch {
   return {
     ordinal: 1,
     pass: 1,
@@ -42,7 +42,7 @@ function sighting(changed: Partial<Sighting> = {}): Sighting {
 }
 
 /** What the answer to page 1 left. */
-const BEGUN: Partial<Account> = {
+const BEGUN: Partial<CoverageState> = {
   firstTotal: 12,
   passTotal: 12,
   firstLastPage: 4,
@@ -59,7 +59,7 @@ const NOTHING_NEW = sighting({ newToWalk: 0, newToPass: 0, places: [], placed: [
 const ONE_AGAIN = sighting({ newToPass: 2, places: [KNOWN, null, null] })
 
 describe('an answer that reads on', () => {
-  it.each<[string, Page, Sighting, Partial<Account>]>([
+  it.each<[string, Page, PageMatch, Partial<CoverageState>]>([
     [
       'counts what came',
       answer(),
@@ -114,7 +114,7 @@ describe('an answer that reads on', () => {
 
   const ALL_AGAIN = sighting({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
 
-  it.each<[string, Sighting, Page, Partial<Account>]>([
+  it.each<[string, PageMatch, Page, Partial<CoverageState>]>([
     ['all of what it pushed, over a full page', ALL_AGAIN, answer({ total: 17 }), { unpaid: 0, owed: 0 }],
     ['no more than it pushed', ALL_AGAIN, answer({ total: 16 }), { unpaid: 1, owed: 1 }],
     ['nothing of another page', ONE_AGAIN, answer({ total: 17 }), { unpaid: 2, owed: 2 }],
@@ -127,7 +127,7 @@ describe('an answer that reads on', () => {
     expect(next.account).toMatchObject(expected)
   })
 
-  it.each<[string, Partial<WalkRules>, Page, Sighting, string]>([
+  it.each<[string, Partial<WalkRules>, Page, PageMatch, string]>([
     ['when the total fell and nothing came again', {}, answer({ total: 11 }), sighting(), 'back 1'],
     ['but not when something came again', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
     [
@@ -178,11 +178,11 @@ describe('an answer that reads on', () => {
     expect(next.account.moved).toBe(false)
   })
 
-  const OF_FOUR: Partial<Account> = { firstLastPage: 4, passAnswers: 1 }
-  const goOn = (account: Partial<Account>, page: Page) =>
+  const OF_FOUR: Partial<CoverageState> = { firstLastPage: 4, passAnswers: 1 }
+  const goOn = (account: Partial<CoverageState>, page: Page) =>
     advance(RULES, reading(page.number, account), page, NOTHING_NEW)
 
-  it.each<[string, Partial<Account>, Partial<Page>]>([
+  it.each<[string, Partial<CoverageState>, Partial<Page>]>([
     ['page 1,009 of what had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
     ['a thousand pages in a row with nothing new', { stale: 999 }, {}],
     ['ten pages in a row with nothing new, the last of them empty', { stale: 9 }, { items: [] }],
@@ -199,7 +199,7 @@ describe('an answer that reads on', () => {
     expect(going).toThrow(/does not end/)
   })
 
-  it.each<[string, Partial<Account>, Partial<Page>]>([
+  it.each<[string, Partial<CoverageState>, Partial<Page>]>([
     ['page 1,008 of what had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
     ['page 1,009 when it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
     ['fewer pages in a row with nothing new', { stale: 998 }, {}],

@@ -1,16 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import type { Account, Edge, LookBack, Question, WalkRules, Why } from '../../../src/sync/coverage/account.ts'
+import type {
+  CoverageState,
+  Edge,
+  LookBack,
+  Question,
+  WalkRules,
+  Why,
+} from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
-import type { Checkpoint, Page, Sighting } from '../../../src/sync/types.ts'
+import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
 /** Page 200 of 400 was read last, of three items each. */
 const EDGE: Edge = { page: 200, place: { segment: 210, position: 2 }, index: 599, total: 1200 }
-const READ: Partial<Account> = {
+const READ: Partial<CoverageState> = {
   firstTotal: 1200,
   passTotal: 1200,
   firstLastPage: 400,
@@ -37,7 +44,7 @@ const LOOK: LookBack = {
   waiting: false,
 }
 
-function asking(why: Why, page: number, account: Partial<Account> = {}): Checkpoint {
+function asking(why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint {
   const ask: Question = { ...forwardTo(page), why }
   return { pass: 1, nextPage: 201, ask, account: { ...startCheckpoint(1).account, ...READ, ...account } }
 }
@@ -62,7 +69,7 @@ function answered(
   const places = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
-  const sighting: Sighting = {
+  const sighting: PageMatch = {
     ordinal: 1,
     pass: 1,
     why,
@@ -79,7 +86,7 @@ function answered(
 const asked = ({ ask }: Checkpoint) => (ask ? `${ask.why} ${ask.page}` : 'nothing')
 
 describe('a step back', () => {
-  const back = (page: number, more: Partial<Account> = {}) =>
+  const back = (page: number, more: Partial<CoverageState> = {}) =>
     asking('back', page, { stepBack: { page: 200, total: 1199, rose: false }, ...more })
 
   it.each<[string, Checkpoint, Answer, string]>([
@@ -147,7 +154,7 @@ describe('a look back', () => {
   })
 
   // Behind the last key of page 136 (place 407 of the list) 192 more stand up to the edge.
-  it.each<[string, Checkpoint, Answer, string, Partial<Account>]>([
+  it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
     [
       'ends where the list has no more items than are known',
       look(136),
@@ -216,9 +223,10 @@ describe('a look back', () => {
 })
 
 describe('a walk that goes on after an interruption', () => {
-  const resumed = (account: Partial<Account> = {}) => resumeReading(RULES, asking('forward', 201, account))
+  const resumed = (account: Partial<CoverageState> = {}) =>
+    resumeReading(RULES, asking('forward', 201, account))
 
-  it.each<[string, Answer, string, Partial<Account>]>([
+  it.each<[string, Answer, string, Partial<CoverageState>]>([
     [
       'is where it was when its last key is where it was',
       { known: [210, 210, 210] },
@@ -286,12 +294,12 @@ describe('a walk that goes on after an interruption', () => {
 })
 
 describe('the end of a pass', () => {
-  const ended = (why: Why, page: number, account: Partial<Account> = {}): Checkpoint => ({
+  const ended = (why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint => ({
     ...asking(why, page, { anchor: 200, passMoved: true, ...account }),
     nextPage: null,
   })
 
-  it.each<[string, Checkpoint, Answer, string, Partial<Account>]>([
+  it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
     [
       'reads the front on while it holds something new',
       ended('front', 1),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Account } from '../../../src/sync/coverage/account.ts'
+import type { CoverageState } from '../../../src/sync/coverage/account.ts'
 import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
 import { type Movement, NO_MOVEMENT } from '../../../src/sync/coverage/movement.ts'
@@ -7,7 +7,7 @@ import { type Movement, NO_MOVEMENT } from '../../../src/sync/coverage/movement.
 const FRESH = startCheckpoint(1).account
 
 /** A pass over 4,000 pages of 25 that saw this of the list's movement. */
-function passOf(movement: Partial<Movement>, account: Partial<Account> = {}): Account {
+function passOf(movement: Partial<Movement>, account: Partial<CoverageState> = {}): CoverageState {
   const read = { lastPage: 4000, passAnswers: 4130, askedAgain: 130, passDistinct: 100_000 }
   return { ...FRESH, ...read, ...account, movement: { ...NO_MOVEMENT, newToWalk: 100_000, ...movement } }
 }
@@ -17,7 +17,7 @@ const ANYWHERE = { rises: 67, falls: 67, pulled: 33 }
 const OLDEST = { rises: 67, falls: 67, pulled: 67 }
 
 describe('what a walk expects to have missed', () => {
-  it.each<[string, Account, number]>([
+  it.each<[string, CoverageState, number]>([
     ['nothing where nothing moved', passOf({}), 0],
     ['nothing where items only came', passOf({ rises: 67 }), 0],
     ['nothing where items only went', passOf({ falls: 67, pulled: 33 }), 0],

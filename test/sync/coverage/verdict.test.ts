@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Account } from '../../../src/sync/coverage/account.ts'
+import type { CoverageState } from '../../../src/sync/coverage/account.ts'
 import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 
@@ -8,8 +8,8 @@ const FRESH = startCheckpoint(1).account
 const RULES: PassRules = { maxPasses: 3, total: 'check', kind: 'full', firstPage: 1 }
 
 /** A pass over four pages of a list of ten, all of which came. */
-const WHOLE: Partial<Account> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
-const ONE_ANSWER: Partial<Account> = { firstTotal: 3, passTotal: 3, passAnswers: 1, passDistinct: 3 }
+const WHOLE: Partial<CoverageState> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
+const ONE_ANSWER: Partial<CoverageState> = { firstTotal: 3, passTotal: 3, passAnswers: 1, passDistinct: 3 }
 /** An item came twice, and nothing explains it. */
 const MOVED = { moved: true, passMoved: true, unpaid: 1 }
 
@@ -17,7 +17,7 @@ const MOVED = { moved: true, passMoved: true, unpaid: 1 }
 const SETTLED = { moved: true, passMoved: true }
 
 interface Case {
-  account: Partial<Account>
+  account: Partial<CoverageState>
   pass?: number
   distinct?: number
   rules?: Partial<PassRules>

@@ -11,6 +11,7 @@ const STEPS = [
   '0004-removals.sql',
   '0005-rejects-key-first.sql',
   '0006-expected-missed.sql',
+  '0007-removals-by-sets.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

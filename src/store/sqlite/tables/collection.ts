@@ -11,16 +11,9 @@ import { openArrayViews } from './array-views.ts'
 import { loadCatalog } from './column-records.ts'
 import { makeTables } from './configured.ts'
 import { KINDS, type TableShape, tableName } from './declarations.ts'
-import { boundKey } from './raw-rows.ts'
+import { boundKey } from './key-columns.ts'
 import { dropFormerCopy } from './rebuild-table.ts'
 import { prepareRows } from './rows.ts'
-
-/** A row of the raw table. */
-export interface RawRow {
-  _json: string
-  _first_seen_at: string
-  _changed_at: string
-}
 
 /** The typed rows of items; or, before there are any, what has to become of the columns. */
 export type Placement = { notices: Notice[] } & (
@@ -35,33 +28,31 @@ export interface CollectionTables {
   place(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Placement
   /** Makes, or extends, the views of the arrays in these rows. Returns notices for the log. */
   extendViews(rows: readonly TypedRow[]): Notice[]
-  find(organizationId: string, key: readonly KeyPart[]): RawRow | undefined
   insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, at: string): void
-  /** `keep`: whether the version that goes is kept in the history. */
+  /** `keep`: whether the version that is replaced is kept in the history. */
   update(
     organizationId: string,
     key: readonly KeyPart[],
-    row: RawRow,
     json: string,
     typed: TypedRow,
     at: string,
     keep: boolean,
   ): void
-  /** Writes the typed row that belongs to a raw one, whatever stands there now. */
-  restore(organizationId: string, key: readonly KeyPart[], row: Omit<RawRow, '_json'>, typed: TypedRow): void
-  /** False when there is no such row. `keep` as for update. */
-  remove(
-    organizationId: string,
-    key: readonly { text: string }[],
-    reason: RemovalReason,
-    at: string,
-    keep: boolean,
-  ): boolean
-  /** Takes up to so many versions that ended before a time off the history; returns how many. */
-  pruneHistory(organizationId: string, before: string, rows: number): number
+  /** Writes the typed row that belongs to a raw one, over the one that is there. */
+  restore(organizationId: string, key: readonly KeyPart[], times: RowTimes, typed: TypedRow): void
+  shape(): TableShape
+  /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
+  pruneHistory(organizationId: string, before: string): boolean
 }
 
-export type RemovalReason = 'removed' | 'out_of_scope'
+/** When an item was seen first, and since when it is as it is now. */
+export interface RowTimes {
+  _first_seen_at: string
+  _changed_at: string
+}
+
+/** Versions lie here and there in the file, each on a database page of its own. */
+const PRUNED_AT_ONCE = 1000
 
 export function openCollection(
   connection: Connection,
@@ -134,40 +125,27 @@ export function openCollection(
         rows.flatMap(({ arrays }) => arrays),
         () => shape,
       ),
-    find(organizationId, key) {
-      const bound = boundKey(key, shape.keyTypes)
-      return bound ? (statements.find.get(organizationId, ...bound) as RawRow | undefined) : undefined
-    },
     insert(organizationId, key, json, typed, at) {
       // One that comes back, by a clock that went back, begins when its last version ended.
       const since = latest(at, statements.lastEnd.get(organizationId, ...bind(key)) as string | null)
       statements.insertRaw.run(organizationId, ...bind(key), json, since, since)
       statements.upsertTyped.run(typedRow(organizationId, key, since, since, typed))
     },
-    update(organizationId, key, row, json, typed, at, keep) {
-      const end = latest(at, row._changed_at)
-      if (keep)
-        statements.insertHistory.run(organizationId, ...bind(key), row._json, row._changed_at, end, 'changed')
-      statements.updateRaw.run(json, end, organizationId, ...bind(key))
-      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, end, typed))
+    update(organizationId, key, json, typed, at, keep) {
+      const primary = [organizationId, ...bind(key)]
+      if (keep) statements.keepVersion.run(at, ...primary)
+      const times = statements.updateRaw.get(json, at, ...primary) as [string, string] | undefined
+      if (!times) throw new Error(`${name} has no row ${JSON.stringify(key)} to update`)
+      statements.upsertTyped.run(typedRow(organizationId, key, ...times, typed))
     },
-    restore(organizationId, key, row, typed) {
-      statements.upsertTyped.run(typedRow(organizationId, key, row._first_seen_at, row._changed_at, typed))
+    restore(organizationId, key, times, typed) {
+      statements.upsertTyped.run(
+        typedRow(organizationId, key, times._first_seen_at, times._changed_at, typed),
+      )
     },
-    remove(organizationId, key, reason, at, keep) {
-      const bound = boundKey(key, shape.keyTypes)
-      if (!bound) return false
-      const primary = [organizationId, ...bound]
-      const row = statements.find.get(...primary) as RawRow | undefined
-      if (!row) return false
-      const end = latest(at, row._changed_at)
-      if (keep) statements.insertHistory.run(...primary, row._json, row._changed_at, end, reason)
-      statements.deleteTyped.run(...primary)
-      statements.deleteRaw.run(...primary)
-      return true
-    },
-    pruneHistory: (organizationId, before, rows) =>
-      statements.pruneHistory.run(organizationId, before, rows).changes,
+    shape: () => shape,
+    pruneHistory: (organizationId, before) =>
+      statements.pruneHistory.run(organizationId, before, PRUNED_AT_ONCE).changes < PRUNED_AT_ONCE,
   }
 }
 

@@ -1,10 +1,10 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import { isJsonObject, type JsonObject, parseExact } from '../../../json/exact.ts'
 import { keyColumnNames } from '../../columns/catalog.ts'
+import { inBatches } from '../batches.ts'
 import type { Connection } from '../file/open.ts'
 import { createMaintenance } from '../maintenance.ts'
 import { quoted } from '../sql.ts'
-import { inSteps } from '../steps.ts'
 import type { Patience, Transact } from '../transaction.ts'
 import { openCollection } from './collection.ts'
 import { knownKey, loadViews } from './column-records.ts'
@@ -38,8 +38,8 @@ export interface RebuildingOptions extends Patience {
   transact: Transact
 }
 
-/** Raw rows that are in memory at the same time. */
-const MOST_ROWS = 1000
+/** Rows of one batch: some tens of milliseconds. */
+const MOST_ROWS = 500
 
 export function createRebuilding({ connection, file, transact, ...patience }: RebuildingOptions): Rebuilding {
   const time = () => new Date(patience.now()).toISOString()
@@ -50,8 +50,8 @@ export function createRebuilding({ connection, file, transact, ...patience }: Re
   /** What a step has come to counts once it is committed. */
   async function toTheEnd(step: (from: Progress, rows: number) => Promise<Progress>): Promise<number> {
     let progress: Progress = { last: 0, count: 0, isDone: false }
-    const isDone = await inSteps(patience, async (rows) => {
-      progress = await step(progress, Math.min(rows, MOST_ROWS))
+    const isDone = await inBatches(patience, async () => {
+      progress = await step(progress, MOST_ROWS)
       return progress.isDone
     })
     if (isDone) return progress.count

@@ -20,7 +20,7 @@ export interface RoomOptions {
 }
 
 /** Tables are changed by this process, with the rows, if that goes through so many rows: some tenths of a second. */
-const INLINE_ROWS = 20_000
+export const INLINE_ROWS = 20_000
 
 /**
  * Writes rows in one transaction: the changes of the tables that they need are part of it, but for those of large tables,

@@ -4,13 +4,12 @@ import { type TableShape, tableName } from './declarations.ts'
 
 /** The statements that read and write one collection's rows; made anew when its columns change. */
 export interface RowStatements {
-  find: Statement
   insertRaw: Statement
+  /** Returns when the item was first seen, and since when it is as it is now. */
   updateRaw: Statement
-  insertHistory: Statement
+  /** Keeps the version that an update replaces. */
+  keepVersion: Statement
   upsertTyped: Statement
-  deleteRaw: Statement
-  deleteTyped: Statement
   /** When the last version of an item ended that the history holds. */
   lastEnd: Statement
   /** Takes versions off the history that ended before a time, the oldest first. */
@@ -30,21 +29,25 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
   const valueColumns = shape.columns.map((column) => column.name)
   const written = ['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]
   return {
-    find: connection.prepare(`SELECT "_json", "_first_seen_at", "_changed_at" FROM ${raw} WHERE ${byKey}`),
     insertRaw: connection.prepare(
       insertSql(raw, [...primary, '"_json"', '"_first_seen_at"', '"_changed_at"']),
     ),
-    updateRaw: connection.prepare(`UPDATE ${raw} SET "_json" = ?, "_changed_at" = ? WHERE ${byKey}`),
-    insertHistory: connection.prepare(
-      insertSql(history, [...primary, '"_json"', '"_valid_from"', '"_valid_to"', '"_reason"']),
-    ),
+    // No version ends before it began, even when the clock went back.
+    updateRaw: connection
+      .prepare(`
+        UPDATE ${raw} SET "_json" = ?, "_changed_at" = max("_changed_at", ?) WHERE ${byKey}
+        RETURNING "_first_seen_at", "_changed_at"
+      `)
+      .raw(),
+    keepVersion: connection.prepare(`
+      INSERT INTO ${history} (${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason")
+      SELECT ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed' FROM ${raw} WHERE ${byKey}
+    `),
     upsertTyped: connection.prepare(
       `${insertSql(quoted(shape.name), ['"_organization_id"', '"_first_seen_at"', '"_changed_at"', ...keys, ...valueColumns.map(quoted)])}
        ON CONFLICT (${primary.join(', ')})
        DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}`,
     ),
-    deleteRaw: connection.prepare(`DELETE FROM ${raw} WHERE ${byKey}`),
-    deleteTyped: connection.prepare(`DELETE FROM ${quoted(shape.name)} WHERE ${byKey}`),
     lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKeyUnplanned}`).pluck(),
     pruneHistory: connection.prepare(`
       DELETE FROM ${history}

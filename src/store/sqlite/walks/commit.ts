@@ -1,30 +1,31 @@
-import { asJsonObject, type JsonObject, parseExact } from '../../../json/exact.ts'
-import { sameJson } from '../../../json/same.ts'
-import type { ListedItem } from '../../../sync/items.ts'
-import type { KeyPart } from '../../../sync/key.ts'
-import type { PageCommit, SavedPage } from '../../../sync/types.ts'
-import { counted } from '../../../text.ts'
-import type { TypedRow } from '../../columns/row.ts'
+import type { CommitResult, CommittedAnswer, PageCommit } from '../../../sync/store.ts'
+import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../file/open.ts'
-import type { CollectionTables, RawRow } from '../tables/collection.ts'
+import type { CollectionTables } from '../tables/collection.ts'
 import type { Outcome } from '../tables/room.ts'
 import type { JobStore } from './jobs.ts'
-import type { MissingStore } from './missing.ts'
+import { createSeenAgain } from './missing.ts'
 import type { RunStore } from './runs.ts'
-import type { SeenSince } from './seen-since.ts'
 import type { WalkStore } from './walks.ts'
 
-export interface PageSaving {
+export interface CommitOptions {
   connection: Connection
   walks: WalkStore
   runs: RunStore
   jobs: JobStore
-  missing: MissingStore
-  seenSince: SeenSince
 }
 
-/** Writes all that a page brings, inside the caller's transaction. */
-export function createPageSaving({ connection, walks, runs, jobs, missing, seenSince }: PageSaving) {
+type AnswerCommit = PageCommit & { answer: CommittedAnswer }
+
+/** Writes one answer inside the caller's transaction; or returns what has to happen to the columns first, and writes nothing. */
+export type WriteAnswer = (
+  job: Job,
+  page: AnswerCommit,
+  tables: CollectionTables,
+  at: string,
+) => Outcome<CommitResult>
+
+export function createCommit({ connection, walks, runs, jobs }: CommitOptions): WriteAnswer {
   const renewReject = connection.prepare(`
     UPDATE sync_rejects SET seen_at = ? WHERE organization_id = ? AND collection = ? AND fingerprint = ?
   `)
@@ -32,110 +33,43 @@ export function createPageSaving({ connection, walks, runs, jobs, missing, seenS
     INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
     VALUES (?, ?, ?, ?, ?, ?, ?)
   `)
+  const seenAgain = createSeenAgain(connection)
 
-  /** Whether it had never come before. */
-  function saveReject(
-    { job: { organization, collection }, page }: PageCommit,
-    { item, id, reject }: Extract<ListedItem, { reject: string }>,
-    at: string,
-  ): boolean {
-    if (renewReject.run(at, organization.id, collection.name, id).changes > 0) return false
-    addReject.run(organization.id, collection.name, page.number, reject, item.text, at, id)
-    return true
+  /** Returns how many of the rejects came for the first time. */
+  function saveRejects({ organization, collection }: Job, answer: CommittedAnswer, at: string): number {
+    const isNew = answer.rejects.map(({ id, reason, text }) => {
+      if (renewReject.run(at, organization.id, collection.name, id).changes > 0) return false
+      addReject.run(organization.id, collection.name, answer.entry.page, reason, text, at, id)
+      return true
+    })
+    return isNew.filter(Boolean).length
   }
 
-  /** An item that is seen again is missing no longer, whatever walk it was that saw it. */
-  function noteSeen({ job, walk }: PageCommit, marks: readonly string[]): void {
-    seenSince.note(job, walk.id, marks)
-    if (!missing.has(job)) return
-    const states = marks.map((mark) => missing.drop(job, mark))
-    jobs.addHeld(job, -states.filter((state) => state === 'held').length)
-  }
-
-  /** Returns what has to become of the columns first, if anything; nothing is written then. */
-  return (toSave: PageCommit, tables: CollectionTables, at: string): Outcome<SavedPage> => {
-    const { job, walk, run, page, items, newToWalk, entry, next } = toSave
-    const upserts = items.flatMap((item) => ('key' in item ? upsertsOf(toSave, item, tables) : []))
+  return (job, { walk, run, answer, next }, tables, at) => {
+    const { upserts, keys, entry, newToWalk } = answer
     const placement = tables.place(
-      keysOf(items),
+      keys.map(({ parts }) => parts),
       upserts.map(({ value }) => value),
     )
     if (placement.changes) return placement
-    const saved = nothingSaved()
-    for (const [index, upsert] of upserts.entries()) {
+    const keepsHistory = job.collection.history !== false
+    for (const [index, { key, text, change }] of upserts.entries()) {
       const typed = placement.rows[index]
-      if (typed) saveItem(toSave, upsert, typed, tables, at, saved)
+      if (!typed) continue
+      if (change === 'added') tables.insert(job.organization.id, key.parts, text, typed, at)
+      else tables.update(job.organization.id, key.parts, text, typed, at, keepsHistory)
     }
-    const rejects = items.filter((item) => 'reject' in item)
-    const newRejects = rejects.filter((item) => saveReject(toSave, item, at)).length
-    saved.rejected = rejects.length
-    saved.notices.push(...tables.extendViews(placement.rows), ...rejectNotice(toSave))
-    walks.addAnswer(walk.id, entry, newToWalk, next, at)
-    if (newRejects > 0) walks.addNewRejects(walk.id, newRejects)
-    runs.addPage(run, page.items.length, saved)
-    jobs.addRows(job, saved.added)
-    jobs.readFrom(job)
-    noteSeen(toSave, idsOf(toSave))
-    return { result: saved, notices: placement.notices }
+    const notices = tables.extendViews(placement.rows)
+    const newRejects = saveRejects(job, answer, at)
+    walks.addAnswer(walk.id, entry, { newToWalk, newRejects }, next, at)
+    const added = upserts.filter(({ change }) => change === 'added').length
+    runs.addPage(run, answer.items, { added, changed: upserts.length - added })
+    jobs.addPage(job, added)
+    seenAgain(
+      job,
+      keys.map(({ id }) => id),
+    )
+    for (const id of answer.replaces) walks.abandon(id, at)
+    return { result: { newRejects, notices }, notices: placement.notices }
   }
-}
-
-/** An item that is written, since the mirror has no row of its key, or another one. */
-interface Upsert {
-  key: readonly KeyPart[]
-  text: string
-  value: JsonObject
-  row: RawRow | undefined
-}
-
-/** None where the row holds the same item. */
-function upsertsOf(
-  { job: { organization, collection } }: PageCommit,
-  { item, key: { parts: key } }: Extract<ListedItem, { key: unknown }>,
-  tables: CollectionTables,
-): Upsert[] {
-  const { text } = item
-  const row = tables.find(organization.id, key)
-  if (row?._json === text) return []
-  const value = asJsonObject(item.value)
-  const isSame = row && sameJson(parseExact(row._json), value, new Set(collection.ignore))
-  return isSame ? [] : [{ key, text, value, row }]
-}
-
-function saveItem(
-  toSave: PageCommit,
-  { key, text, row }: Upsert,
-  typed: TypedRow,
-  tables: CollectionTables,
-  at: string,
-  saved: SavedPage,
-): void {
-  const { organization, collection } = toSave.job
-  if (!row) {
-    tables.insert(organization.id, key, text, typed, at)
-    saved.added++
-  } else {
-    tables.update(organization.id, key, row, text, typed, at, collection.history !== false)
-    saved.changed++
-  }
-}
-
-function nothingSaved(): SavedPage {
-  return { added: 0, changed: 0, rejected: 0, notices: [] }
-}
-
-/** What the log says of items that cannot be placed: how many, and why the first one. */
-function rejectNotice({ items, page }: PageCommit): SavedPage['notices'] {
-  const reasons = items.flatMap((item) => ('reject' in item ? [item.reject] : []))
-  if (reasons.length === 0) return []
-  const many = `${counted(reasons.length, 'item')} of page ${page.number} cannot be placed`
-  return [{ level: 'warn', message: `${many} (${reasons[0]}), and kept in sync_rejects alone` }]
-}
-
-function keysOf(items: readonly ListedItem[]): (readonly KeyPart[])[] {
-  return items.flatMap((item) => ('key' in item ? [item.key.parts] : []))
-}
-
-function idsOf({ items }: PageCommit): string[] {
-  return items.flatMap((item) => ('key' in item ? [item.id] : []))
 }

@@ -1,15 +1,14 @@
 import { InterruptedError } from '../../../errors.ts'
+import { type BatchOptions, inBatches } from '../batches.ts'
 import type { Connection } from '../file/open.ts'
-import type { Owners } from '../leases.ts'
-import { inSteps, type StepOptions } from '../steps.ts'
+import type { Leases } from '../leases.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from '../tables/configured.ts'
 import { KINDS, tableName } from '../tables/declarations.ts'
 import { dropFormerCopy } from '../tables/rebuild-table.ts'
 import type { Transact } from '../transaction.ts'
-import { createRemoving, disown, type ForgottenJob } from './forget-rows.ts'
 import { createBlanking } from './free-pages.ts'
-import { type Holdings, NOTHING_HELD } from './holdings.ts'
+import { deleteHoldings, disown, type ForgottenJob, type Holdings, holdingsOf } from './holdings.ts'
 
 /** Deletes what the mirror holds of jobs and organizations, so that it is not left in the file's free pages either. */
 export interface Forgetting {
@@ -31,20 +30,21 @@ export interface Forgetting {
 
 export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
 
-export interface ForgettingOptions extends StepOptions {
+export interface ForgettingOptions extends BatchOptions {
+  now: () => number
   /** Their tables are made again, empty. */
   configured: readonly ConfiguredCollection[]
   connection: Connection
-  owners: Owners
+  leases: Leases
   transact: Transact
 }
 
 /** Rows, or pages, of one step: they are overwritten, too, which a commit has to write. */
-const MOST_ROWS = 2048
+const MOST_ROWS = 500
 
 export function createForgetting({
   connection,
-  owners,
+  leases,
   transact,
   configured,
   ...patience
@@ -54,14 +54,17 @@ export function createForgetting({
   const time = () => new Date(patience.now()).toISOString()
 
   async function toTheEnd(step: (rows: number) => boolean): Promise<void> {
-    if (await inSteps(patience, (rows) => transact(() => step(rows)), MOST_ROWS)) return
+    if (await inBatches(patience, () => transact(() => step(MOST_ROWS)))) return
     throw new InterruptedError('stopped before everything was forgotten; the same command goes on with it')
   }
 
   async function forgetOwned(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten> {
-    const runs = await transact(() => disown(connection, job, time()))
-    const gone = { ...NOTHING_HELD, runs }
-    await toTheEnd((rows) => createRemoving(connection, job).step(rows, gone))
+    const gone = await transact(() => {
+      const held = holdingsOf(connection, job)
+      disown(connection, job, time())
+      return held
+    })
+    await toTheEnd((rows) => deleteHoldings(connection, job, rows))
     const isCollectionGone = await transact(() => {
       for (const kind of KINDS) dropFormerCopy(connection, tableName(job.collection, kind))
       endJob(connection, job, isConfigured)
@@ -79,12 +82,12 @@ export function createForgetting({
     },
     async job(job, isConfigured) {
       const { organizationId, collection } = job
-      const claim = await transact(() => owners.take(organizationId, collection))
-      if (!claim.taken) return { owner: claim.owner }
+      const owner = await transact(() => leases.take(organizationId, collection))
+      if (owner !== null) return { owner }
       try {
         return await forgetOwned(job, isConfigured)
       } finally {
-        await transact(() => owners.release(organizationId, collection))
+        await transact(() => leases.release(organizationId, collection))
       }
     },
     organization: (organizationId) =>

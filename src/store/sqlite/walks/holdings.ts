@@ -1,6 +1,14 @@
+import { keyColumnNames } from '../../columns/catalog.ts'
 import type { Connection } from '../file/open.ts'
 import { quoted } from '../sql.ts'
-import { declarationOf, tableName } from '../tables/declarations.ts'
+import { knownKey } from '../tables/column-records.ts'
+import { declarationOf, type TableKind, tableName } from '../tables/declarations.ts'
+
+/** One collection of an organization, as `forget` is asked for it. */
+export interface ForgottenJob {
+  organizationId: string
+  collection: string
+}
 
 /** How much a mirror holds of a job: live rows, superseded versions, items that could not be placed, walks, the pages of their ledger, and runs. */
 export interface Holdings {
@@ -12,7 +20,108 @@ export interface Holdings {
   runs: number
 }
 
-export const NOTHING_HELD: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
+const OF_JOB = 'organization_id = :organizationId AND collection = :collection'
+
+/** A set of a job's rows. Of several tables the same rows go at once, so that none is left without its raw row. */
+interface Part {
+  /** Which number of `Holdings` it is; null: no number. */
+  counts: keyof Holdings | null
+  tables: readonly string[]
+  where: string
+  /** What tells one row from all others, and the order in which they go. */
+  key: string
+  order: string
+}
+
+/** What is deleted of a job, in this order: a walk after its ledger, which a later walk with its number would take for its own. */
+function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
+  const lines = (counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part => ({
+    counts,
+    tables: [table],
+    where,
+    key,
+    order: key,
+  })
+  const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {
+    const tables = kinds.map((kind) => tableName(collection, kind))
+    if (tables.some((table) => declarationOf(connection, table) === undefined)) return []
+    const key = keyColumnNames((knownKey(connection, collection) ?? []).map((path) => path.split('.')))
+    const where = '"_organization_id" = :organizationId'
+    return [
+      {
+        counts,
+        tables: tables.map(quoted),
+        where,
+        key: '_rowid_',
+        order: [...key.map(quoted), '_rowid_'].join(', '),
+      },
+    ]
+  }
+  const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
+  return [
+    lines('pages', 'sync_pages', '_rowid_', ofWalks),
+    lines('walks', 'sync_walks', 'id'),
+    lines('rejects', 'sync_rejects', 'organization_id, collection, fingerprint'),
+    lines(null, 'sync_missing', 'organization_id, collection, key'),
+    ...rows('rows', ['raw', 'typed']),
+    ...rows('versions', ['history']),
+  ]
+}
+
+/** Counts what the mirror holds of a job. */
+export function holdingsOf(connection: Connection, job: ForgottenJob): Holdings {
+  const count = (table: string, where: string) =>
+    connection.prepare(`SELECT count(*) FROM ${table} WHERE ${where}`).pluck().get(job) as number
+  const held = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: count('sync_runs', OF_JOB) }
+  for (const { counts, tables, where } of partsOf(connection, job))
+    if (counts) held[counts] = Math.max(...tables.map((table) => count(table, where)))
+  return held
+}
+
+/**
+ * Deletes up to so many rows of a job, which `disown` hid before. Returns true when none is left. Inside the caller's
+ * transaction; each one looks for the tables again.
+ */
+export function deleteHoldings(connection: Connection, job: ForgottenJob, rows: number): boolean {
+  let left = rows
+  for (const { counts, tables, where, key, order } of partsOf(connection, job)) {
+    const gone = tables.map((table) => {
+      const chosen = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT :left`
+      return connection.prepare(`DELETE FROM ${table} WHERE (${key}) IN (${chosen})`).run({ ...job, left })
+        .changes
+    })
+    const changes = Math.max(...gone)
+    left -= changes
+    if (counts === 'rows' && changes > 0)
+      connection
+        .prepare(`UPDATE sync_jobs SET rows = max(0, rows - :changes) WHERE ${OF_JOB}`)
+        .run({ ...job, changes })
+    if (left <= 0) return false
+  }
+  return true
+}
+
+/**
+ * Hides a job before its rows are deleted, so that a list that is half deleted looks like one that was never read: a complete walk
+ * would say how fresh the rows are, and an open one that what it has seen is there.
+ */
+export function disown(connection: Connection, job: ForgottenJob, at: string): void {
+  connection
+    .prepare(`
+      UPDATE sync_walks
+      SET status = 'abandoned', coverage = NULL, expected_missed = NULL, finished_at = coalesce(finished_at, :at)
+      WHERE ${OF_JOB}
+    `)
+    .run({ ...job, at })
+  // All that the job's line says beside its rows and its owner is out of date.
+  connection
+    .prepare(`
+      INSERT OR REPLACE INTO sync_jobs (organization_id, collection, configured, rows, owner)
+      SELECT organization_id, collection, configured, rows, owner FROM sync_jobs WHERE ${OF_JOB}
+    `)
+    .run(job)
+  connection.prepare(`DELETE FROM sync_runs WHERE ${OF_JOB}`).run(job)
+}
 
 /** The organizations that the mirror knows, by their last names. */
 export function knownOrganizations(connection: Connection): { id: string; name: string }[] {
@@ -26,26 +135,4 @@ export function knownOrganizations(connection: Connection): { id: string; name: 
 export function collectionsOf(connection: Connection, organizationId: string): string[] {
   const sql = 'SELECT collection FROM sync_jobs WHERE organization_id = ? ORDER BY collection'
   return connection.prepare(sql).pluck().all(organizationId) as string[]
-}
-
-export function holdingsOf(connection: Connection, organizationId: string, collection: string): Holdings {
-  const count = (sql: string, ...values: string[]) =>
-    connection
-      .prepare(`SELECT count(*) FROM ${sql}`)
-      .pluck()
-      .get(...values) as number
-  const inTable = (table: string) =>
-    declarationOf(connection, table) === undefined
-      ? 0
-      : count(`${quoted(table)} WHERE "_organization_id" = ?`, organizationId)
-  const ofJob = (table: string) =>
-    count(`${table} WHERE organization_id = ? AND collection = ?`, organizationId, collection)
-  return {
-    rows: inTable(tableName(collection, 'raw')),
-    versions: inTable(tableName(collection, 'history')),
-    rejects: ofJob('sync_rejects'),
-    walks: ofJob('sync_walks'),
-    pages: ofJob('sync_walks JOIN sync_pages ON walk_id = id'),
-    runs: ofJob('sync_runs'),
-  }
 }

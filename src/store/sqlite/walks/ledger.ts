@@ -1,4 +1,4 @@
-import type { LedgerEntry } from '../../../sync/types.ts'
+import type { LedgerEntry } from '../../../sync/store.ts'
 
 /** A line of `sync_pages`. */
 export interface LedgerRow extends Omit<LedgerEntry, 'ids' | 'positions'> {

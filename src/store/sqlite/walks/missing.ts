@@ -1,111 +1,181 @@
+import type { HoldReason } from '../../../sync/removals.ts'
+import type { MissingCounts, MissingRule } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
+import { keyColumnNames } from '../../columns/catalog.ts'
+import { keyPathsOf } from '../../columns/key.ts'
 import type { Connection } from '../file/open.ts'
-import { unplanned } from '../sql.ts'
-import type { RemovalReason } from '../tables/collection.ts'
+import { quoted, unplanned } from '../sql.ts'
+import { tableName } from '../tables/declarations.ts'
+import type { KeyColumns } from '../tables/key-columns.ts'
+import { hasId, idOfRow, readKeyColumns } from '../tables/key-columns.ts'
+import { createJobStore, nameOf } from './jobs.ts'
 
-/** A live row that trusted walks did not see. */
-export interface MissingLine {
-  mark: string
-  state: 'missed' | 'due' | 'held'
-  /** The first walk that did not see it, and when that was. */
-  missedBy: number
-  since: string
-  reason: RemovalReason
+// `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a `held` row
+// stays until a person decides. An item that any walk sees again loses its line.
+
+const ORGANIZATION = unplanned('TEXT', ':organization')
+const COLLECTION = unplanned('TEXT', ':collection')
+const OF_JOB = `organization_id = ${ORGANIZATION} AND collection = ${COLLECTION}`
+
+/** Pages that other walks of the job wrote since the walk's first one: they overlap when a walk is interrupted. */
+const PAGES_OF_OTHERS = `
+  FROM sync_walks AS other
+  CROSS JOIN sync_pages AS page ON page.walk_id = other.id AND page._rowid_ > :first
+  WHERE other.organization_id = ${ORGANIZATION} AND other.collection = ${COLLECTION} AND other.id <> :walk
+`
+
+const IDS_SEEN = `
+  SELECT id.value FROM sync_pages AS page, json_each(page.keys) AS id WHERE page.walk_id = :walk
+  UNION ALL
+  SELECT id.value FROM (SELECT page.keys ${PAGES_OF_OTHERS}) AS page, json_each(page.keys) AS id
+`
+
+/** Whether other walks of the job wrote pages since this one's first page. */
+export function isOverlapped(connection: Connection, job: Job, walkId: number): boolean {
+  const find = connection.prepare(`SELECT 1 ${PAGES_OF_OTHERS} LIMIT 1`)
+  return find.get(ofWalk(connection, job, walkId)) !== undefined
 }
 
-/** A trusted walk, as it judges what it did not see. */
-export interface Judge {
-  walkId: number
-  /** The list came in one answer: to be missed once is enough. */
-  atOnce: boolean
-  /** It read another list than the trusted walk before it did. */
-  isOtherScope: boolean
-  /** Pages of another list were written since that one. */
-  isMixed: boolean
-  at: string
+/** In the order of their row ids the pages were written, whatever the clock said. */
+function ofWalk(connection: Connection, job: Job, walk: number) {
+  const sql = 'SELECT coalesce(min(_rowid_), 0) FROM sync_pages WHERE walk_id = ?'
+  return { ...nameOf(job), walk, first: connection.prepare(sql).pluck().get(walk) as number }
 }
 
-/** What becomes of a row's line when a trusted walk does not see it. The same walk may judge it any number of times. */
-export function missedOnceMore(
-  line: MissingLine | undefined,
-  mark: string,
-  { walkId, atOnce, isOtherScope, isMixed, at }: Judge,
-): MissingLine {
-  if (!line) {
-    const reason = isOtherScope || isMixed ? 'out_of_scope' : 'removed'
-    return { mark, state: atOnce ? 'due' : 'missed', missedBy: walkId, since: at, reason }
-  }
-  if (line.state !== 'missed' || line.missedBy === walkId) return line
-  return { ...line, state: 'due', reason: isOtherScope ? 'out_of_scope' : line.reason }
+/** Notes what a trusted walk did not see. To do it again for the same walk changes nothing. */
+export function noteMissing(
+  connection: Connection,
+  { job, rule: { walkId, atOnce }, at }: { job: Job; rule: MissingRule; at: string },
+): void {
+  const jobs = createJobStore(connection)
+  const walk = ofWalk(connection, job, walkId)
+  connection.prepare(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${IDS_SEEN})`).run(walk)
+  countHeld(connection, job)
+  const table = tableName(job.collection.name, 'raw')
+  const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
+  if (!columns) return
+  const { isOtherScope, isMixed } = jobs.state(job)
+  const id = idOfRow(columns, 'raw')
+  connection
+    .prepare(`
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
+      SELECT :organization, :collection, ${id}, :state, :walk, :at, :reason
+      FROM ${quoted(table)} AS raw
+      WHERE raw."_organization_id" = ${ORGANIZATION} AND ${id} NOT IN (${IDS_SEEN})
+      ON CONFLICT (organization_id, collection, key) DO UPDATE
+      SET state = 'removable', reason = iif(:isOtherScope, 'out_of_scope', reason)
+      WHERE state = 'missed' AND missed_by <> excluded.missed_by
+    `)
+    .run({
+      ...walk,
+      at,
+      state: atOnce ? 'removable' : 'missed',
+      reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed',
+      isOtherScope: isOtherScope ? 1 : 0,
+    })
 }
 
-/** `sync_missing`, a job's lines at a time. */
-export interface MissingStore {
-  has(job: Job): boolean
-  find(job: Job, mark: string): MissingLine | undefined
-  save(job: Job, line: MissingLine): void
-  /** Returns in what state the line was. */
-  drop(job: Job, mark: string): MissingLine['state'] | undefined
-  /** Up to so many marks behind one, in their order; behind '' from the first. */
-  marksAfter(job: Job, mark: string, lines: number): string[]
-  /** Up to so many of those that are due or held. */
-  due(job: Job, lines: number): MissingLine[]
-  /** Of those that are due and not held. */
-  countDue(job: Job): number
-  /** Has up to so many of those that are due be held. Returns how many. */
-  hold(job: Job, lines: number): number
-  /** Forgets up to so many that a walk missed first, but for those that are held. Returns how many. */
-  forget(job: Job, walkId: number, lines: number): number
-}
-
-const OF_JOB = `organization_id = ${unplanned('TEXT')} AND collection = ${unplanned('TEXT')}`
-const COLUMNS = 'mark, state, missed_by AS missedBy, since, reason'
-
-export function createMissingStore(connection: Connection): MissingStore {
+/** Deletes the lines of items that were seen again; a job seldom has any. */
+export function createSeenAgain(connection: Connection): (job: Job, ids: readonly string[]) => void {
   const has = connection.prepare(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`)
-  const find = connection.prepare(`SELECT ${COLUMNS} FROM sync_missing WHERE ${OF_JOB} AND mark = ?`)
-  const save = connection.prepare(`
-    INSERT OR REPLACE INTO sync_missing (organization_id, collection, mark, state, missed_by, since, reason)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-  `)
-  const drop = connection
-    .prepare(`DELETE FROM sync_missing WHERE ${OF_JOB} AND mark = ? RETURNING state`)
-    .pluck()
-  const marksAfter = connection
-    .prepare(`SELECT mark FROM sync_missing WHERE ${OF_JOB} AND mark > ? ORDER BY mark LIMIT ?`)
-    .pluck()
-  const due = connection.prepare(`
-    SELECT ${COLUMNS} FROM sync_missing WHERE ${OF_JOB} AND state IN ('due', 'held') LIMIT ?
-  `)
-  const countDue = connection
-    .prepare(`SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'due'`)
-    .pluck()
-  const hold = connection.prepare(`
-    UPDATE sync_missing
-    SET state = 'held'
-    WHERE ${OF_JOB} AND mark IN (SELECT mark FROM sync_missing WHERE ${OF_JOB} AND state = 'due' LIMIT ?)
-  `)
-  const forget = connection.prepare(`
-    DELETE FROM sync_missing
-    WHERE ${OF_JOB} AND mark IN (
-      SELECT mark FROM sync_missing WHERE ${OF_JOB} AND state IN ('missed', 'due') AND missed_by = ? LIMIT ?
-    )
-  `)
-  return {
-    has: (job) => has.get(...nameOf(job)) !== undefined,
-    find: (job, mark) => find.get(...nameOf(job), mark) as MissingLine | undefined,
-    save: (job, { mark, state, missedBy, since, reason }) => {
-      save.run(...nameOf(job), mark, state, missedBy, since, reason)
-    },
-    drop: (job, mark) => drop.get(...nameOf(job), mark) as MissingLine['state'] | undefined,
-    marksAfter: (job, mark, lines) => marksAfter.all(...nameOf(job), mark, lines) as string[],
-    countDue: (job) => countDue.get(...nameOf(job)) as number,
-    due: (job, lines) => due.all(...nameOf(job), lines) as MissingLine[],
-    hold: (job, lines) => hold.run(...nameOf(job), ...nameOf(job), lines).changes,
-    forget: (job, walkId, lines) => forget.run(...nameOf(job), ...nameOf(job), walkId, lines).changes,
+  const drop = connection.prepare(
+    `DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (SELECT value FROM json_each(:ids))`,
+  )
+  return (job, ids) => {
+    if (has.get(nameOf(job)) === undefined) return
+    if (drop.run({ ...nameOf(job), ids: JSON.stringify(ids) }).changes > 0) countHeld(connection, job)
   }
 }
 
-function nameOf({ organization, collection }: Job): [string, string] {
-  return [organization.id, collection.name]
+export function countMissing(connection: Connection, job: Job): MissingCounts {
+  const { rows: live, held } = createJobStore(connection).state(job)
+  const count = connection
+    .prepare(`SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'removable'`)
+    .pluck()
+  return { removable: count.get(nameOf(job)) as number, held, live }
+}
+
+export function hasMissing(connection: Connection, job: Job): boolean {
+  const has = connection.prepare(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`)
+  return has.get(nameOf(job)) !== undefined
+}
+
+/** Holds back all that is removable; `why` null: for the reason of those that are held already. */
+export function holdMissing(connection: Connection, job: Job, why: HoldReason | null): void {
+  connection
+    .prepare(`UPDATE sync_missing SET state = 'held' WHERE ${OF_JOB} AND state = 'removable'`)
+    .run(nameOf(job))
+  countHeld(connection, job, why)
+}
+
+/** An abandoned walk has missed nothing. */
+export function forgetMissedBy(connection: Connection, walkId: number): void {
+  connection
+    .prepare(`
+      DELETE FROM sync_missing
+      WHERE (organization_id, collection) IN (SELECT organization_id, collection FROM sync_walks WHERE id = :walkId)
+        AND state IN ('missed', 'removable') AND missed_by = :walkId
+    `)
+    .run({ walkId })
+}
+
+/** Removes all rows that are removable or held. Returns how many went. */
+export function removeMissing(connection: Connection, job: Job, at: string): number {
+  const { name, history } = job.collection
+  const columns = readKeyColumns(connection, tableName(name, 'raw'), keyColumnNames(keyPathsOf(job)))
+  if (!columns) return 0
+  if (history !== false) keepVersions(connection, job, columns, at)
+  removeFrom(connection, job, columns, tableName(name, 'typed'))
+  const removed = removeFrom(connection, job, columns, tableName(name, 'raw'))
+  connection
+    .prepare(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state IN ('removable', 'held')`)
+    .run(nameOf(job))
+  createJobStore(connection).addRows(job, -removed)
+  countHeld(connection, job)
+  return removed
+}
+
+function keepVersions(connection: Connection, job: Job, columns: KeyColumns, at: string): void {
+  const keys = columns.names.map(quoted).join(', ')
+  const stored = columns.names.map((column) => `stored.${quoted(column)}`).join(', ')
+  const { name } = job.collection
+  connection
+    .prepare(`
+      INSERT INTO ${quoted(tableName(name, 'history'))} (
+        "_organization_id", ${keys}, "_json", "_valid_from", "_valid_to", "_reason"
+      )
+      SELECT stored."_organization_id", ${stored}, stored."_json", stored."_changed_at", max(stored."_changed_at", :at), missing.reason
+      ${removableRows(columns, tableName(name, 'raw'))}
+    `)
+    .run({ ...nameOf(job), at })
+}
+
+function removeFrom(connection: Connection, job: Job, columns: KeyColumns, table: string): number {
+  return connection
+    .prepare(
+      `DELETE FROM ${quoted(table)} WHERE _rowid_ IN (SELECT stored._rowid_ ${removableRows(columns, table)})`,
+    )
+    .run(nameOf(job)).changes
+}
+
+function removableRows(columns: KeyColumns, table: string): string {
+  return `
+    FROM sync_missing AS missing
+    CROSS JOIN ${quoted(table)} AS stored
+      ON stored."_organization_id" = missing.organization_id AND ${hasId(columns, 'stored', 'missing.key')}
+    WHERE missing.organization_id = ${ORGANIZATION} AND missing.collection = ${COLLECTION}
+      AND missing.state IN ('removable', 'held')
+  `
+}
+
+function countHeld(connection: Connection, job: Job, why: HoldReason | null = null): void {
+  connection
+    .prepare(`
+      UPDATE sync_jobs
+      SET
+        removals_held = (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'held'),
+        held_why = coalesce(:why, held_why)
+      WHERE ${OF_JOB}
+    `)
+    .run({ ...nameOf(job), why })
 }

@@ -1,15 +1,18 @@
 import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../file/open.ts'
+import { nameOf } from './jobs.ts'
 
-/** Takes away what a job's runs leave behind and nobody needs any more. */
+/** Deletes what a job's runs leave behind and no walk needs. */
 export interface Pruning {
   /**
-   * The page ledger of walks that closed, but for the last two complete full ones; then closed walks and lines of
-   * `sync_runs` from before this time: the job's last run and last complete full walk stay. Up to so many rows at once.
-   * True when nothing is left to take away.
+   * Deletes a batch of: the page ledger of closed walks, but for the last two complete full ones; closed walks and lines of
+   * `sync_runs` from before this time, but for the job's last run and last complete full walk. Returns true when none is left.
    */
-  step(job: Job, before: string, rows: number): boolean
+  walks(job: Job, before: string): boolean
 }
+
+/** Lines of the ledger: some tens of milliseconds. */
+const PRUNED_AT_ONCE = 2000
 
 const OF_JOB = 'organization_id = :organization AND collection = :collection'
 
@@ -27,31 +30,34 @@ const OLD_WALKS = `
   WHERE ${OF_JOB} AND status <> 'open' AND updated_at < :before AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
+// What was written since an open full walk began says what it must not take for missing.
+const FIRST_OPEN_PAGE = `
+  SELECT coalesce(min(page._rowid_), ${Number.MAX_SAFE_INTEGER})
+  FROM sync_walks AS opened
+  CROSS JOIN sync_pages AS page ON page.walk_id = opened.id AND page.ordinal = 1
+  WHERE opened.organization_id = :organization AND opened.collection = :collection
+    AND opened.status = 'open' AND opened.kind = 'full'
+`
+
 export function createPruning(connection: Connection): Pruning {
   const statements = [
-    // A walk goes after its ledger, or nobody would find that any more.
     `
       DELETE FROM sync_pages
-      WHERE (walk_id, ordinal) IN (
-        SELECT walk_id, ordinal
+      WHERE _rowid_ IN (
+        SELECT sync_pages._rowid_
         FROM sync_walks
         CROSS JOIN sync_pages ON walk_id = id
         WHERE ${OF_JOB} AND status <> 'open'
           AND (id NOT IN (${LAST_COMPLETE} LIMIT 2) OR id IN (${OLD_WALKS}))
+          AND sync_pages._rowid_ < (${FIRST_OPEN_PAGE})
         LIMIT :rows
       )
     `,
+    // A walk goes after its ledger: a later walk with the same number would take that for its own.
     `
-      DELETE FROM sync_seen_since
-      WHERE (walk_id, mark) IN (
-        SELECT walk_id, mark
-        FROM sync_walks
-        CROSS JOIN sync_seen_since ON walk_id = id
-        WHERE ${OF_JOB} AND status <> 'open'
-        LIMIT :rows
-      )
+      DELETE FROM sync_walks
+      WHERE id IN (${OLD_WALKS} AND NOT EXISTS (SELECT 1 FROM sync_pages WHERE walk_id = sync_walks.id) ORDER BY id LIMIT :rows)
     `,
-    `DELETE FROM sync_walks WHERE id IN (${OLD_WALKS} ORDER BY id LIMIT :rows)`,
     `
       DELETE FROM sync_runs
       WHERE id IN (
@@ -64,11 +70,10 @@ export function createPruning(connection: Connection): Pruning {
     `,
   ].map((sql) => connection.prepare(sql))
   return {
-    step({ organization, collection }, before, rows) {
-      const job = { organization: organization.id, collection: collection.name }
-      let left = rows
+    walks(job, before) {
+      let left = PRUNED_AT_ONCE
       for (const statement of statements) {
-        left -= statement.run({ ...job, before, rows: left }).changes
+        left -= statement.run({ ...nameOf(job), before, rows: left }).changes
         if (left <= 0) return false
       }
       return true

@@ -1,21 +1,12 @@
-import type {
-  Job,
-  Run,
-  RunOutcome,
-  RunRecord,
-  RunTraffic,
-  SavedPage,
-  Trigger,
-  Walk,
-} from '../../../sync/types.ts'
+import type { Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../../sync/store.ts'
+import type { Job, Trigger } from '../../../sync/types.ts'
 import type { Connection } from '../file/open.ts'
 
 /** `sync_runs`: one line for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
-  cancel(runId: number): void
-  addPage(run: Run, items: number, saved: Pick<SavedPage, 'added' | 'changed'>): void
-  addRemoved(run: Run, rows: number): void
+  addPage(run: Run, items: number, rows: { added: number; changed: number }): void
+  addRemoved(runId: number, rows: number): void
   finish(run: Run, outcome: RunOutcome, at: string): RunRecord
 }
 
@@ -72,24 +63,17 @@ export function createRunStore(connection: Connection): RunStore {
         insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
       )
     },
-    cancel: (runId) => {
-      deleteRun.run(runId)
-    },
     addPage: ({ id, traffic }, items, { added, changed }) => {
       addPage.run(items, added, changed, ...numbers(traffic), id)
     },
-    addRemoved: ({ id }, rows) => {
-      addRemoved.run(rows, id)
+    addRemoved: (runId, rows) => {
+      addRemoved.run(rows, runId)
     },
-    finish: ({ id, traffic }, outcome, at) =>
-      finishRun.get(
-        outcome.status,
-        at,
-        ...numbers(traffic),
-        outcome.errorCode,
-        outcome.errorMessage,
-        id,
-      ) as RunRecord,
+    finish({ id, traffic }, { status, errorCode, errorMessage }, at) {
+      const record = finishRun.get(status, at, ...numbers(traffic), errorCode, errorMessage, id) as RunRecord
+      if (status === 'refused') deleteRun.run(id)
+      return record
+    },
   }
 }
 

@@ -1,34 +1,25 @@
-import type {
-  Checkpoint,
-  Job,
-  LedgerEntry,
-  OpenWalk,
-  Walk,
-  WalkBeginning,
-  WalkOutcome,
-} from '../../../sync/types.ts'
+import type { BeginRun, LedgerEntry, OpenWalk, Walk } from '../../../sync/store.ts'
+import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import type { Connection } from '../file/open.ts'
 import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
+import { forgetMissedBy } from './missing.ts'
 
 interface WalkRow {
   id: number
-  organization: string
-  collection: string
   pages: number
   kind: Walk['kind']
   first_page: number
   next_page: number | null
   passes: number
   rows_seen: number
+  new_rejects: number
   account: string
 }
-
-type Expectations = Pick<Walk, 'expectsMoves' | 'doubtsTotal'>
 
 /** `sync_walks`, and the page ledger. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
-  begin(job: Job, beginning: WalkBeginning, at: string): Walk
+  begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first'>, at: string): Walk
   /**
    * Loads an open walk; the caller then rebuilds what it has seen. One that has read no page yet starts now: its start
    * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
@@ -36,16 +27,19 @@ export interface WalkStore {
   resume(walkId: number, at: string): Walk
   /** Up to 500 answers after this one, in their order. */
   readLedger(walkId: number, after: number): LedgerEntry[]
-  /** What the job's last complete full walk makes the next one expect. */
-  expectations(job: Job): Expectations
-  /** Items of the walk without a usable key that had never come before. */
-  newRejects(walkId: number): number
-  addNewRejects(walkId: number, count: number): void
-  /** A line of the ledger, and the checkpoint with it. */
-  addAnswer(walkId: number, answer: LedgerEntry, newToWalk: number, next: Checkpoint, at: string): void
+  /** How the job's last complete full walk ended; null when it has none. */
+  lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
+  /** Adds an answer to the ledger, and the checkpoint with it. */
+  addAnswer(walkId: number, answer: LedgerEntry, counts: AnswerCounts, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
+}
+
+/** Items of an answer that are new to its walk, and those without a usable key that came for the first time. */
+export interface AnswerCounts {
+  newToWalk: number
+  newRejects: number
 }
 
 /** Answers of the ledger that are read at once. */
@@ -64,8 +58,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
   `)
   const walkById = connection.prepare(
-    `SELECT
-      id, organization_id AS organization, collection, kind, first_page, next_page, passes, pages, rows_seen, account
+    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, account
     FROM sync_walks
     WHERE id = ?`,
   )
@@ -90,14 +83,20 @@ export function createWalkStore(connection: Connection): WalkStore {
   `)
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
-    SET pages = pages + 1, rows_seen = rows_seen + ?, total = coalesce(?, total)
+    SET
+      pages = pages + 1,
+      rows_seen = rows_seen + ?,
+      new_rejects = new_rejects + ?,
+      total = coalesce(?, total),
+      next_page = ?,
+      passes = ?,
+      account = ?,
+      updated_at = ?
     WHERE id = ?
   `)
   const updateCheckpoint = connection.prepare(
     'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
   )
-  const findNewRejects = connection.prepare('SELECT new_rejects FROM sync_walks WHERE id = ?').pluck()
-  const addNewRejects = connection.prepare('UPDATE sync_walks SET new_rejects = new_rejects + ? WHERE id = ?')
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
     SET
@@ -117,20 +116,8 @@ export function createWalkStore(connection: Connection): WalkStore {
     WHERE id = ? AND status = 'open'
   `)
 
-  function saveCheckpoint(walkId: number, next: Checkpoint, at: string): void {
-    updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
-  }
-
-  function expectations(organizationId: string, collection: string): Expectations {
-    const last = lastOutcome.get(organizationId, collection) as
-      | Pick<WalkOutcome, 'coverage' | 'totalOff'>
-      | undefined
-    const expectsMoves = last?.coverage === 'repaired' || last?.coverage === 'drifted'
-    return { expectsMoves, doubtsTotal: (last?.totalOff ?? null) !== null }
-  }
-
   function abandon(walkId: number, at: string): void {
-    abandonWalk.run(at, at, walkId)
+    if (abandonWalk.run(at, at, walkId).changes > 0) forgetMissedBy(connection, walkId)
   }
 
   return {
@@ -140,9 +127,7 @@ export function createWalkStore(connection: Connection): WalkStore {
           updatedAt: string
         })[]
       ).map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) })),
-    begin(job, { plan, filters, first, abandon: abandoned }, at) {
-      for (const id of abandoned) abandon(id, at)
-      const account = accountText(first)
+    begin(job, { plan, filters, first }, at) {
       const { lastInsertRowid } = insertWalk.run(
         job.organization.id,
         job.collection.name,
@@ -155,49 +140,41 @@ export function createWalkStore(connection: Connection): WalkStore {
         plan.origin,
         job.collection.path,
         plan.firstPage,
-        account,
+        accountText(first),
       )
-      return {
-        id: Number(lastInsertRowid),
-        kind: plan.kind,
-        firstPage: plan.firstPage,
-        checkpoint: first,
-        resumed: false,
-        rowsSeen: 0,
-        ...expectations(job.organization.id, job.collection.name),
-      }
+      const { kind, firstPage } = plan
+      const id = Number(lastInsertRowid)
+      return { id, kind, firstPage, checkpoint: first, resumed: false, rowsSeen: 0, newRejects: 0 }
     },
     resume(walkId, at) {
       const row = walkById.get(walkId) as WalkRow
       const resumed = row.pages > 0
       if (!resumed) renewStart.run(at, at, walkId)
       const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
-      const checkpoint = { pass: row.passes, nextPage: row.next_page, ask, account }
       return {
         id: row.id,
         kind: row.kind,
         firstPage: row.first_page,
-        checkpoint,
+        checkpoint: { pass: row.passes, nextPage: row.next_page, ask, account },
         resumed,
         rowsSeen: row.rows_seen,
-        ...(resumed
-          ? { expectsMoves: account.watching, doubtsTotal: account.totals.isDoubted }
-          : expectations(row.organization, row.collection)),
+        newRejects: row.new_rejects,
       }
     },
     readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
-    expectations: ({ organization, collection }) => expectations(organization.id, collection.name),
-    newRejects: (walkId) => findNewRejects.get(walkId) as number,
-    addNewRejects: (walkId, count) => {
-      addNewRejects.run(count, walkId)
-    },
-    addAnswer(walkId, answer, newToWalk, next, at) {
+    lastOutcome: ({ organization, collection }) =>
+      (lastOutcome.get(organization.id, collection.name) as
+        | Pick<WalkOutcome, 'coverage' | 'totalOff'>
+        | undefined) ?? null,
+    addAnswer(walkId, answer, { newToWalk, newRejects }, next, at) {
       const { ordinal, pass, page, total, keys, why, places } = ledgerRow(answer)
       insertAnswer.run(walkId, ordinal, pass, page, total, keys, at, why, places)
-      countAnswer.run(newToWalk, total, walkId)
-      saveCheckpoint(walkId, next, at)
+      const { nextPage, pass: passes } = next
+      countAnswer.run(newToWalk, newRejects, total, nextPage, passes, accountText(next), at, walkId)
     },
-    saveCheckpoint,
+    saveCheckpoint(walkId, next, at) {
+      updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
+    },
     complete(walkId, outcome, at) {
       completeWalk.run({ ...outcome, at, walkId })
     },

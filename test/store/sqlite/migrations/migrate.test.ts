@@ -56,7 +56,7 @@ function mirrorOfVersion(version: number): string {
 
 function fill(connection: Connection, table: string, number: number): void {
   const columns = connection.pragma(`table_info("${table}")`) as { name: string; type: string }[]
-  const values = columns.map(({ name, type }) => (type === 'INTEGER' ? number : `${name} ${number}`))
+  const values = columns.map(({ name, type }) => (type === 'TEXT' ? `${name} ${number}` : number))
   connection.prepare(`INSERT INTO "${table}" VALUES (${columns.map(() => '?').join(', ')})`).run(values)
 }
 
@@ -71,10 +71,16 @@ function contents(file: string, tables?: readonly string[]): Record<string, Rows
   }
 }
 
+/** A row with the names that its columns have now, and without those that are gone. */
+function asNow({ mark, judged_walk: _, ...row }: Rows[number]): Rows[number] {
+  return mark === undefined ? row : { ...row, key: mark }
+}
+
 function expectMigrated(file: string, before: Record<string, Rows>): void {
   openForWriting(file).close()
-  const after = contents(file, Object.keys(before))
-  for (const [table, rows] of Object.entries(before)) expect(after[table], table).toMatchObject(rows)
+  const { sync_seen_since: _, ...kept } = before
+  const after = contents(file, Object.keys(kept))
+  for (const [table, rows] of Object.entries(kept)) expect(after[table], table).toMatchObject(rows.map(asNow))
   const connection = new Database(file, { readonly: true })
   expect(connection.pragma('user_version', { simple: true })).toBe(LATEST_VERSION)
   expect(connection.pragma('integrity_check', { simple: true })).toBe('ok')
@@ -135,13 +141,13 @@ describe('bringing the tables up to date', () => {
   })
 })
 
-/** A mirror as it was before its walks knew what they expect to have missed, with this in it. */
-function olderMirror(sql: string): string {
+/** A mirror of an earlier version, with this in it. */
+function olderMirror(sql: string, version = 4): string {
   const file = path.join(tempFolder(), 'mirror.db')
   const older = new Database(file)
   older.pragma('application_id = 0x61646d72')
-  for (const step of stepsUpTo(4)) older.exec(step)
-  older.pragma('user_version = 4')
+  for (const step of stepsUpTo(version)) older.exec(step)
+  older.pragma(`user_version = ${version}`)
   older.exec(sql).close()
   return file
 }
@@ -172,6 +178,41 @@ describe('a mirror whose walks were made before they knew what they expect to ha
       { status: 'complete', account: '{"ask":null,"account":{"moved":true}}' },
       { status: 'open', account: expect.stringContaining('"movement":null,"totals":{"answers":0') },
     ])
+    connection.close()
+  })
+})
+
+describe('a mirror whose walks were judged row by row', () => {
+  it('keeps what walks missed, but for a walk that was being judged, and trusts no open walk that another overlapped', () => {
+    const missing = (key: string, state: string, walk: number) =>
+      `('1', 'orders', '${key}', '${state}', ${walk}, 't', 'removed')`
+    const file = olderMirror(
+      `
+      INSERT INTO organizations (id, name, configured) VALUES ('1', 'acme', 1);
+      INSERT INTO sync_jobs (organization_id, collection, configured, rows, removals_held, judged_walk)
+      VALUES ('1', 'orders', 1, 9, 1, 3);
+      ${walkSql('complete', "'steady'")} ${walkSql('open', 'NULL')} ${walkSql('open', 'NULL')}
+      INSERT INTO sync_missing VALUES ${missing('a', 'missed', 1)}, ${missing('b', 'due', 1)},
+        ${missing('c', 'held', 3)}, ${missing('d', 'missed', 3)}, ${missing('e', 'due', 3)};
+      INSERT INTO sync_seen_since VALUES (2, 'x');
+    `,
+      6,
+    )
+
+    const connection = openForWriting(file)
+
+    const all = (sql: string) => connection.prepare(sql).all()
+    expect(all('SELECT key, state, missed_by AS walk FROM sync_missing ORDER BY key')).toEqual([
+      { key: 'a', state: 'missed', walk: 1 },
+      { key: 'b', state: 'removable', walk: 1 },
+      { key: 'c', state: 'held', walk: 3 },
+    ])
+    expect(all('SELECT new_rejects FROM sync_walks ORDER BY id')).toEqual([
+      { new_rejects: 0 },
+      { new_rejects: 1 },
+      { new_rejects: 0 },
+    ])
+    expect(all('SELECT rows, removals_held FROM sync_jobs')).toEqual([{ rows: 9, removals_held: 1 }])
     connection.close()
   })
 })

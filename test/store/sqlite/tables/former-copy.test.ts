@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createOwners } from '../../../../src/store/sqlite/leases.ts'
+import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createRebuilding } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
@@ -114,12 +114,12 @@ describe.each([
     const { connection, file, clock } = test
     const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
     const transact = createTransact({ connection, file, ...patience })
-    const owners = createOwners({ connection, file, name: '1-0123456789ab', now: Date.now })
+    const leases = createLeases({ connection, file, name: '1-0123456789ab', now: Date.now })
 
     const job = { organizationId: ACME.id, collection: 'orders' }
-    await createForgetting({ connection, owners, transact, configured: [], ...patience }).job(job, true)
+    await createForgetting({ connection, leases, transact, configured: [], ...patience }).job(job, true)
 
-    owners.close()
+    leases.close()
     expectClean(test)
   })
 })

@@ -8,7 +8,13 @@ import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { holdLock } from '../../../helpers/other-process.ts'
 import { upTo } from '../../../helpers/scripted-list.ts'
 import { longestStandstill } from '../../../helpers/stand-still.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import {
+  BEGIN,
+  beginTestWalk,
+  leaseOf,
+  openTestMirror,
+  type TestMirror,
+} from '../../../helpers/test-mirror.ts'
 
 // The event loop shall not stand still for more than 250 ms. Here it is measured on a machine that has other things to
 // do, too, so the bound is wide; work in one go would take seconds.
@@ -74,10 +80,12 @@ describe('nothing else of the process is held up', () => {
 
     const { signal } = new AbortController()
     const resuming = await longestStandstill(() =>
-      recallSeenItems({ id, resumed: true }, { mirror: test.mirror, turn: setImmediate, signal }),
+      recallSeenItems({ id, resumed: true }, { store: test.store, turn: setImmediate, signal }),
     )
-    const forgetting = await longestStandstill(() => test.mirror.abandonWalk(id))
-    const pruning = await longestStandstill(() => test.mirror.prune(jobOf()))
+    const forgetting = await longestStandstill(() =>
+      test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, abandon: [id] }),
+    )
+    const pruning = await longestStandstill(() => test.store.prune(jobOf()))
 
     expect(resuming.standstill).toBeLessThan(MUCH_MS)
     expect(resuming.result.items).toBe(500_001)

@@ -3,7 +3,7 @@ import { timeAt } from '../../../helpers/clock.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { pageOf } from '../../../helpers/pages.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
-import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { leaseOf, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { createRandom, type Random } from '../../../simulation/random.ts'
 
 // Each seed is a mirror in which the histories of many items run side by side, since those of single items have nothing
@@ -140,7 +140,7 @@ async function live(seed: number, clockGoesBack: boolean): Promise<Life> {
     for (let deaths = random.whole(0, 2); deaths > 0; deaths--) {
       await withDeathAt(test, random.whole(0, 16), () => runOnce(test, { source }, options))
       // What the lock of a dead process would tell.
-      await test.mirror.releaseJob(options.job)
+      await test.store.release(leaseOf(options.job))
     }
     if (count(test, 'complete') === done || count(test, 'open') > 0) {
       const { error, coverage } = await runOnce(test, { source }, options)

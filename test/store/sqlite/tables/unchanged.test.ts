@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { pageOf } from '../../../helpers/pages.ts'
-import { beginTestWalk, openTestMirror, STEADY, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { beginTestWalk, complete, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const PAGES = 200
 const JOB = jobOf()
@@ -31,7 +31,7 @@ async function walkOnce(test: TestMirror): Promise<number> {
     // Once all of it stands in the file, the log begins anew.
     frames += after < before ? after : after - before
   }
-  await test.mirror.completeWalk(JOB, walk, STEADY)
+  await complete(test, JOB, walk)
   return frames / PAGES
 }
 

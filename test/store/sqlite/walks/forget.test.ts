@@ -1,11 +1,10 @@
 import fs from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { emptyLog } from '../../../../src/store/sqlite/file/open.ts'
-import { createOwners } from '../../../../src/store/sqlite/leases.ts'
+import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { disown } from '../../../../src/store/sqlite/walks/forget-rows.ts'
-import { holdingsOf } from '../../../../src/store/sqlite/walks/holdings.ts'
+import { disown, holdingsOf } from '../../../../src/store/sqlite/walks/holdings.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
@@ -26,10 +25,10 @@ function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number
     },
     signal: stop.signal,
   }
-  const owners = createOwners({ connection, file, name: lockName(), now: Date.now })
-  onTestFinished(() => owners.close())
+  const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
+  onTestFinished(() => leases.close())
   const transact = createTransact({ connection, file, ...patience })
-  return createForgetting({ connection, owners, transact, configured: [], ...patience })
+  return createForgetting({ connection, leases, transact, configured: [], ...patience })
 }
 
 const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`
@@ -64,16 +63,33 @@ function unused(file: string): string {
 }
 
 describe('forgetting', () => {
+  it('knows every table that holds something of an organization', () => {
+    const { rows } = openTestMirror()
+    const ofOrganizations = rows(`
+      SELECT DISTINCT tables.name
+      FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+      WHERE tables.type = 'table' AND columns.name IN ('organization_id', 'walk_id')
+      ORDER BY tables.name
+    `)
+
+    expect(ofOrganizations.map(({ name }) => name)).toEqual([
+      'sync_jobs',
+      'sync_missing',
+      'sync_pages',
+      'sync_rejects',
+      'sync_runs',
+      'sync_walks',
+    ])
+  })
+
   it('leaves no trace of an organization in any table, and nothing of another one out', async () => {
     const test = await createScene()
     const globex = () => test.rows('SELECT * FROM orders_raw WHERE _organization_id = ?', GLOBEX.id)
     const before = globex()
-    // As walks leave them that missed a row, or overlap.
+    // As a walk leaves it that missed a row.
     test.connection.exec(`
-      INSERT INTO sync_missing (organization_id, collection, mark, state, missed_by, since, reason)
-      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed');
-      INSERT INTO sync_seen_since (walk_id, mark)
-      SELECT id, 'Secret' FROM sync_walks WHERE organization_id = '${ACME.id}'
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
+      VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed')
     `)
 
     const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
@@ -123,24 +139,24 @@ describe('forgetting', () => {
     const test = await createScene(10)
     await beginTestWalk(test, jobOf())
 
-    const runs = test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
+    test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
 
-    expect(runs).toBe(3)
-    expect(await test.mirror.openWalks(jobOf())).toEqual([])
+    expect(holdingsOf(test.connection, ACME_ORDERS).runs).toBe(0)
+    expect(await test.store.openWalks(jobOf())).toEqual([])
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { rows: 10, as_of: null, last_complete_at: null, coverage: null, last_run_at: null, error_code: null },
     ])
   })
 
   it('that is stopped half-way leaves a list that looks like one that was never read', async () => {
-    const test = await createScene()
+    const test = await createScene(1000)
 
     await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
 
     const [status] = test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)
-    const left = holdingsOf(test.connection, ACME.id, 'orders')
+    const left = holdingsOf(test.connection, ACME_ORDERS)
     expect(left.rows).toBeGreaterThan(0)
-    expect(left.rows).toBeLessThan(294)
+    expect(left.rows).toBeLessThan(980)
     expect(status).toMatchObject({ rows: left.rows, as_of: null, coverage: null, last_run_at: null })
     expect(test.value('SELECT count(*) FROM orders WHERE _organization_id = ?', ACME.id)).toBe(left.rows)
     expect(test.value('SELECT owner FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBeNull()
@@ -150,7 +166,7 @@ describe('forgetting', () => {
     ['goes on when it is asked for again', false],
     ['goes on after a sync that came between', true],
   ])('%s', async (_, hasSyncBetween) => {
-    const test = await createScene()
+    const test = await createScene(1000)
     await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
     if (hasSyncBetween) {
       const result = await runOnce(test, scriptedList({ ids: upTo(120), perPage: 40 }))
@@ -163,7 +179,7 @@ describe('forgetting', () => {
 
     await forgetterOf(test).job(ACME_ORDERS, true)
 
-    expect(Object.values(holdingsOf(test.connection, ACME.id, 'orders'))).toEqual([0, 0, 0, 0, 0, 0])
+    expect(Object.values(holdingsOf(test.connection, ACME_ORDERS))).toEqual([0, 0, 0, 0, 0, 0])
     expect(
       test.value('SELECT count(*) FROM sync_pages WHERE walk_id NOT IN (SELECT id FROM sync_walks)'),
     ).toBe(0)
@@ -172,7 +188,7 @@ describe('forgetting', () => {
 
   it('deletes nothing of a job that another process is working on', async () => {
     const test = await createScene(10)
-    await test.mirror.claimJob(jobOf())
+    await test.store.acquire(jobOf())
     const before = dump(test)
 
     const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
@@ -242,7 +258,7 @@ describe('forgetting', () => {
     ['blanks the pages that were free before', Number.POSITIVE_INFINITY],
     ['goes on with blanking that was stopped', 1],
   ])('%s', async (_, stopAfter) => {
-    const test = await createScene()
+    const test = await createScene(stopAfter === 1 ? 12_000 : 300)
     test.connection.exec(`CREATE TABLE t AS SELECT * FROM orders_raw; DROP TABLE t`)
     emptyLog(test.file)
     const before = unused(test.file)
@@ -266,9 +282,9 @@ describe('forgetting', () => {
     await forgetterOf(test).job(ACME_ORDERS, false)
     await forgetterOf(test).organization(ACME.id)
 
-    const claims = [await test.mirror.claimJob(jobOf()), await other.mirror.claimJob(jobOf())]
+    const acquired = [await test.store.acquire(jobOf()), await other.store.acquire(jobOf())]
 
-    expect(claims.map(({ taken }) => taken)).toEqual([true, false])
+    expect(acquired.map(({ lease }) => lease !== undefined)).toEqual([true, false])
     expect(test.rows('SELECT organization FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
       { organization: 'acme' },
     ])

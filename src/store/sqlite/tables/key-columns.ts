@@ -1,0 +1,52 @@
+import type { KeyPart } from '../../../sync/key.ts'
+import type { KeyType } from '../../columns/key.ts'
+import type { Connection } from '../file/open.ts'
+import { quoted } from '../sql.ts'
+
+/** The columns of a collection's key, in the order of its fields. */
+export interface KeyColumns {
+  names: readonly string[]
+  types: readonly KeyType[]
+}
+
+/** The key columns of a table as it is declared now, since one may become TEXT at any time; null where the table has none. */
+export function readKeyColumns(
+  connection: Connection,
+  table: string,
+  names: readonly string[],
+): KeyColumns | null {
+  const typeOf = connection.prepare('SELECT type FROM pragma_table_info(?) WHERE name = ?').pluck()
+  const types = names.map((name) => typeOf.get(table, name) as KeyType | undefined)
+  return types.every((type) => type !== undefined) ? { names, types } : null
+}
+
+/** An expression for the id of a row, as `packTexts` writes it. */
+export function idOfRow({ names }: Pick<KeyColumns, 'names'>, row: string): string {
+  const texts = names.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
+  return texts.length === 1 ? texts.join() : `json_array(${texts.join(', ')})`
+}
+
+/** A condition: the row has this id. Only for ids that fit the columns, as those do that came from a row. */
+export function hasId({ names, types }: KeyColumns, row: string, id: string): string {
+  const part = (index: number) => (names.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
+  return names
+    .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${types[index]})`)
+    .join(' AND ')
+}
+
+const LARGEST = 2n ** 63n
+
+/** A key's values as its columns hold them; null where no INTEGER is this text: `007` is not 7. */
+export function boundKey(
+  key: readonly Pick<KeyPart, 'text'>[],
+  types: readonly KeyType[],
+): (string | bigint)[] | null {
+  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : wholeNumber(text)))
+  return values.every((value) => value !== null) ? values : null
+}
+
+function wholeNumber(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const number = BigInt(text)
+  return String(number) === text && number >= -LARGEST && number < LARGEST ? number : null
+}

@@ -1,0 +1,130 @@
+import type { ListedItem } from '../../../sync/items.ts'
+import type { StoredItem } from '../../../sync/store.ts'
+import type { Job } from '../../../sync/types.ts'
+import { packTexts } from '../../../text.ts'
+import { keyColumnNames } from '../../columns/catalog.ts'
+import { keyPathsOf } from '../../columns/key.ts'
+import { type Connection, createSchemaVersion } from '../file/open.ts'
+import { quoted, unplanned } from '../sql.ts'
+import { tableName } from './declarations.ts'
+import { boundKey, hasId, type KeyColumns, readKeyColumns } from './key-columns.ts'
+
+/** What is stored of a job's items; reads only. */
+export interface Lookup {
+  items(job: Job, items: readonly ListedItem[]): StoredItem[]
+  /** See `Store.liveKeys`. */
+  liveKeys(job: Job, from: string | null): { ids: string[]; next: string | null }
+}
+
+/** Ids that `liveKeys` returns at once. */
+const KEYS_BATCH = 4000
+
+/** What a row's key columns hold: whole numbers are bigint. */
+type KeyValues = readonly (string | bigint)[]
+
+interface RawRows {
+  columns: KeyColumns
+  /** The texts of the rows with these keys, by their index in the list. */
+  texts(organizationId: string, keys: readonly (readonly string[])[]): Map<number, string>
+  keysAfter(organizationId: string, last: KeyValues | null): KeyValues[]
+}
+
+export function createLookup(connection: Connection): Lookup {
+  const versionNow = createSchemaVersion(connection)
+  const known = new Map<string, RawRows | null>()
+  let version = -1
+  const findReject = connection.prepare(
+    'SELECT 1 FROM sync_rejects WHERE organization_id = ? AND collection = ? AND fingerprint = ?',
+  )
+
+  /** As the table is declared now: another process may change the type of a key column. */
+  function rowsOf({ collection }: Job): RawRows | null {
+    const now = versionNow()
+    if (now !== version) known.clear()
+    version = now
+    const rows = known.get(collection.name) ?? openRawRows(connection, { collection })
+    known.set(collection.name, rows)
+    return rows
+  }
+
+  return {
+    items(job, items) {
+      const { organization, collection } = job
+      const rows = rowsOf(job)
+      const keys = items.map((listed) => ('key' in listed ? listed.key.parts : null))
+      // A key that has no room in its column has no row either.
+      const fitting = keys.map((key) => key && rows && boundKey(key, rows.columns.types) && key)
+      const asked = fitting.flatMap((key, index) =>
+        key ? [{ index, key: key.map(({ text }) => text) }] : [],
+      )
+      const texts = rows?.texts(
+        organization.id,
+        asked.map(({ key }) => key),
+      )
+      const stored = new Map(asked.map(({ index }, at) => [index, texts?.get(at)]))
+      return items.map((listed, index): StoredItem => {
+        if ('reject' in listed) {
+          const found = findReject.get(organization.id, collection.name, listed.id)
+          return { state: found === undefined ? 'absent' : 'same' }
+        }
+        const text = stored.get(index)
+        if (text === undefined) return { state: 'absent' }
+        return text === listed.item.text ? { state: 'same' } : { state: 'different', text }
+      })
+    },
+    liveKeys(job, from) {
+      const rows = rowsOf(job)
+      if (!rows) return { ids: [], next: null }
+      const keys = rows.keysAfter(job.organization.id, position(from, rows.columns))
+      const ids = keys.map((key) => packTexts(key.map(String)))
+      const last = keys.length === KEYS_BATCH ? keys.at(-1) : undefined
+      return {
+        ids,
+        next: last ? JSON.stringify({ types: rows.columns.types, last: last.map(String) }) : null,
+      }
+    },
+  }
+}
+
+/** A key column that became TEXT meanwhile, by a sync of another organization, has another order: start again. */
+function position(from: string | null, { types }: KeyColumns): KeyValues | null {
+  if (from === null) return null
+  const { types: before, last } = JSON.parse(from) as { types: string[]; last: string[] }
+  if (String(before) !== String(types)) return null
+  return boundKey(
+    last.map((text) => ({ text })),
+    types,
+  )
+}
+
+function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawRows | null {
+  const table = tableName(job.collection.name, 'raw')
+  const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
+  if (!columns) return null
+  const names = columns.names.map(quoted)
+  // CROSS JOIN keeps this order: as a plain join SQLite may read the whole table.
+  const texts = connection
+    .prepare(`
+      SELECT wanted.key, raw."_json"
+      FROM json_each(:keys) AS wanted
+      CROSS JOIN ${quoted(table)} AS raw
+        ON raw."_organization_id" = ${unplanned('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
+    `)
+    .raw()
+  const select = `SELECT ${names.join(', ')} FROM ${quoted(table)} WHERE "_organization_id" = ?`
+  const inOrder = `ORDER BY ${names.join(', ')} LIMIT ${KEYS_BATCH}`
+  const first = connection.prepare(`${select} ${inOrder}`).raw().safeIntegers()
+  const next = connection
+    .prepare(`${select} AND (${names.join(', ')}) > (${names.map(() => '?').join(', ')}) ${inOrder}`)
+    .raw()
+    .safeIntegers()
+  return {
+    columns,
+    texts(organization, keys) {
+      const list = columns.names.length === 1 ? keys.map(([text]) => text) : keys
+      return new Map(texts.all({ organization, keys: JSON.stringify(list) }) as [number, string][])
+    },
+    keysAfter: (organizationId, last) =>
+      (last ? next.all(organizationId, ...last) : first.all(organizationId)) as KeyValues[],
+  }
+}

@@ -1,0 +1,26 @@
+import { asJsonObject, parseExact } from '../json/exact.ts'
+import { sameJson } from '../json/same.ts'
+import type { ListedItem } from './items.ts'
+import type { StoredItem, Upsert } from './store.ts'
+
+/**
+ * Which items of a page are written: those that the store does not have, and those that it has with another value.
+ * @param stored One entry for each item.
+ * @param ignore The dotted paths whose changes do not count.
+ */
+export function changedItems(
+  items: readonly ListedItem[],
+  stored: readonly StoredItem[],
+  ignore: ReadonlySet<string>,
+): Upsert[] {
+  return items.flatMap((listed, index): Upsert[] => {
+    const known = stored[index]
+    if (!('key' in listed) || known === undefined || known.state === 'same') return []
+    const { key, item } = listed
+    const value = asJsonObject(item.value)
+    if (known.state === 'absent') return [{ key, text: item.text, value, change: 'added' }]
+    return sameJson(parseExact(known.text), value, ignore)
+      ? []
+      : [{ key, text: item.text, value, change: 'changed' }]
+  })
+}

@@ -1,0 +1,179 @@
+import { differingPaths } from '../json/differences.ts'
+import { parseExact } from '../json/exact.ts'
+import { sameJson } from '../json/same.ts'
+import type { ListedItem } from './items.ts'
+import type { StoredItem } from './store.ts'
+import type { Coverage } from './types.ts'
+
+/** An item in which a list and the mirror differ. */
+export interface Difference {
+  /** `missing`: listed, and not in the mirror; `extra`: in the mirror, and not listed; `different`: not of the same value. */
+  kind: 'missing' | 'extra' | 'different'
+  /** A JSON list where the key has several fields; null for an item without a usable key. */
+  key: string | null
+  /** Where it stood when the list was read; null where it stood nowhere. */
+  page: number | null
+  /** The dotted paths that differ, the first of them. */
+  paths: readonly string[]
+  hasMorePaths: boolean
+  /** Why the item has no usable key. */
+  reject: string | null
+}
+
+/** The result of a comparison. */
+export interface Differences {
+  /** Distinct items that the list had. */
+  items: number
+  counts: Record<Difference['kind'], number>
+  /** There were more candidates than are kept: the counts are least values. */
+  isCut: boolean
+  /** The first of each kind. */
+  listed: Difference[]
+  /** Items that changed, came or left while the list was read: no differences. */
+  moved: number
+  coverage: Coverage | null
+  /** False where the reading cannot say what the list does not hold. */
+  isExtraTold: boolean
+  /** Whether the mirror has nothing of this list, and never had; `items` is what the list's own total says then. */
+  isNeverSynced: boolean
+}
+
+/** The first differences of a kind that are listed, and the first paths of one; all of them are counted. */
+const LISTED = 20
+const MOST_PATHS = 10
+
+/** Candidates in memory, each with its text: further ones are only known to exist. */
+const MOST_CANDIDATES = 50_000
+
+/** `moved`: it changed, came or left while the list was read. */
+type Judgement = 'suspected' | 'certain' | 'moved'
+
+interface Candidate extends Omit<Difference, 'key' | 'hasMorePaths'> {
+  id: string
+  /** The item as it came; null for a row that was not listed. */
+  text: string | null
+  judgement: Judgement
+}
+
+/** The items in which a list and the mirror seem to differ, until a second look decides. */
+export interface Candidates {
+  /** An item of the first reading. `isForward`: read in list order; `isSeen`: this reading met it before. */
+  read(
+    listed: ListedItem,
+    stored: StoredItem,
+    at: { page: number; isForward: boolean; isSeen: boolean },
+  ): void
+  /** An item of a page that was asked for again. */
+  readAgain(listed: ListedItem, stored: StoredItem, page: number): void
+  /** A row that the first reading did not meet; and one of these that a later reading met. */
+  addExtra(id: string): void
+  clearExtra(id: string): void
+  hasExtra(): boolean
+  /** The rows that no reading met are extra. */
+  confirmExtra(): void
+  /** The first page after this one with a candidate that no second look has judged; null when there is none. */
+  nextPage(after: number): number | null
+  differences(): Pick<Differences, 'counts' | 'isCut' | 'listed' | 'moved'>
+}
+
+/** @param ignore Dotted paths whose values are not compared. */
+export function createCandidates(ignore: ReadonlySet<string>): Candidates {
+  const known = new Map<string, Candidate>()
+  let isCut = false
+
+  function add(candidate: Candidate): void {
+    if (known.has(candidate.id)) return
+    if (known.size >= MOST_CANDIDATES) isCut = true
+    else known.set(candidate.id, candidate)
+  }
+
+  function isSameValue(text: string | null, { item }: ListedItem): boolean {
+    if (text === null || text === item.text) return text !== null
+    return sameJson(parseExact(text), item.value, ignore)
+  }
+
+  const unjudged = () => known.values().filter(({ judgement }) => judgement === 'suspected')
+
+  return {
+    read(listed, stored, { page, isForward, isSeen }) {
+      const found = candidateOf(listed, stored, page, ignore)
+      const before = known.get(listed.id)
+      if (!isSeen || !before) {
+        // One that is met first behind the reader came, or moved, there after the reader had passed.
+        if (found) add({ ...found, judgement: isForward && !isSeen ? 'suspected' : 'moved' })
+      } else if (found && isSameValue(before.text, listed)) before.page = page
+      else before.judgement = 'moved'
+    },
+    readAgain(listed, stored, page) {
+      const before = known.get(listed.id)
+      if (before?.judgement !== 'suspected' || before.kind === 'extra') return
+      const isStill = candidateOf(listed, stored, page, ignore) !== null && isSameValue(before.text, listed)
+      before.judgement = isStill ? 'certain' : 'moved'
+    },
+    addExtra: (id) =>
+      add({ id, kind: 'extra', page: null, text: null, paths: [], reject: null, judgement: 'suspected' }),
+    clearExtra(id) {
+      const before = known.get(id)
+      if (before?.kind === 'extra') before.judgement = 'moved'
+    },
+    hasExtra: () => unjudged().some(({ kind }) => kind === 'extra'),
+    confirmExtra() {
+      for (const candidate of unjudged()) if (candidate.kind === 'extra') candidate.judgement = 'certain'
+    },
+    nextPage(after) {
+      const pages = unjudged().flatMap(({ page }) => (page !== null && page > after ? [page] : []))
+      const first = pages.reduce((least, page) => Math.min(least, page), Number.POSITIVE_INFINITY)
+      return Number.isFinite(first) ? first : null
+    },
+    differences: () => ({ ...summary([...known.values()]), isCut }),
+  }
+}
+
+/** How an item and the mirror seem to differ; null where they do not. */
+function candidateOf(
+  listed: ListedItem,
+  stored: StoredItem,
+  page: number,
+  ignore: ReadonlySet<string>,
+): Omit<Candidate, 'judgement'> | null {
+  const { id, item } = listed
+  const reject = 'reject' in listed ? listed.reject : null
+  if (stored.state === 'same') return null
+  if (stored.state === 'absent') return { id, kind: 'missing', page, text: item.text, paths: [], reject }
+  const paths = differingPaths(parseExact(stored.text), item.value, ignore, MOST_PATHS + 1)
+  return paths.length === 0 ? null : { id, kind: 'different', page, text: item.text, paths, reject }
+}
+
+function summary(candidates: readonly Candidate[]): Pick<Differences, 'counts' | 'listed' | 'moved'> {
+  const kinds = ['missing', 'extra', 'different'] as const
+  const certain = (kind: Difference['kind']) =>
+    candidates.filter((one) => one.kind === kind && one.judgement === 'certain')
+  // One that no second look found again has left the list, or moved too far to be looked for.
+  const moved = candidates.filter(
+    ({ kind, judgement }) => judgement === 'moved' || (judgement === 'suspected' && kind !== 'extra'),
+  )
+  return {
+    counts: {
+      missing: certain('missing').length,
+      extra: certain('extra').length,
+      different: certain('different').length,
+    },
+    listed: kinds.flatMap((kind) => certain(kind).toSorted(byPage).slice(0, LISTED).map(difference)),
+    moved: moved.length,
+  }
+}
+
+function byPage({ page: a }: Candidate, { page: b }: Candidate): number {
+  return (a ?? 0) - (b ?? 0)
+}
+
+function difference({ id, kind, page, paths, reject }: Candidate): Difference {
+  return {
+    kind,
+    key: reject === null ? id : null,
+    page,
+    paths: paths.slice(0, MOST_PATHS),
+    hasMorePaths: paths.length > MOST_PATHS,
+    reject,
+  }
+}

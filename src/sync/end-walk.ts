@@ -1,0 +1,56 @@
+import { expectedMissed } from './coverage/expected-missed.ts'
+import { totalOff } from './coverage/totals.ts'
+import {
+  cameAtOnce,
+  decideRemovals,
+  type HeldRemovals,
+  type RemovalRules,
+  type Removals,
+  whyUntrusted,
+} from './removals.ts'
+import type { SeenItems } from './seen-items.ts'
+import type { Lease, Run, Store, Walk } from './store.ts'
+import type { Reading, WalkOutcome } from './types.ts'
+
+export interface EndOptions {
+  store: Store
+  lease: Lease
+  run: Run
+  walk: Walk
+  seen: Pick<SeenItems, 'keyed'>
+  /** Items of the walk without a usable key that came for the first time. */
+  newRejects: number
+  rules: RemovalRules
+}
+
+export interface WalkEnd extends WalkOutcome {
+  /** Rows that left the list, or seem to, and stay until a person decides. */
+  held: HeldRemovals | null
+}
+
+/**
+ * Removes what left the list, or holds it back, and completes the walk. The walk stays open until then: a process that continues
+ * it has nothing to ask for, and judges it once more.
+ */
+export async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
+  const { store, lease, run, walk, newRejects } = options
+  const { coverage, account } = reading
+  const isFull = walk.kind === 'full'
+  const untrusted = isFull ? whyUntrusted(reading, newRejects) : null
+  const outcome: WalkOutcome = {
+    coverage,
+    untrusted,
+    expectedMissed: isFull ? expectedMissed(coverage, account) : null,
+    totalOff: totalOff(coverage, account),
+  }
+  const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
+  const { held } = await store.closeWalk(lease, { walk, run, outcome, removals })
+  return { ...outcome, held }
+}
+
+async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
+  const atOnce = cameAtOnce(reading)
+  const missing = await store.findMissing(lease, { walkId: walk.id, listed: seen.keyed, atOnce })
+  const listed = Math.min(seen.keyed, reading.account.passDistinct)
+  return decideRemovals({ ...missing, listed }, rules)
+}

@@ -1,0 +1,55 @@
+import type { Store } from '../../src/sync/store.ts'
+import type { Job } from '../../src/sync/types.ts'
+import type { Tell } from './happening.ts'
+import type { SimulatedProcess } from './process.ts'
+
+/** The store as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
+export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell): Store {
+  const jobOf = new Map<number, Job>()
+
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    if (!process.isAlive()) return new Promise(() => {})
+    process.step('before mirror call')
+    const result = await work()
+    process.step('after mirror call')
+    return result
+  }
+
+  return {
+    acquire: (job) =>
+      call(async () => {
+        const acquired = await store.acquire(job)
+        tell({ kind: acquired.lease ? 'claimed' : 'busy', process, job })
+        return acquired
+      }),
+    release: (lease) =>
+      call(() => {
+        tell({ kind: 'releasing', process, job: lease.job })
+        return store.release(lease)
+      }),
+    openWalks: (job) => call(() => store.openWalks(job)),
+    beginRun: (lease, begin) =>
+      call(async () => {
+        const { runId: run, walk } = await store.beginRun(lease, begin)
+        const { job } = lease
+        jobOf.set(run, job)
+        tell({ kind: 'run began', process, job, run, walk: walk.id, resumed: walk.resumed })
+        return { runId: run, walk }
+      }),
+    readLedger: (walk, after) => call(() => store.readLedger(walk, after)),
+    lookup: (job, items) => call(() => store.lookup(job, items)),
+    commit: (lease, page) => call(() => store.commit(lease, page)),
+    findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
+    closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),
+    finishRun: (lease, run, outcome) =>
+      call(async () => {
+        const record = await store.finishRun(lease, run, outcome)
+        const job = jobOf.get(run.id)
+        if (outcome.status === 'refused') tell({ kind: 'run cancelled', process, run: run.id })
+        else if (job) tell({ kind: 'run finished', process, job, run: run.id, outcome, record })
+        return record
+      }),
+    prune: (job) => call(() => store.prune(job)),
+    liveKeys: (job, from) => call(() => store.liveKeys(job, from)),
+  }
+}
