@@ -152,7 +152,7 @@ interface Beginning {
   walk: Walk
   run: Run
   /** Open walks that this one replaces with its first page. */
-  replaces: readonly number[]
+  replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
 /** Resumes the open walk that fits this run, or begins one. */

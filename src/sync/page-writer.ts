@@ -11,7 +11,7 @@ export interface PageWriterOptions {
   run: Run
   walk: Walk
   /** Open walks that this one replaces with its first page: until then they may still be needed. */
-  replaces: readonly number[]
+  replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
 export interface PageWriter extends PageKeeper {
@@ -26,14 +26,19 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   let { newRejects } = walk
   let replaces = options.replaces
 
+  async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
+    await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none' })
+  }
+
   async function keep({ page, items, newToWalk, entry, next }: Answer): Promise<KeptPage> {
     const stored = await store.lookup(lease.job, items)
     const upserts = changedItems(items, stored, ignore)
     const rejects = rejectsOf(items)
     const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
-    const answer = { entry, items: page.items.length, newToWalk, keys, upserts, rejects, replaces }
+    const answer = { entry, items: page.items.length, newToWalk, keys, upserts, rejects }
     const committed = await store.commit(lease, { walk, run, answer, next })
     newRejects += committed.newRejects
+    for (const replaced of replaces) await abandon(replaced)
     replaces = []
     const added = upserts.filter(({ change }) => change === 'added').length
     const notices = [...committed.notices, ...rejectNotice(page.number, rejects)]
@@ -45,9 +50,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     async beginPass(next) {
       await store.commit(lease, { walk, run, answer: null, next })
     },
-    async giveUp() {
-      await store.closeWalk(lease, { walk, run, outcome: null, removals: 'none' })
-    },
+    giveUp: () => abandon(walk),
     newRejects: () => newRejects,
   }
 }

@@ -14,7 +14,7 @@ export interface WalkChoice {
   /** The job's own walks that nobody can go on with. */
   abandon: number[]
   /** Walks that this one takes the place of, as soon as it has its first page: until then they may still be needed. */
-  replace: number[]
+  replace: OpenWalk[]
 }
 
 /**
@@ -34,7 +34,7 @@ export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, 
   return {
     resume: resumed?.id ?? null,
     abandon: abandoned.map(({ id }) => id),
-    replace: replaced.map(({ id }) => id),
+    replace: replaced,
   }
 }
 

@@ -134,8 +134,6 @@ export interface CommittedAnswer {
   keys: readonly Key[]
   upserts: readonly Upsert[]
   rejects: readonly { id: string; reason: string; text: string }[]
-  /** Open walks that this one replaces, now that it has a page. */
-  replaces: readonly number[]
 }
 
 export interface CommitResult {
@@ -160,7 +158,7 @@ export interface MissingCounts {
 }
 
 export interface WalkClosing {
-  walk: Walk
+  walk: Pick<Walk, 'id' | 'kind'>
   run: Run
   /** How a complete walk came out; null: it is abandoned. */
   outcome: WalkOutcome | null

@@ -133,12 +133,13 @@ describe('a backfill', () => {
   it("takes the place of a sync's walk once, with its first page", async () => {
     const { test, list } = await interrupted({})
     const abandoned: [walk: number, afterPages: number][] = []
-    const commit: Store['commit'] = (lease, page) => {
-      for (const id of page.answer?.replaces ?? []) abandoned.push([id, page.answer?.entry.ordinal ?? 0])
-      return test.store.commit(lease, page)
+    const closeWalk: Store['closeWalk'] = async (lease, end) => {
+      if (!end.outcome)
+        abandoned.push([end.walk.id, Number(test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 2'))])
+      return test.store.closeWalk(lease, end)
     }
 
-    await runOnce(test, list, { ...FULL, store: { ...test.store, commit } })
+    await runOnce(test, list, { ...FULL, store: { ...test.store, closeWalk } })
 
     expect(abandoned).toEqual([[1, 1]])
   })

@@ -69,7 +69,6 @@ export function createCommit({ connection, walks, runs, jobs }: CommitOptions): 
       job,
       keys.map(({ id }) => id),
     )
-    for (const id of answer.replaces) walks.abandon(id, at)
     return { result: { newRejects, notices }, notices: placement.notices }
   }
 }
