@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json/exact.ts'
+import { isJsonObject } from '../json/value.ts'
 import type { Notice } from '../sync/types.ts'
 import { createRecorder, loadViews } from './column-records.ts'
 import { discoverElements } from './columns/elements.ts'

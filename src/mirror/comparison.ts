@@ -1,6 +1,6 @@
 import { InterruptedError } from '../errors.ts'
+import { sameJson } from '../json/compare.ts'
 import { parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
 import type { Comparison, Differences } from '../sync/comparison.ts'
 import type { ListedItem } from '../sync/items.ts'
 import type { SeenItems } from '../sync/seen-items.ts'

@@ -1,5 +1,6 @@
-import { differingPaths } from '../json/differences.ts'
-import { asJsonObject, parseExact } from '../json/exact.ts'
+import { differingPaths } from '../json/compare.ts'
+import { parseExact } from '../json/exact.ts'
+import { asJsonObject } from '../json/value.ts'
 import type { ListedItem } from '../sync/items.ts'
 import type { Job } from '../sync/types.ts'
 import type { Connection } from './database.ts'

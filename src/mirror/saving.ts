@@ -1,5 +1,6 @@
-import { asJsonObject, type JsonObject, parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
+import { sameJson } from '../json/compare.ts'
+import { parseExact } from '../json/exact.ts'
+import { asJsonObject, type JsonObject } from '../json/value.ts'
 import type { ListedItem } from '../sync/items.ts'
 import type { KeyPart } from '../sync/key.ts'
 import type { PageCommit, SavedPage } from '../sync/types.ts'
