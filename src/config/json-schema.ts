@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FileSchema } from './schema.ts'
 
-/** A JSON Schema, or a part of one, as far as this room looks into it. */
+/** A JSON Schema or a part of one. */
 export type JsonSchema = Record<string, unknown>
 
 /** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
@@ -10,7 +10,7 @@ export function configJsonSchema(): JsonSchema {
   return isSchema(schema) ? allowVariables(schema) : {}
 }
 
-/** zod leaves out the default of a value that is read from a text. */
+/** zod omits the default of a value that is parsed from a text. */
 function withDefault({
   zodSchema,
   jsonSchema,
@@ -21,7 +21,7 @@ function withDefault({
   if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
 }
 
-/** Inside the schema, without the additions for editors. */
+/** The JSON Schema of the values, without what is added for editors. */
 export function fileJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(FileSchema, { io: 'input' })
   return isSchema(schema) ? schema : {}
@@ -29,14 +29,14 @@ export function fileJsonSchema(): JsonSchema {
 
 const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
 
-/** A number, truth value or text of a certain shape may come from the environment, which an editor cannot know. */
+/** Allows `${NAME}` in place of any number, truth value or restricted text. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   const { description, default: standard, ...rest } = portable(mapParts(schema, allowVariables))
   if (!isRestrictedScalar(rest)) return { ...rest, ...given({ description, default: standard }) }
   return { ...given({ description, default: standard }), anyOf: [rest, VARIABLE] }
 }
 
-/** Not every validator's regular expressions know Unicode's classes (Python's do not). */
+/** Some validators know no Unicode classes in regular expressions (Python). */
 function portable(schema: JsonSchema): JsonSchema {
   const { pattern } = schema
   if (typeof pattern !== 'string') return schema

@@ -18,7 +18,7 @@ function listKeys(schema: unknown, path: string): string[] {
   return [...new Set([...own, ...forms, ...named, ...others, ...listKeys(schema.items, `${path}[]`)])]
 }
 
-/** Every key that a file sets, in the same words. */
+/** Every key that a file sets, in the same form. */
 function setKeys(value: unknown, path: string): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => setKeys(item, `${path}[]`))
   if (!isSchema(value)) return []
@@ -62,7 +62,7 @@ describe('the JSON Schema', () => {
     ['database', '../data/mirror.db'],
     ['publish', null],
     ['concurrency', 4],
-  ])('tells the default of %s', (path, standard) => {
+  ])('names the default of %s', (path, standard) => {
     expect(partAt(path).default).toEqual(standard)
   })
 
@@ -108,7 +108,7 @@ describe('config/admin-mirror.example.yaml', () => {
     expect([...new Set(known)].filter((key) => !set.has(key))).toEqual([])
   })
 
-  it('begins with the line by which an editor finds the schema, and says how to make that', () => {
+  it('begins with the line by which an editor finds the schema, and says how to write that file', () => {
     const [first] = readFileSync(file, 'utf8').split('\n')
 
     expect(first).toMatch(/^# yaml-language-server: \$schema=\.\/admin-mirror\.schema\.json /)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { errorOf, load, SMALLEST } from './config-files.ts'
 
-/** Added text; where the one problem is, by key, line and column; a part of its message. */
+/** Added text; key, line and column of its one problem; a part of the message. */
 type Row = [added: string, place: string, message: string]
 
 function expectOneProblem(text: string, place: string, message: string): void {
@@ -111,7 +111,7 @@ describe('a key of api', () => {
     ['api: {}\n', 'api.baseUrl 1:6', 'is missing. It must be the http or https address'],
     ['api: { baseUrl: }\n', 'api.baseUrl 1:17', 'has no value'],
     ['api: https://x\n', 'api 1:6', 'must be a mapping'],
-  ])('is missed in %j', (api, place, message) => {
+  ])('is missing in %j', (api, place, message) => {
     expectOneProblem(api + SMALLEST.split('\n').slice(2).join('\n'), place, message)
   })
 })
@@ -149,14 +149,14 @@ describe('the organizations', () => {
   it.each([
     ['x', ''],
     [' ', 'x'],
-  ])('are refused with a token that is longer than a header may be: %j', (character, end) => {
+  ])('are refused with a token that is too long for a header: %j', (character, end) => {
     const text = SMALLEST.replace('token: s', `token: "${character.repeat(9000)}${end}" #`)
 
     expectOneProblem(text, 'organizations[0].token 6:12', 'must be a token of at most 8192 characters')
     expect(errorOf(text).message).not.toContain(character.repeat(20))
   })
 
-  it('may have a token as long as a header may be', () => {
+  it('may have the longest token that fits a header', () => {
     const text = SMALLEST.replace('token: s', `token: ${'x'.repeat(8192)} #`)
 
     expect(load(text).organizations[0]?.readToken()).toHaveLength(8192)
@@ -182,7 +182,7 @@ describe('the organizations', () => {
     expectOneProblem(`${SMALLEST}  - { ${second}, token: x }\n`, place, message)
   })
 
-  it('may bear their own id as name', () => {
+  it('may have their own id as name', () => {
     const id = '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d'
 
     expect(load(SMALLEST.replace('name: acme', `name: ${id}`)).organizations[0]?.name).toBe(id)
