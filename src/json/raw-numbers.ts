@@ -1,7 +1,7 @@
 import { COLON, skipNumber, skipSpace } from './scan.ts'
 import type { JsonObject, JsonValue, RawNumber } from './value.ts'
 
-/** Begins a text that stands for a number. `parseRawNumbers` first checks that no other text holds it. */
+/** Begins a text that replaces a number. `parseRawNumbers` first checks that no other text holds it. */
 const MARK = '\0'
 const WRITTEN_MARK = '\\u0000'
 

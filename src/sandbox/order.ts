@@ -77,7 +77,7 @@ function createReference(dice: Dice, index: number): object {
   return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
 }
 
-/** PHP cannot tell an empty map from an empty list, and writes both as a list. */
+/** PHP writes an empty map as a list: to PHP both are one. */
 function createMetadata(dice: Dice, touches: number): Record<string, unknown> | [] {
   const campaign = dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : {}
   const metadata = { ...campaign, ...(touches > 0 ? { checks: touches } : {}) }
