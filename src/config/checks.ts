@@ -3,19 +3,46 @@ import { DEFAULT_COLLECTIONS } from './collections.ts'
 import { parseDuration } from './duration.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
-import { formatKey, isRawMap, type KeyPath, type Report, rawAt, rawEntries, rawItems } from './problems.ts'
+import {
+  formatKey,
+  isRawMap,
+  type KeyPath,
+  type Problems,
+  type Report,
+  rawAt,
+  rawEntries,
+  rawItems,
+} from './problems.ts'
 import { DATABASE, RETRY_DELAYS } from './schema.ts'
 
-/*
- * The rules that involve more than one key. They read the file's raw values, not the schema's output, so that they are
- * checked although other keys are wrong. Values of a wrong type are left to the schema.
- */
+export interface CheckOptions {
+  /** Returns what is wrong with a cron expression, or null. */
+  isCron: (expression: string) => string | null
+  /** What the mirror appends to a collection's name for its other tables, such as `_raw`. */
+  nameEnds: readonly string[]
+}
 
-/** Returns what is wrong with a cron expression, or null. */
-export type CronCheck = (expression: string) => string | null
+/**
+ * Reports what breaks a rule that involves more than one key. Reads the file's raw values, not the schema's output, so
+ * that wrong keys do not hide others; values of a wrong type are left to the schema.
+ * @param file Absolute path of the configuration file.
+ */
+export function checkAcrossKeys(
+  raw: unknown,
+  problems: Problems,
+  file: string,
+  { isCron, nameEnds }: CheckOptions,
+): void {
+  const { report } = problems
+  checkRetryDelays(raw, report)
+  checkPaths(raw, report, file)
+  checkSchedules(raw, problems, isCron)
+  checkOrganizations(raw, report)
+  checkCollections(raw, report, nameEnds)
+}
 
 /** `retry.minDelay` must not be longer than `retry.maxDelay`. */
-export function checkRetryDelays(raw: unknown, report: Report): void {
+function checkRetryDelays(raw: unknown, report: Report): void {
   const least = delayAt(raw, 'minDelay')
   const most = delayAt(raw, 'maxDelay')
   if (least === null || most === null || least <= most) return
@@ -37,8 +64,8 @@ function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
   return typeof given === 'string' ? parseDuration(given) : null
 }
 
-/** `database`, `publish` and the configuration (`file`, absolute) must be three files. */
-export function checkPaths(raw: unknown, report: Report, file: string): void {
+/** `database`, `publish` and the configuration must be three files. */
+function checkPaths(raw: unknown, report: Report, file: string): void {
   const database = resolve(dirname(file), textAt(raw, ['database']) ?? DATABASE)
   const published = textAt(raw, ['publish'])
   const publish = published === null ? null : resolve(dirname(file), published)
@@ -51,11 +78,10 @@ export function checkPaths(raw: unknown, report: Report, file: string): void {
 }
 
 /** Every schedule must be a cron expression. */
-export function checkSchedules(
+function checkSchedules(
   raw: unknown,
-  report: Report,
-  isCron: CronCheck,
-  isFromVariable: (path: KeyPath) => boolean,
+  { report, variablesOf }: Problems,
+  isCron: CheckOptions['isCron'],
 ): void {
   const ofOrganizations = rawItems(rawAt(raw, ['organizations'])).map((_, index) => [
     'organizations',
@@ -66,8 +92,8 @@ export function checkSchedules(
     const expression = textAt(raw, path)
     const fault = expression === null ? null : isCron(expression)
     // The fault may quote the expression, which must stay hidden if it comes from a variable.
-    if (fault !== null)
-      report(path, `must be a cron expression${isFromVariable(path) ? '' : ` (${fault})`}. ${CRON_HINT}`)
+    const shown = variablesOf(path).length > 0 ? '' : ` (${fault})`
+    if (fault !== null) report(path, `must be a cron expression${shown}. ${CRON_HINT}`)
   }
 }
 
@@ -82,7 +108,7 @@ function textAt(raw: unknown, path: KeyPath): string | null {
  * Every organization must have its own id and name, compared in lower case, a name that is no other's id, and one source
  * for its token.
  */
-export function checkOrganizations(raw: unknown, report: Report): void {
+function checkOrganizations(raw: unknown, report: Report): void {
   const organizations = rawItems(rawAt(raw, ['organizations']))
   const ids = organizations.map((organization) => foldedText(organization, 'id'))
   const names = organizations.map((organization) => foldedText(organization, 'name'))
@@ -135,9 +161,8 @@ function checkTokenSource(organization: unknown, path: KeyPath, report: Report):
 /**
  * The names of collections must be possible tables, filters and ignored fields must be allowed, and organizations must
  * override only collections that are defined.
- * @param nameEnds The ends that the mirror appends to a collection's name for its other tables, such as `_raw`.
  */
-export function checkCollections(raw: unknown, report: Report, nameEnds: readonly string[]): void {
+function checkCollections(raw: unknown, report: Report, nameEnds: readonly string[]): void {
   const collections = rawAt(raw, ['collections'])
   const names = [...new Set([...DEFAULT_COLLECTIONS, ...rawEntries(collections).map(([name]) => name)])]
   checkNames(names, report, nameEnds)

@@ -1,12 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import {
-  type CronCheck,
-  checkCollections,
-  checkOrganizations,
-  checkPaths,
-  checkRetryDelays,
-  checkSchedules,
-} from './checks.ts'
+import { type CheckOptions, checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
@@ -26,13 +19,10 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   organizations: OrganizationConfig[]
 }
 
-export interface LoadOptions {
+export interface LoadOptions extends CheckOptions {
   env: Environment
   /** `leave` for commands that send no requests: they need no token, and `readToken` throws. */
   tokens: 'resolve' | 'leave'
-  isCron: CronCheck
-  /** See `checkCollections`. */
-  nameEnds: readonly string[]
 }
 
 /**
@@ -52,19 +42,6 @@ export function loadConfig(file: string, options: LoadOptions): Config {
 
   if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
   return createConfig(data, problems, resolve(file), options)
-}
-
-function checkAcrossKeys(
-  raw: unknown,
-  { report, variablesOf }: Problems,
-  file: string,
-  { isCron, nameEnds }: LoadOptions,
-): void {
-  checkRetryDelays(raw, report)
-  checkPaths(raw, report, file)
-  checkSchedules(raw, report, isCron, (path) => variablesOf(path).length > 0)
-  checkOrganizations(raw, report)
-  checkCollections(raw, report, nameEnds)
 }
 
 function createConfig(

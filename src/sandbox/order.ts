@@ -77,7 +77,7 @@ function createReference(dice: Dice, index: number): object {
   return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
 }
 
-/** PHP writes an empty map as a list: to PHP both are one. */
+/** To PHP an empty map is an empty list, and it writes both as one. */
 function createMetadata(dice: Dice, touches: number): Record<string, unknown> | [] {
   const campaign = dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : {}
   const metadata = { ...campaign, ...(touches > 0 ? { checks: touches } : {}) }
