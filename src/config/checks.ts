@@ -182,9 +182,9 @@ function checkNames(names: readonly string[], report: Report, nameEnds: readonly
     let fault = findNameFault(name)
     if (fault !== null) fault += ` ${PATH_HINT}`
     else if (base !== undefined)
-      fault = `is what the mirror calls something of the collection ${base}. ${PATH_HINT}`
+      fault = `is the name of a table or view of the collection ${base}. ${PATH_HINT}`
     else if (first !== name)
-      fault = `differs from ${first} in case only, which tables do not tell apart. Write ${first}, or choose another name.`
+      fault = `differs from ${first} in case only, which names of tables ignore. Write ${first}, or choose another name.`
     if (fault !== null) report(['collections', name], fault, 'key')
   })
 }

@@ -16,7 +16,7 @@ const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
 /** Matchers by schedule: hundreds of jobs share a few schedules, and building one takes 0.5 ms. */
 const KNOWN = new Map<string, Matchers>()
 
-const NEVER_FIRES = 'no day is like that, so that it would never fire'
+const NEVER_FIRES = 'no such day exists, so it would never fire'
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
 
 /** Returns what node-cron finds wrong: a field with its text, or a whole phrase; null when nothing is. */

@@ -13,6 +13,10 @@ function expectOneProblem(text: string, place: string, message: string): void {
 
 const KEY_OF_101 = Array.from({ length: 101 }, (_, index) => `field${index}`).join(', ')
 
+/** Ids of organizations; the first is the one in SMALLEST. */
+const ACME = '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d'
+const OTHER = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
+
 describe('a key at the top level', () => {
   it.each<Row>([
     ['concurency: 4', 'concurency 7:1', 'Did you mean concurrency?'],
@@ -163,18 +167,10 @@ describe('the organizations', () => {
   })
 
   it.each<[second: string, place: string, message: string]>([
+    [`id: ${ACME.toUpperCase()}, name: b`, 'organizations[1].id 7:11', 'same as organizations[0].id'],
+    [`id: ${OTHER}, name: ACME`, 'organizations[1].name 7:55', 'same as organizations[0].name'],
     [
-      'id: 7F3C0F1E-52C7-4A86-9D0B-3C4A5F6B7C8D, name: b',
-      'organizations[1].id 7:11',
-      'same as organizations[0].id',
-    ],
-    [
-      'id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: ACME',
-      'organizations[1].name 7:55',
-      'same as organizations[0].name',
-    ],
-    [
-      'id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7F3C0F1E-52c7-4a86-9d0b-3c4a5f6b7c8d',
+      `id: ${OTHER}, name: ${ACME.toUpperCase()}`,
       'organizations[1].name 7:55',
       'is the id of organizations[0]',
     ],
@@ -183,9 +179,7 @@ describe('the organizations', () => {
   })
 
   it('may have their own id as name', () => {
-    const id = '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d'
-
-    expect(load(SMALLEST.replace('name: acme', `name: ${id}`)).organizations[0]?.name).toBe(id)
+    expect(load(SMALLEST.replace('name: acme', `name: ${ACME}`)).organizations[0]?.name).toBe(ACME)
   })
 })
 

@@ -82,7 +82,7 @@ describe('the fault of a cron expression', () => {
     ['0 0 1 * 1#2'],
     ['0 0 0 31 6 *'],
   ])('is reported when it can never fire: %s', (expression) => {
-    expect(checkCron(expression)).toBe('no day is like that, so that it would never fire')
+    expect(checkCron(expression)).toBe('no such day exists, so it would never fire')
   })
 })
 
