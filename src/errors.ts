@@ -38,7 +38,7 @@ export class PassingError extends KnownError {
   }
 }
 
-/** The server asked for fewer requests (429). Try again through the rate limiter, which waits; this counts as no try. */
+/** The server asked for fewer requests (429). Try again through the rate limiter, which waits; it counts as no try. */
 export class ThrottledError extends KnownError {
   override readonly name = 'ThrottledError'
   readonly code = 'RATE_LIMITED'

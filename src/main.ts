@@ -47,8 +47,8 @@ function endOnUncaught(): void {
 }
 
 /**
- * V8 doubles the space for new objects, up to 128 MB, while garbage comes fast. Pages are short-lived, and gain little: with
- * 4 MB a sync of 100,000 orders peaks at 230 MB instead of 345, and takes 4 % longer; without threads for it, 2 %.
+ * V8 doubles the space for new objects, up to 128 MB, while garbage comes fast. Pages are short-lived, and gain little:
+ * with 4 MB a sync of 100,000 orders peaks at 230 MB instead of 345, and takes 4 % longer; without threads for it, 2 %.
  */
 function boundNewSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=1')

@@ -12,8 +12,8 @@ function escapeCharacter(character: string): string {
 }
 
 /**
- * Returns the same JSON, safe for a terminal: what `printable` escapes and JSON does not gets JSON's own escapes. Control
- * characters below the blank are only white space in valid JSON, and stay.
+ * Returns the same JSON, safe for a terminal: what `printable` escapes and JSON does not gets JSON's own escapes.
+ * Control characters below the blank are only white space in valid JSON, and stay.
  */
 export function printableJson(json: string): string {
   return json.replace(/[\u007f-\u009f]|\p{Cf}|\p{Zl}|\p{Zp}/gu, (character) =>

@@ -105,8 +105,8 @@ function textAt(raw: unknown, path: KeyPath): string | null {
 }
 
 /**
- * Every organization must have its own id and name, compared in lower case, a name that is no other's id, and one source
- * for its token.
+ * Every organization must have its own id and name, compared in lower case, a name that is no other's id, and one
+ * source for its token.
  */
 function checkOrganizations(raw: unknown, report: Report): void {
   const organizations = rawItems(rawAt(raw, ['organizations']))
@@ -182,7 +182,7 @@ function checkNames(names: readonly string[], report: Report, nameEnds: readonly
     let fault = findNameFault(name)
     if (fault !== null) fault += ` ${PATH_HINT}`
     else if (base !== undefined)
-      fault = `is the name of a table or view of the collection ${base}. ${PATH_HINT}`
+      fault = `is the name of a table, view or index of the collection ${base}. ${PATH_HINT}`
     else if (first !== name)
       fault = `differs from ${first} in case only, which names of tables ignore. Write ${first}, or choose another name.`
     if (fault !== null) report(['collections', name], fault, 'key')

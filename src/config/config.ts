@@ -26,8 +26,8 @@ export interface LoadOptions extends CheckOptions {
 }
 
 /**
- * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file. Token files
- * are read later, by `readToken`.
+ * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file. Token
+ * files are read later, by `readToken`.
  */
 export function loadConfig(file: string, options: LoadOptions): Config {
   const { document, lines } = readYamlFile(file)

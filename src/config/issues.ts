@@ -24,8 +24,8 @@ function isForbiddenKey(issue: Issue): boolean {
 }
 
 /**
- * For a union: the problems of the branch that the value resembles, a mapping or list with wrong contents. If it resembles
- * none, the union's own message is the better one.
+ * For a union: the problems of the branch that the value resembles, a mapping or list with wrong contents. If it
+ * resembles none, the union's own message is the better one.
  */
 function flattenUnion(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]

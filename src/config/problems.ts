@@ -35,8 +35,8 @@ function formatProblem(file: string, { key, line, column, message }: Problem): s
 }
 
 /**
- * A key path as people write it: `organizations[0].token`; a name that is no plain word is quoted, and cut after a colon:
- * where `token:abc` lacks its space, the rest is the token.
+ * A key path as people write it: `organizations[0].token`; a name that is no plain word is quoted, and cut after a
+ * colon: where `token:abc` lacks its space, the rest is the token.
  */
 export function formatKey(path: KeyPath): string {
   return path.map((part, index) => formatPart(part, index === 0)).join('')
@@ -131,7 +131,7 @@ function resolved(document: Document, node: Node | null): object {
   return (isAlias(node) ? node.resolve(document) : node) ?? {}
 }
 
-/** A key is the text that was typed, also 007 or true. `__proto__` is none: JavaScript gives it a meaning of its own. */
+/** A key is the text that was typed, also 007 or true. `__proto__` is none: it has a meaning in JavaScript. */
 export function nameOf(key: unknown): string | null {
   if (!isScalar(key)) return null
   const name = typeof key.value === 'string' ? key.value : (key.source ?? '')

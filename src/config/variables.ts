@@ -28,8 +28,8 @@ interface ValueOptions {
 
 /**
  * Returns the plain value of a document, with `${NAME}` replaced in values (never in keys), and aliases and merge keys
- * resolved. Every scalar but null is the text that was typed, so 007 and 1.10 stay; the schema converts numbers. Reports
- * what cannot be read, and leaves it out.
+ * resolved. Every scalar but null is the text that was typed, so 007 and 1.10 stay; the schema converts numbers.
+ * Reports what cannot be read, and leaves it out.
  */
 export function readValues({ document, problems, env, leaveTokens }: ValueOptions): unknown {
   function readScalar(scalar: Scalar, path: KeyPath): void {
@@ -157,8 +157,8 @@ const REFERENCE = /\$\$|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g
 type Interpolated = { value: string; variables: string[] } | { problem: string; variables: string[] }
 
 /**
- * Replaces `${NAME}` by the environment variable, and `$$` by a dollar; a dollar before anything else stays. A variable's
- * value is used unchanged, dollars included, and never quoted in a problem.
+ * Replaces `${NAME}` by the environment variable, and `$$` by a dollar; a dollar before anything else stays. A
+ * variable's value is used unchanged, dollars included, and never quoted in a problem.
  */
 export function interpolate(text: string, env: Environment): Interpolated {
   const variables: string[] = []

@@ -65,8 +65,8 @@ function sameObject(a: JsonObject, b: JsonObject, place: Place | null): boolean 
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * The dotted paths at which two values differ by `sameJson`, in the order of the first one's fields; empty where they are
- * the same. Lists are compared as a whole, and so is a value that is an object on one side only.
+ * The dotted paths at which two values differ by `sameJson`, in the order of the first one's fields; empty where they
+ * are the same. Lists are compared as a whole, and so is a value that is an object on one side only.
  * @param ignore As for `sameJson`.
  * @param most How many paths to look for at most: two objects may differ in a million.
  */

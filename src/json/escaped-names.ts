@@ -5,8 +5,8 @@ const SPACE = /\s*/y
 const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
 
 /**
- * Whether a valid JSON text writes the name of a field with an escape. JSON.parse of Node 24 may confuse such names: after
- * `{"h":[],"\\":0}` it reads the second name of `{"h":1,"\n":2}` as a backslash.
+ * Whether a valid JSON text writes the name of a field with an escape. JSON.parse of Node 24 may confuse such names:
+ * after `{"h":[],"\\":0}` it reads the second name of `{"h":1,"\n":2}` as a backslash.
  */
 export function hasEscapedName(text: string): boolean {
   let at = text.indexOf('\\')

@@ -1,12 +1,12 @@
 declare const exact: unique symbol
 
-/** A number that JavaScript would not write back as it came: 20 digits, 1.10, 1e400, -0. JSON.stringify writes its text. */
+/** A number that JavaScript would write in another way: 20 digits, 1.10, 1e400, -0. JSON.stringify writes its text. */
 export interface RawNumber {
   readonly rawJSON: string
   readonly [exact]: true
 }
 
-/** Any JSON value without loss: a plain number is one whose source text equals `String(value)`, any other is a RawNumber. */
+/** Any JSON value without loss: a number whose text differs from `String(value)` is a RawNumber. */
 export type JsonValue = null | boolean | string | number | RawNumber | JsonValue[] | JsonObject
 
 export interface JsonObject {

@@ -5,8 +5,8 @@ import { hash } from './random.ts'
 import { firstWhere } from './selection.ts'
 
 /**
- * One list of one organization. An item keeps its index for life, and is computed from it on demand: a million items cost
- * no memory. For `tick` see `OrderSource`.
+ * One list of one organization. An item keeps its index for life, and is computed from it on demand: a million items
+ * cost no memory. For `tick` see `OrderSource`.
  */
 export interface Collection {
   /** Indexes in use by then, the deleted ones included. */
@@ -71,8 +71,8 @@ function createEstablishments(key: number, count: number): Collection {
 const SECONDS_BETWEEN_DELETIONS = 30
 
 /**
- * Returns the sorted indexes that are deleted by a tick: one every half minute. `choose` names the one that is deleted at
- * a tick, or null. Deletions are kept between calls, since each depends on the list at its own moment.
+ * Returns the sorted indexes that are deleted by a tick: one every half minute. `choose` names the one that is deleted
+ * at a tick, or null. Deletions are kept between calls, since each depends on the list at its own moment.
  */
 export function createDeletions(
   choose: (tick: number) => number | null,

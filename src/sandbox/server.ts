@@ -33,8 +33,8 @@ export interface Sandbox {
 }
 
 /**
- * Serves a made-up Administration API on 127.0.0.1, shaped like a real Laravel server. Rejects with Node's error when it
- * cannot listen (`code` is EADDRINUSE for a port in use).
+ * Serves a made-up Administration API on 127.0.0.1, shaped like a real Laravel server. Rejects with Node's error when
+ * it cannot listen (`code` is EADDRINUSE for a port in use).
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const api = createApi(options)

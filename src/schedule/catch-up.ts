@@ -11,9 +11,9 @@ export type LastRuns = {
 export type Schedule = { expression: string; timezone: string }
 
 /**
- * Returns whether `start` runs a job at once: it was never completed, or fell due since its last run began. A failed run
- * counts, so that a process that is restarted again and again does not burden a server in trouble. `now` in epoch
- * milliseconds; the expressions have been checked.
+ * Returns a check whether `start` runs a job at once: it was never completed, or fell due since its last run began. A
+ * failed run counts, so that a process that is restarted again and again does not burden a server in trouble. `now` is
+ * in epoch milliseconds; the expressions have been checked.
  *
  * Jobs of one schedule share a search where they can: 500 of them cost what one does.
  */

@@ -15,8 +15,8 @@ const FIELDS: readonly FieldBounds[] = [
 ]
 
 /**
- * Returns what is wrong with a cron expression (5 or 6 fields, or a word like `@daily`), or null. One that can never fire
- * (30 February) is wrong, too. A day must match both its day of month and its day of week.
+ * Returns what is wrong with a cron expression (5 or 6 fields, or a word like `@daily`), or null. One that can never
+ * fire (30 February) is wrong, too. A day must match both its day of month and its day of week.
  */
 export function checkCron(expression: string): string | null {
   if (isPlain(expression)) return null
@@ -35,8 +35,8 @@ const EVERY_MONTH_HAS = 29
 const PLAIN_PART = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/
 
 /**
- * Whether a cron expression is right at first sight: 5 or 6 fields of `*`, numbers, rising ranges and steps, which fires
- * in every month that it names. False proves nothing: names, `L` or the 31st need node-cron.
+ * Whether a cron expression is right at first sight: 5 or 6 fields of `*`, numbers, rising ranges and steps, which
+ * fires in every month that it names. False proves nothing: names, `L` or the 31st need node-cron.
  */
 export function isPlain(expression: string): boolean {
   // Spaces only: node-cron refuses the other white space that trim() removes, but only when it fires.
@@ -76,8 +76,8 @@ const TOKEN = new RegExp(
 const RANGE = /^(\w+)-(\w+)/
 
 /**
- * Returns what is misspelt in a cron expression, or null. node-cron reads some slips as another schedule: `5*` as 50-59,
- * `jan2` as December, `60-5` as 0-5. Which names and signs a field may have is left to it.
+ * Returns what is misspelt in a cron expression, or null. node-cron reads some slips as another schedule: `5*` as
+ * 50-59, `jan2` as December, `60-5` as 0-5. Which names and signs a field may have is left to it.
  */
 function spellingFault(expression: string): string | null {
   const texts = expression.trim().split(/ +/)

@@ -41,9 +41,9 @@ function everFires(expression: string): boolean {
 }
 
 /**
- * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null; a leap day on a given weekday can be 40
- * years away. Local time counts: a time in an hour that a change of the clocks skips does not fire on that day, and one in
- * an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
+ * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null; a leap day on a given weekday can be
+ * 40 years away. Local time counts: a time in an hour that a change of the clocks skips does not fire on that day, and
+ * one in an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
  */
 export function nextFireAfter(
   expression: string,

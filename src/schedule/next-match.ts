@@ -16,8 +16,8 @@ const QUARTER = 15 * MINUTE
 const DAY = 24 * 60 * MINUTE
 
 /**
- * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The search
- * takes the longest steps that are safe: a year without a match takes some hundred of them.
+ * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
+ * search takes the longest steps that are safe: a year without a match takes some hundred of them.
  */
 export function nextMatch(matches: Matchers, after: number, until: number): number | null {
   let time = startOfNext(SECOND, after)
