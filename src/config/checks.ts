@@ -5,7 +5,7 @@ import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
 import {
   formatKey,
-  isRawMap,
+  isMapping,
   type KeyPath,
   type Problems,
   type Report,
@@ -146,7 +146,7 @@ function checkNameAgainstIds(
 }
 
 function checkTokenSource(organization: unknown, path: KeyPath, report: Report): void {
-  if (!isRawMap(organization)) return
+  if (!isMapping(organization)) return
   const given = ['token', 'tokenFile'].filter((key) => organization[key] !== undefined)
   if (given.length === 0) {
     report(

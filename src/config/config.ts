@@ -3,7 +3,7 @@ import { type CheckOptions, checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
-import { ConfigError, createProblems, isRawMap, type Problems } from './problems.ts'
+import { ConfigError, createProblems, isMapping, type Problems } from './problems.ts'
 import { type FileConfig, FileSchema } from './schema.ts'
 import { type Environment, readValues } from './variables.ts'
 import { readYamlFile } from './yaml.ts'
@@ -35,7 +35,7 @@ export function loadConfig(file: string, options: LoadOptions): Config {
   const { env, tokens } = options
   const values = readValues({ document, problems, env, leaveTokens: tokens === 'leave' })
   // Without the section, report its one required key as missing, not the section.
-  const raw = isRawMap(values) ? { ...values, api: values.api ?? {} } : values
+  const raw = isMapping(values) ? { ...values, api: values.api ?? {} } : values
   const { data, error } = FileSchema.safeParse(raw)
   reportIssues(error?.issues ?? [], raw, problems.report)
   checkAcrossKeys(raw, problems, resolve(file), options)

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { fileJsonSchema, isSchema, type JsonSchema } from './json-schema.ts'
-import { type KeyPath, type Report, rawAt } from './problems.ts'
+import { fileJsonSchema, type JsonSchema } from './json-schema.ts'
+import { isMapping, type KeyPath, type Report, rawAt } from './problems.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -59,7 +59,7 @@ function keysAt(schema: JsonSchema, path: KeyPath): string[] {
     (parts, step) => parts.flatMap((part) => stepInto(part, step)),
     alternatives(schema),
   )
-  const properties = found.flatMap(({ properties: own }) => (isSchema(own) ? Object.entries(own) : []))
+  const properties = found.flatMap(({ properties: own }) => (isMapping(own) ? Object.entries(own) : []))
   return properties.filter(([, part]) => !isForbidden(part)).map(([name]) => name)
 }
 
@@ -73,17 +73,17 @@ function elsewhere(schema: JsonSchema, key: string): string | null {
 
 function stepInto(schema: JsonSchema, step: string | number): JsonSchema[] {
   if (typeof step === 'number') return alternatives(schema.items)
-  const properties = isSchema(schema.properties) ? schema.properties : {}
+  const properties = isMapping(schema.properties) ? schema.properties : {}
   return alternatives(Object.hasOwn(properties, step) ? properties[step] : schema.additionalProperties)
 }
 
 function alternatives(schema: unknown): JsonSchema[] {
-  if (!isSchema(schema)) return []
+  if (!isMapping(schema)) return []
   return Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(alternatives) : [schema]
 }
 
 function isForbidden(schema: unknown): boolean {
-  return isSchema(schema) && schema.not !== undefined
+  return isMapping(schema) && schema.not !== undefined
 }
 
 /**

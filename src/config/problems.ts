@@ -153,16 +153,16 @@ export function rawAt(value: unknown, path: KeyPath): unknown {
 
 function rawStep(value: unknown, part: string | number): unknown {
   if (Array.isArray(value)) return typeof part === 'number' ? value[part] : undefined
-  return isRawMap(value) && Object.hasOwn(value, part) ? value[part] : undefined
+  return isMapping(value) && Object.hasOwn(value, part) ? value[part] : undefined
 }
 
-export function isRawMap(value: unknown): value is Record<string, unknown> {
+export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The pairs of a mapping; none of anything else. */
 export function rawEntries(value: unknown): [string, unknown][] {
-  return isRawMap(value) ? Object.entries(value) : []
+  return isMapping(value) ? Object.entries(value) : []
 }
 
 /** The items of a list; none of anything else. */
