@@ -1,19 +1,19 @@
 #!/usr/bin/env node
-// The only plain JavaScript here: it must run on any Node, so that it can find the one the program needs.
+// The only plain JavaScript here: it must run on any Node, to find the one that the program needs.
 import { spawn } from 'node:child_process'
 import module from 'node:module'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
 const NEEDED = 24
 
-/** How often the thread looks whether the parent is still there. */
+/** How often the thread checks that the parent is alive. */
 const LOOK_EVERY_MS = 500
 
-// Where Node is told to write reports (of running out of memory, or on a signal), it would write all of the environment
-// into them, and so the tokens. Versions that do not know this yet write it all the same.
+// Node's diagnostic reports (of running out of memory, or on a signal) would hold the environment, and so the tokens.
+// Versions without this option write it all the same.
 if (process.report) process.report.excludeEnv = true
 
-/** Where `npm ci` put the Node that the lockfile names, or null where it was left out. */
+/** Where `npm ci` put the Node of the lockfile, or null if it is not installed. */
 function lockedNode() {
   try {
     return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
@@ -23,7 +23,7 @@ function lockedNode() {
 }
 
 /**
- * Runs this file again with the locked Node, and ends as that process ends.
+ * Runs this file again with the locked Node, and ends like that process.
  * @param {string} node
  */
 function runWith(node) {
@@ -32,7 +32,7 @@ function runWith(node) {
     env: { ...process.env, ADMIN_MIRROR_NODE: node, ADMIN_MIRROR_PARENT: String(process.pid) },
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP'])) {
-    // A terminal sends Ctrl-C to both processes; only a signal sent to this one alone has to be handed on.
+    // A terminal sends Ctrl-C to both processes; other signals reach only this one, and are forwarded.
     process.on(signal, () => {
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
@@ -46,18 +46,18 @@ function runWith(node) {
 }
 
 /**
- * Has a thread end this process when its parent, which only stands in for it, was killed. A thread, since SQLite may
- * compute for hours without letting anything else of this one run.
+ * Starts a thread that ends this process when its parent, a mere launcher, was killed. A thread, since SQLite may block
+ * the main one for hours.
  * @param {string} parent
  */
 function dieWithParent(parent) {
-  // It needs nothing of the environment, nor what a test or a tool loads into every process.
+  // Without the environment, and without what tests and tools load into every process.
   new Worker(new URL(import.meta.url), { workerData: Number(parent), env: {}, execArgv: [] }).unref()
 }
 
 /** @param {unknown} parent */
 function watchParent(parent) {
-  // A process whose parent has ended gets another one.
+  // A process whose parent ended gets another parent.
   if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
   setTimeout(watchParent, LOOK_EVERY_MS, parent)
 }
@@ -73,8 +73,8 @@ function giveUp(reason) {
 
 if (!isMainThread) watchParent(workerData)
 else if (process.env.NODE_DEBUG) {
-  // Node 20 prints the whole environment when it starts a process (NODE_DEBUG=child_process), and decides on that before
-  // this file is read: so nothing is started. Any Node prints the headers of requests.
+  // Node 20 prints the whole environment when it starts a process (NODE_DEBUG=child_process), and decides so before it
+  // reads this file: so start nothing. Any Node prints the headers of requests.
   process.stderr.write(
     'NODE_DEBUG is set: Node itself would print request headers and the environment, and tokens with them. Unset it\n',
   )

@@ -1,4 +1,4 @@
-/** Why a run or a command did not do all that was asked: the values of `sync_runs.error_code`, and `BUSY` in a command's output. */
+/** Why a run or a command failed: the values of `sync_runs.error_code`, and `BUSY` in a command's output. */
 export type ErrorCode =
   | 'UNAUTHORIZED'
   | 'FORBIDDEN'
@@ -19,16 +19,16 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'BUSY'
 
-/** An error that this program knows the meaning of. The message says what happened, where, and what to do next; it never holds a token. */
+/** An expected error. The message says what happened, where, and what to do next; it never holds a token. */
 export abstract class KnownError extends Error {
   abstract readonly code: ErrorCode
 }
 
-/** A fault that may pass by itself: the same request is worth another try. */
+/** A fault that may pass by itself: the request is tried again. */
 export class PassingError extends KnownError {
   override readonly name = 'PassingError'
   readonly code: ErrorCode
-  /** The server's own word on when to come back, in milliseconds from now; null when it gave none. */
+  /** How long the server asks to wait, in milliseconds; null if it does not say. */
   readonly retryAfterMs: number | null
 
   constructor(code: ErrorCode, message: string, retryAfterMs: number | null = null) {
@@ -38,13 +38,13 @@ export class PassingError extends KnownError {
   }
 }
 
-/** The server told us to slow down (429). The rate limiter waits by now: ask again through it, and count no try. */
+/** The server asked for fewer requests (429). Try again through the rate limiter, which waits; it counts as no try. */
 export class ThrottledError extends KnownError {
   override readonly name = 'ThrottledError'
   readonly code = 'RATE_LIMITED'
 }
 
-/** This job cannot go on; the others can. */
+/** This job fails; the others continue. */
 export class JobError extends KnownError {
   override readonly name = 'JobError'
   readonly code: ErrorCode
@@ -55,24 +55,24 @@ export class JobError extends KnownError {
   }
 }
 
-/** The token was refused (401): nobody may use it again until somebody acts. */
+/** The token was refused (401): it is held until a user acts. */
 export class TokenRefusedError extends KnownError {
   override readonly name = 'TokenRefusedError'
   readonly code = 'UNAUTHORIZED'
 }
 
-/** The mirror cannot be used now: every job stops. It may be usable again later: a lock is let go, a disk has room. */
+/** The mirror cannot be used now: every job stops. Later it may be: the lock is released, the disk has room. */
 export class MirrorError extends KnownError {
   override readonly name: string = 'MirrorError'
   readonly code = 'DATABASE'
 }
 
-/** This process can never use the mirror again, however long it waits; a new process may. */
+/** This process can never use the mirror again; a new process may. */
 export class MirrorLostError extends MirrorError {
   override readonly name = 'MirrorLostError'
 }
 
-/** The process was told to stop: what is written stays, and the next run goes on from there. */
+/** The process was asked to stop: what is written stays, and the next run resumes there. */
 export class InterruptedError extends KnownError {
   override readonly name = 'InterruptedError'
   readonly code = 'INTERRUPTED'
@@ -83,13 +83,13 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Anything thrown as an Error of ours; what nobody foresaw becomes `INTERNAL`, with its stack kept for the log. */
+/** Returns anything thrown as a KnownError; an unexpected one becomes `INTERNAL`, with its stack for the log. */
 export function toKnownError(error: unknown): KnownError {
   if (error instanceof KnownError) return error
-  const unforeseen = new JobError(
+  const unexpected = new JobError(
     'INTERNAL',
     `unexpected: ${error instanceof Error ? error.message : String(error)}`,
   )
-  if (error instanceof Error && error.stack) unforeseen.stack = error.stack
-  return unforeseen
+  if (error instanceof Error && error.stack) unexpected.stack = error.stack
+  return unexpected
 }

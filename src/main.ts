@@ -2,14 +2,14 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { setFlagsFromString } from 'node:v8'
 import { runProgram } from './cli/program.ts'
 
-/** A terminal that is closed sends SIGHUP. */
+/** A terminal sends SIGHUP when it closes. */
 const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
-// A service manager signals all processes of a service, and src/bin.js hands its signal on: it comes twice, and means once.
+// A service manager signals all processes of a service, and src/bin.js forwards its signal: one signal arrives twice.
 const SAME_SIGNAL_MS = process.env.ADMIN_MIRROR_NODE ? 1000 : 0
 
-/** The first signal asks the program to stop; a second one ends it where it is, which is safe at any moment. */
+/** The first signal asks the program to stop; a second one ends it at once, which is safe at any moment. */
 function listenForSignals(): AbortSignal {
   const stop = new AbortController()
   let stoppedAt = 0
@@ -24,18 +24,18 @@ function listenForSignals(): AbortSignal {
   return stop.signal
 }
 
-/** `admin-mirror query ... | head` closes our output early: nobody reads on, so there is nothing left to do. */
-function endWhenNobodyReads(): void {
+/** `admin-mirror query ... | head` closes standard output early: then nothing is left to do. */
+function endWithClosedOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     process.stderr.write(`standard output cannot be written: ${error.message}\n`, () => process.exit(1))
   })
-  // A log that nobody reads any more is no reason to leave a walk unfinished.
+  // Ignore a closed stderr: the walk should still finish.
   process.stderr.on('error', () => {})
 }
 
-/** Node would print every field of an error that nobody caught; of a network error that may be the token. */
-function endOnUnforeseen(): void {
+/** Node would print every field of an uncaught error, and a network error may hold the token. */
+function endOnUncaught(): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       const text =
@@ -47,9 +47,8 @@ function endOnUnforeseen(): void {
 }
 
 /**
- * V8 doubles the space for new objects, up to 128 MB, as long as garbage comes fast; pages are nothing but garbage, and gain
- * little by it. With the 4 MB that it has now a sync of 100,000 orders peaks at 230 MB instead of 345, and takes 4 % longer;
- * with no threads for so small a space, 2 %.
+ * V8 doubles the space for new objects, up to 128 MB, while garbage comes fast. Pages are short-lived, and gain little:
+ * with 4 MB a sync of 100,000 orders peaks at 230 MB instead of 345, and takes 4 % longer; without threads for it, 2 %.
  */
 function boundNewSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -61,8 +60,8 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 boundNewSpace()
-endWhenNobodyReads()
-endOnUnforeseen()
+endWithClosedOutput()
+endOnUncaught()
 
 const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
@@ -72,10 +71,10 @@ const exitCode = await runProgram(process.argv.slice(2), {
   stderr: process.stderr,
   signal: listenForSignals(),
   now: Date.now,
-  // A timer that is asked for more does not wait at all; who waits that long looks at the clock again anyway.
+  // A timer with more does not wait at all. Callers that wait so long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
   turn: async () => {
-    // A request leaves in the second turn: before that, bytes that wait on its connection are read.
+    // A request leaves in the second turn: first, bytes that wait on its connection are read.
     await nextTurn()
     await nextTurn()
   },
@@ -85,7 +84,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
     timer.unref()
     return () => clearInterval(timer)
   },
-  // The global is loaded when it is first used, and most commands need none.
+  // Node loads the global on first use, and most commands need no token.
   newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
     for (const signal of SIGNALS) process.removeAllListeners(signal)

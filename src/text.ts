@@ -1,6 +1,6 @@
 /**
- * Text from outside, safe for a terminal and short enough for a message: control and format characters are written
- * as escapes, so that data can neither move the cursor nor reorder a line.
+ * Returns a text from outside, short enough for a message, with control and format characters as escapes: data must not
+ * move the cursor of a terminal or reorder a line.
  */
 export function printable(text: string, maxLength = 200): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}...` : text
@@ -12,8 +12,8 @@ function escapeCharacter(character: string): string {
 }
 
 /**
- * The same JSON, safe for a terminal: the characters that `printable` escapes and JSON does not are written with JSON's
- * own escapes. White space between values stays, and of control characters below blank valid JSON holds no other.
+ * Returns the same JSON, safe for a terminal: what `printable` escapes and JSON does not gets JSON's own escapes.
+ * Control characters below the blank are only white space in valid JSON, and stay.
  */
 export function printableJson(json: string): string {
   return json.replace(/[\u007f-\u009f]|\p{Cf}|\p{Zl}|\p{Zp}/gu, (character) =>
@@ -25,32 +25,32 @@ function escapeUnit(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`
 }
 
-/** A word of a command line, quoted where a shell would take it apart. */
+/** A word of a command line, quoted if a shell would split or expand it. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)
   return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
-/** A record as one JSON text, in whatever order its names were written. */
+/** A record as JSON, its names sorted: equal records give equal texts. */
 export function sortedJson(record: Readonly<Record<string, unknown>>): string {
   const sorted = Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify(Object.fromEntries(sorted))
 }
 
-/** Texts as one from which they can be told: a single one is itself, several are a JSON list. */
+/** Packs texts into one: a single text is itself, several are a JSON list. */
 export function packTexts(texts: readonly string[]): string {
   const [first, ...others] = texts
   return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
 }
 
-/** So many texts that `packTexts` made one of. */
+/** The `count` texts that `packTexts` packed. */
 export function unpackTexts(packed: string, count: number): string[] {
   return count === 1 ? [packed] : (JSON.parse(packed) as string[])
 }
 
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
-  // For what is counted not the language's own way, whose first call takes 11 ms.
+  // Counts avoid toLocaleString, whose first call takes 11 ms.
   if (!Number.isInteger(count)) return count.toLocaleString('en-US')
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
@@ -60,7 +60,7 @@ export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** A length of time in the words a person would use: `45 seconds`, `67 minutes`, `11 hours`, `3 days`. */
+/** A length of time as people say it: `45 seconds`, `67 minutes`, `11 hours`, `3 days`. */
 export function inWords(ms: number): string {
   const units: [number, string, number][] = [
     [1000, 'second', 90],

@@ -7,7 +7,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 describe('printableJson', () => {
-  it('leaves no character that a terminal might obey, and the same JSON', () => {
+  it('escapes every character that a terminal might obey, and stays the same JSON', () => {
     const value = { 'a\u009b': ['\u001b[2J', '\u007f\u0085\u2028\u202e', '\u{e0001} 田中 🙂', 'a\tb\n'] }
 
     const json = printableJson(JSON.stringify(value, null, 2))
@@ -24,14 +24,14 @@ describe('printable', () => {
     ['an escape sequence', '\u001b[2Jx', '\\u{1b}[2Jx'],
     ['line breaks', 'a\r\nb\u2028c', 'a\\u{d}\\u{a}b\\u{2028}c'],
     ['a control character beyond ASCII', '\u009b2J', '\\u{9b}2J'],
-    ['what turns the line around', 'a\u202eb', 'a\\u{202e}b'],
+    ['what reverses the line', 'a\u202eb', 'a\\u{202e}b'],
     ['half a character', 'a\ud83d', 'a\\u{d83d}'],
     ['nothing', '', ''],
   ])('writes %s so that it stays on its line', (_, text, shown) => {
     expect(printable(text)).toBe(shown)
   })
 
-  it('cuts what is too long, and says so', () => {
+  it('cuts what is too long, and marks the cut', () => {
     expect(printable('12345', 5)).toBe('12345')
     expect(printable('123456', 5)).toBe('12345...')
   })
@@ -63,7 +63,7 @@ describe('inWords', () => {
     [36 * HOUR, '36 hours'],
     [37 * HOUR, '2 days'],
     [90 * DAY, '90 days'],
-    // A clock that was put back.
+    // The clock was put back.
     [-5 * SECOND, '0 seconds'],
   ])('says %i ms as %s', (ms, words) => {
     expect(inWords(ms)).toBe(words)

@@ -1,15 +1,18 @@
 import {
+  beginsNumber,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  isInexact,
+  isSpace,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-} from '../json/characters.ts'
-import { beginsNumber, isInexact, skipNumber } from '../json/inexact.ts'
-import { isSpace, skipSpace } from '../json/spaces.ts'
-import { skipString } from '../json/strings.ts'
+  skipNumber,
+  skipSpace,
+  skipString,
+} from '../json/scan.ts'
 
 /** Where the text of one item stands in a body, and its key where the list is written as an object. */
 export interface Slice {

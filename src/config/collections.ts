@@ -1,9 +1,105 @@
-import { CollectionSchema, type CollectionSettings, type Override } from './collection-schema.ts'
+import { z } from 'zod'
+import { choice, duration, list, truthValue, urlPath } from './fields.ts'
 
 /** There unless the file sets them to false. */
 export const DEFAULT_COLLECTIONS = ['orders', 'establishments']
 
-/** One list endpoint, with everything filled in. */
+const FIELD_TEXT = 'must be a field, or a dotted path to one. Write it like id or customer.id.'
+const fieldPath = z
+  .string({ error: FIELD_TEXT })
+  .regex(/^[^.\p{Cc}]+(?:\.[^.\p{Cc}]+)*$/u, { error: FIELD_TEXT })
+
+const path = urlPath().describe('Path of the list behind baseUrl. Default: /api/v1/admin/NAME')
+
+/** Each is a column of two indexes and a condition of every statement; SQLite allows some hundreds. */
+const MOST_KEY_FIELDS = 100
+
+const key = z
+  .union(
+    [
+      fieldPath,
+      list(fieldPath, 'fields')
+        .min(1, { error: 'must name at least one field. Write id, or the fields that tell two items apart.' })
+        .max(MOST_KEY_FIELDS, {
+          error: `must name at most ${MOST_KEY_FIELDS} fields. Write those alone that tell two items apart.`,
+        })
+        .refine((paths) => new Set(paths).size === paths.length, {
+          error: 'names a field twice. Keep one of the two.',
+        }),
+    ],
+    {
+      error:
+        'must be a field, a dotted path to one, or a list of them. Write it like id or [order_id, line].',
+    },
+  )
+  .describe(
+    'What tells two items apart: a field, a dotted path (customer.id), or a list of them; the same for every organization',
+  )
+
+const FILTER_TEXT =
+  'must be a text or a number, or a list of them. Write it like "state: paid"; put a word such as null in quotes, and filter[state] as one key in quotes.'
+// Numbers and truth values are sent as they were typed.
+const filterText = z.string({ error: FILTER_TEXT }).meta({ type: ['string', 'number', 'boolean'] })
+const filters = z
+  .record(
+    z.string(),
+    z.union(
+      [filterText, z.array(filterText).min(1, { error: 'must not be an empty list. Remove the filter.' })],
+      {
+        error: FILTER_TEXT,
+      },
+    ),
+    { error: 'must be a mapping of query parameters. Write each on a line like "state: paid".' },
+  )
+  .nullable()
+  .transform((given) => given ?? {})
+  .describe('Sent as query parameters with every request, and checked on every links.next')
+
+const history = z
+  .union([truthValue(), duration()], {
+    error: 'must be true, false, or a duration with its unit. Write it like 90d.',
+  })
+  .describe('Keep superseded versions: true, false, or for how long after they ended (90d)')
+
+const ignore = list(fieldPath, 'fields')
+  .nullable()
+  .transform((given) => given ?? [])
+  .describe('Fields (dotted paths) that are not compared: a row in which only these differ is left as it is')
+
+const total = choice(['check', 'ignore']).describe('Whether meta.total can be counted by')
+
+const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
+
+/** A collection of every organization, with its defaults; only `path` takes its default from the name. */
+const CollectionSchema = z.strictObject({
+  path: path.optional(),
+  key: key.prefault('id').transform((paths) => (typeof paths === 'string' ? [paths] : paths)),
+  filters: filters.prefault({}),
+  history: history.default(true),
+  ignore: ignore.prefault([]),
+  total: total.default('check'),
+})
+
+/** The overrides of one organization. */
+const OverrideSchema = z.strictObject({
+  path: path.optional(),
+  key: z
+    .never({ error: 'is the same for every organization. Move it to collections at the top of the file.' })
+    .optional(),
+  filters: filters.describe('Instead of the filters of the collection, all of them').optional(),
+  history: history.optional(),
+  ignore: ignore.optional(),
+  total: total.optional(),
+})
+
+/** False: not synced. True, null or settings: synced. */
+export const CollectionEntry = z.union([truthValue(), z.null(), CollectionSchema], MAPPING_OR_SWITCH)
+export const OverrideEntry = z.union([truthValue(), z.null(), OverrideSchema], MAPPING_OR_SWITCH)
+
+type Entry = z.output<typeof CollectionEntry> | undefined
+type Override = z.output<typeof OverrideEntry>
+
+/** One list endpoint, with all defaults filled in. */
 export interface CollectionConfig {
   name: string
   /** Behind `baseUrl`, beginning with a slash. */
@@ -12,22 +108,20 @@ export interface CollectionConfig {
   key: string[]
   /** Query parameters as they were typed. */
   filters: Record<string, string | string[]>
-  /** Whether superseded versions are kept; a number: for so many milliseconds after they ended. */
+  /** Whether superseded versions are kept; a number: how many milliseconds after they ended. */
   history: boolean | number
   /** Dotted paths. */
   ignore: string[]
   total: 'check' | 'ignore'
 }
 
-/** A collection of the top of the file, and whether organizations that say nothing about it sync it. */
+/** A collection of the top of the file, and whether organizations sync it by default. */
 export interface DefinedCollection {
   config: CollectionConfig
   enabled: boolean
 }
 
-type Entry = CollectionSettings | boolean | null | undefined
-
-/** The default collections first, then those of the file in its order. */
+/** Returns the default collections, then those of the file in its order. */
 export function defineCollections(entries: Readonly<Record<string, Entry>>): DefinedCollection[] {
   const given = new Map(Object.entries(entries))
   const names = new Set([...DEFAULT_COLLECTIONS, ...given.keys()])
@@ -41,7 +135,7 @@ export function defineCollections(entries: Readonly<Record<string, Entry>>): Def
   })
 }
 
-/** What one organization syncs: each collection with its overrides, those left out that it or the top sets to false. */
+/** Returns what one organization syncs: the collections that neither it nor the top turns off, with its overrides. */
 export function mergeCollections(
   defined: readonly DefinedCollection[],
   overrides: Readonly<Record<string, Override>>,
@@ -57,7 +151,7 @@ function mergeOverride(config: CollectionConfig, override: Override | undefined)
   return {
     ...config,
     path: override.path ?? config.path,
-    // Whole: a filter of the top would otherwise be there for good.
+    // Not merged, so that an organization can drop a filter of the top.
     filters: override.filters ?? config.filters,
     history: override.history ?? config.history,
     ignore: override.ignore ?? config.ignore,

@@ -1,69 +1,47 @@
 import { dirname, resolve } from 'node:path'
-import { checkCollections } from './check-collections.ts'
-import { type CronCheck, checkPaths, checkRetryDelays, checkSchedules } from './check-file.ts'
-import { checkOrganizations } from './check-organizations.ts'
+import { type CheckOptions, checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
-import { ConfigError } from './config-error.ts'
-import type { Environment } from './interpolation.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
-import { createProblems, type Problems } from './problems.ts'
-import { isRawMap } from './raw-value.ts'
+import { ConfigError, createProblems, isMapping, type Problems } from './problems.ts'
 import { type FileConfig, FileSchema } from './schema.ts'
-import { readValues } from './values.ts'
-import { readYamlFile } from './yaml-file.ts'
+import { type Environment, readValues } from './variables.ts'
+import { readYamlFile } from './yaml.ts'
 
-/** The configuration with all defaults filled in. Paths are absolute, durations are milliseconds. */
+/** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
 export interface Config extends Omit<FileConfig, 'collections' | 'organizations'> {
   file: string
   database: string
   publish: string | null
-  /** Those that some organization syncs, or would if it said nothing about them. */
+  /** Those that are on by default, or that some organization syncs. */
   collections: CollectionConfig[]
   /** In the order of the file. */
   organizations: OrganizationConfig[]
 }
 
-export interface LoadOptions {
+export interface LoadOptions extends CheckOptions {
   env: Environment
   /** `leave` for commands that send no requests: they need no token, and `readToken` throws. */
   tokens: 'resolve' | 'leave'
-  isCron: CronCheck
-  /** How the names end that the mirror makes of a collection's, such as `_raw`: no other collection can have such a name. */
-  nameEnds: readonly string[]
 }
 
 /**
- * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file; a token
- * file is not read here but whenever `readToken` is called.
+ * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file. Token
+ * files are read later, by `readToken`.
  */
 export function loadConfig(file: string, options: LoadOptions): Config {
-  const yaml = readYamlFile(file)
-  const problems = createProblems(yaml)
+  const { document, lines } = readYamlFile(file)
+  const problems = createProblems(document, lines)
   const { env, tokens } = options
-  const { document } = yaml
   const values = readValues({ document, problems, env, leaveTokens: tokens === 'leave' })
-  // Without the section its one required key is what is missing, not the section.
-  const raw = isRawMap(values) ? { ...values, api: values.api ?? {} } : values
+  // Without the section, report its one required key as missing, not the section.
+  const raw = isMapping(values) ? { ...values, api: values.api ?? {} } : values
   const { data, error } = FileSchema.safeParse(raw)
   reportIssues(error?.issues ?? [], raw, problems.report)
   checkAcrossKeys(raw, problems, resolve(file), options)
 
   if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
   return createConfig(data, problems, resolve(file), options)
-}
-
-function checkAcrossKeys(
-  raw: unknown,
-  { report, variablesOf }: Problems,
-  file: string,
-  { isCron, nameEnds }: LoadOptions,
-): void {
-  checkRetryDelays(raw, report)
-  checkPaths(raw, report, file)
-  checkSchedules(raw, report, isCron, (path) => variablesOf(path).length > 0)
-  checkOrganizations(raw, report)
-  checkCollections(raw, report, nameEnds)
 }
 
 function createConfig(

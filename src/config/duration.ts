@@ -3,13 +3,13 @@ const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Whole, more than zero, with its unit. */
 export const DURATION_PATTERN = /^0*[1-9]\d*(?:ms|s|m|h|d)$/
 
-/** A hundred years: beyond it the times computed from a duration leave the range that a Date can hold. */
+/** A hundred years: beyond it, times computed from a duration leave the range of a Date. */
 export const LONGEST_MS = 36_500 * MILLISECONDS.d
 
-/** What a timer of Node can wait at most; asked for more it does not wait at all. */
+/** The longest wait of a timer of Node; for a longer one it does not wait at all. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** `500ms`, `30s`, `5m`, `24h`, `90d` in milliseconds; null when the text is no such duration. */
+/** `500ms`, `30s`, `5m`, `24h`, `90d` in milliseconds; null for any other text. */
 export function parseDuration(text: string): number | null {
   if (!DURATION_PATTERN.test(text)) return null
   const unit = /[a-z]+$/.exec(text)?.[0]

@@ -1,15 +1,14 @@
 import { z } from 'zod'
-import { parseBaseUrl, parseHost } from './addresses.ts'
 import { DURATION_PATTERN, LONGEST_MS, LONGEST_TIMER_MS, parseDuration } from './duration.ts'
 
-/** Every text of these begins with "must": a missing value is reported as "is missing. It must ...". */
+/** All texts begin with "must": of a missing value the report says "is missing. It must ...". */
 function must(text: string): { error: string } {
   return { error: `must be ${text}.` }
 }
 
 const DURATION = must('a duration, a whole number with its unit. Write it like 500ms, 30s, 5m, 24h or 90d')
 
-/** In the file a text such as `30s`, afterwards milliseconds. */
+/** A text such as `30s`, parsed to milliseconds. */
 export function duration(longest = LONGEST_MS) {
   return z
     .string(DURATION)
@@ -22,12 +21,12 @@ export function duration(longest = LONGEST_MS) {
     })
 }
 
-/** For what is waited on a timer. */
+/** For waits on a timer. */
 export function timerDuration() {
   return duration(LONGEST_TIMER_MS)
 }
 
-/** What the JSON Schema says of a number, which the file may hold although it is read as text. */
+/** How the JSON Schema describes a number, which `readValues` delivers as text. */
 interface NumberShape {
   type: 'number' | 'integer'
   minimum?: number
@@ -35,7 +34,7 @@ interface NumberShape {
   exclusiveMinimum?: number
 }
 
-/** As YAML writes a number that is not infinite. */
+/** A finite number of YAML. */
 const NUMBER = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:e[-+]?\d+)?$/i
 
 function number(text: { error: string }, isAllowed: (value: number) => boolean, shape: NumberShape) {
@@ -83,23 +82,70 @@ export function choice<const Choices extends readonly string[]>(choices: Choices
 }
 
 export function baseUrl() {
-  return z
-    .string(must('the http or https address of the API. Write it like https://admin.example.com'))
-    .transform((text, context) => {
-      const address = parseBaseUrl(text)
-      if ('value' in address) return address.value
-      context.addIssue({ code: 'custom', message: address.problem })
-      return z.NEVER
-    })
+  return address(
+    must('the http or https address of the API. Write it like https://admin.example.com'),
+    parseBaseUrl,
+  )
 }
 
 export function linkHost() {
-  return z.string(must('a host name. Write it like api.example.com')).transform((text, context) => {
-    const address = parseHost(text)
-    if ('value' in address) return address.value
-    context.addIssue({ code: 'custom', message: address.problem })
+  return address(must('a host name. Write it like api.example.com'), parseHost)
+}
+
+/** The address in its canonical form, or what is wrong with it and what to do. */
+type Address = { value: string } | { problem: string }
+
+function address(text: { error: string }, parse: (text: string) => Address) {
+  return z.string(text).transform((typed, context) => {
+    const parsed = parse(typed)
+    if ('value' in parsed) return parsed.value
+    context.addIssue({ code: 'custom', message: parsed.problem })
     return z.NEVER
   })
+}
+
+/** `baseUrl`: http or https, with at most a path prefix; returned without the slash at its end. */
+export function parseBaseUrl(text: string): Address {
+  const url = /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null
+  if (!url) return { problem: 'must be an http or https address. Write it like https://admin.example.com.' }
+  if (url.username !== '' || url.password !== '') {
+    return { problem: 'must not hold a user name or password. Tokens go under organizations.' }
+  }
+  if (/[?#]/.test(text)) {
+    return { problem: 'must not hold a query or fragment (? or #). Filters go under collections.' }
+  }
+  return { value: url.origin + url.pathname.replace(/\/+$/, '') }
+}
+
+/** One of `linkHosts`: a bare host name or IP address, returned in lower case. */
+export function parseHost(text: string): Address {
+  const host = /^(?:\[[\da-f:.]+\]|[^\s/\\?#@:[\]*%]+)$/i.test(text) ? `http://${text}` : ''
+  if (!URL.canParse(host)) {
+    return {
+      problem: 'must be a host name alone. Write it like api.example.com, without https://, port, path or *.',
+    }
+  }
+  return { value: new URL(host).hostname }
+}
+
+/** The path of a collection's list, behind `baseUrl`. */
+export function urlPath() {
+  return z
+    .string(must('a path behind baseUrl. Write it like /api/v1/admin/orders'))
+    .superRefine((text, context) => {
+      const problem = findPathProblem(text)
+      if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+    })
+}
+
+/** What is wrong with the path of a collection, or null. It is appended to `baseUrl` unchanged. */
+export function findPathProblem(text: string): string | null {
+  if (!/^\/(?!\/)[^\s\\\p{Cc}]*$/u.test(text)) {
+    return 'must begin with one / and hold no spaces. Write it like /api/v1/admin/orders, without the host.'
+  }
+  if (/[?#]/.test(text)) return 'must not hold a query or fragment (? or #). Filters go under filters.'
+  const climbs = text.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
+  return climbs ? 'must not hold . or .. between slashes. Write the whole path out.' : null
 }
 
 export function list<Item extends z.ZodType>(item: Item, of: string) {
@@ -130,7 +176,7 @@ export function timezone() {
 }
 
 function isTimezone(name: string): boolean {
-  // The first zone that is asked for takes 12 ms, for nothing where it is the one that everybody knows.
+  // Not worth the 12 ms that the first DateTimeFormat takes.
   if (name === 'UTC') return true
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''

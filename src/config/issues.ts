@@ -1,17 +1,16 @@
 import type { z } from 'zod'
-import type { KeyPath } from './config-error.ts'
-import { explainUnknownKey } from './known-keys.ts'
-import type { Report } from './problems.ts'
-import { rawAt } from './raw-value.ts'
+import { fileJsonSchema, type JsonSchema } from './json-schema.ts'
+import { isMapping, type KeyPath, type Report, rawAt } from './problems.ts'
 
 type Issue = z.core.$ZodIssue
 
-/** Reports what the schema found; `raw` is the value that it looked at. */
+/** Reports what the schema found in `raw`. */
 export function reportIssues(issues: readonly Issue[], raw: unknown, report: Report): void {
   for (const issue of issues.flatMap(flattenUnion)) {
     const path = keyPath(issue.path)
-    if (issue.code === 'unrecognized_keys') reportUnknown(path, issue.keys, report)
-    else report(path, describe(issue.message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) report([...path, key], explainUnknownKey(path, key), 'key')
+    } else report(path, describe(issue.message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
   }
 }
 
@@ -24,15 +23,9 @@ function isForbiddenKey(issue: Issue): boolean {
   return issue.code === 'invalid_type' && issue.expected === 'never'
 }
 
-function reportUnknown(parent: KeyPath, keys: readonly string[], report: Report): void {
-  for (const key of keys) {
-    report([...parent, key], explainUnknownKey(parent, key), 'key')
-  }
-}
-
 /**
- * Of a choice between forms, the problems inside the form that was chosen: a mapping or list whose contents are wrong.
- * Where no form fits at all, the choice's own message is the better one.
+ * For a union: the problems of the branch that the value resembles, a mapping or list with wrong contents. If it
+ * resembles none, the union's own message is the better one.
  */
 function flattenUnion(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
@@ -50,4 +43,90 @@ function isOtherForm({ code, path }: Issue): boolean {
 
 function keyPath(path: readonly PropertyKey[]): KeyPath {
   return path.map((part) => (typeof part === 'number' ? part : String(part)))
+}
+
+function explainUnknownKey(parent: KeyPath, key: string): string {
+  const schema = fileJsonSchema()
+  const known = keysAt(schema, parent)
+  if (key.includes(':')) return 'is not a known key. Put a space after the colon.'
+  const meant = nearest(key, known) ?? elsewhere(schema, key)
+  if (meant !== null) return `is not a known key. Did you mean ${meant}?`
+  return `is not a known key. Known here: ${known.join(', ')}.`
+}
+
+function keysAt(schema: JsonSchema, path: KeyPath): string[] {
+  const found = path.reduce(
+    (parts, step) => parts.flatMap((part) => stepInto(part, step)),
+    alternatives(schema),
+  )
+  const properties = found.flatMap(({ properties: own }) => (isMapping(own) ? Object.entries(own) : []))
+  return properties.filter(([, part]) => !isForbidden(part)).map(([name]) => name)
+}
+
+/** Where the key belongs, if it is one level too high or too low. */
+function elsewhere(schema: JsonSchema, key: string): string | null {
+  const top = keysAt(schema, [])
+  if (top.includes(key)) return `${key} at the top of the file, without indentation`
+  const section = top.find((name) => keysAt(schema, [name]).includes(key))
+  return section === undefined || section === 'collections' ? null : `${section}.${key}`
+}
+
+function stepInto(schema: JsonSchema, step: string | number): JsonSchema[] {
+  if (typeof step === 'number') return alternatives(schema.items)
+  const properties = isMapping(schema.properties) ? schema.properties : {}
+  return alternatives(Object.hasOwn(properties, step) ? properties[step] : schema.additionalProperties)
+}
+
+function alternatives(schema: unknown): JsonSchema[] {
+  if (!isMapping(schema)) return []
+  return Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(alternatives) : [schema]
+}
+
+function isForbidden(schema: unknown): boolean {
+  return isMapping(schema) && schema.not !== undefined
+}
+
+/**
+ * Returns the known word that was probably meant, or null. Case, `_` and `-` do not count, and about every third letter
+ * may be wrong.
+ */
+export function nearest(word: string, known: readonly string[]): string | null {
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  const best = ranked[0]
+  return best && best.distance <= Math.max(1, Math.floor(plain(best.candidate).length / 3))
+    ? best.candidate
+    : null
+}
+
+function plain(word: string): string {
+  return word.toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+/** How many letters to insert, remove, replace or swap with their neighbour to turn one word into the other. */
+export function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const same = from[row - 1] === to[column - 1]
+      const swapped =
+        row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (same ? 0 : 1),
+        swapped ? at(beforeLast, column - 2) + 1 : Infinity,
+      )
+    }
+    beforeLast = last
+    last = current
+  }
+  return at(last, to.length)
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod'
+import { isMapping } from './problems.ts'
 import { FileSchema } from './schema.ts'
 
-/** A JSON Schema, or a part of one, as far as this room looks into it. */
+/** A JSON Schema or a part of one. */
 export type JsonSchema = Record<string, unknown>
 
 /** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
 export function configJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7', override: withDefault })
-  return isSchema(schema) ? allowVariables(schema) : {}
+  return isMapping(schema) ? allowVariables(schema) : {}
 }
 
-/** zod leaves out the default of a value that is read from a text. */
+/** zod omits the default of a value that is parsed from a text. */
 function withDefault({
   zodSchema,
   jsonSchema,
@@ -21,22 +22,22 @@ function withDefault({
   if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
 }
 
-/** Inside the schema, without the additions for editors. */
+/** The JSON Schema of the values, without what is added for editors. */
 export function fileJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(FileSchema, { io: 'input' })
-  return isSchema(schema) ? schema : {}
+  return isMapping(schema) ? schema : {}
 }
 
 const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
 
-/** A number, truth value or text of a certain shape may come from the environment, which an editor cannot know. */
+/** Allows `${NAME}` in place of any number, truth value or restricted text. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   const { description, default: standard, ...rest } = portable(mapParts(schema, allowVariables))
   if (!isRestrictedScalar(rest)) return { ...rest, ...given({ description, default: standard }) }
   return { ...given({ description, default: standard }), anyOf: [rest, VARIABLE] }
 }
 
-/** Not every validator's regular expressions know Unicode's classes (Python's do not). */
+/** Some validators know no Unicode classes in regular expressions (Python). */
 function portable(schema: JsonSchema): JsonSchema {
   const { pattern } = schema
   if (typeof pattern !== 'string') return schema
@@ -58,24 +59,20 @@ function mapParts(schema: JsonSchema, change: (part: JsonSchema) => JsonSchema):
   const mapped: JsonSchema = { ...schema }
   for (const name of ['items', 'additionalProperties']) {
     const part = schema[name]
-    if (isSchema(part)) mapped[name] = change(part)
+    if (isMapping(part)) mapped[name] = change(part)
   }
   if (Array.isArray(schema.anyOf))
-    mapped.anyOf = schema.anyOf.map((part) => (isSchema(part) ? change(part) : part))
-  if (isSchema(schema.properties)) mapped.properties = mapValues(schema.properties, change)
+    mapped.anyOf = schema.anyOf.map((part) => (isMapping(part) ? change(part) : part))
+  if (isMapping(schema.properties)) mapped.properties = mapValues(schema.properties, change)
   return mapped
 }
 
 function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
   return Object.fromEntries(
-    Object.entries(properties).map(([name, part]) => [name, isSchema(part) ? change(part) : part]),
+    Object.entries(properties).map(([name, part]) => [name, isMapping(part) ? change(part) : part]),
   )
 }
 
 function given(keywords: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined))
-}
-
-export function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

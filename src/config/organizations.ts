@@ -1,8 +1,67 @@
 import { dirname, resolve } from 'node:path'
-import { type CollectionConfig, type DefinedCollection, mergeCollections } from './collections.ts'
-import { type Environment, interpolate } from './interpolation.ts'
-import type { FileConfig } from './schema.ts'
-import { createTokenFileReader } from './token.ts'
+import { z } from 'zod'
+import {
+  type CollectionConfig,
+  type DefinedCollection,
+  mergeCollections,
+  OverrideEntry,
+} from './collections.ts'
+import { cronExpression, filePath } from './fields.ts'
+import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
+import { type Environment, interpolate } from './variables.ts'
+
+/** A UUID of any version, in both cases since a JSON Schema has no flag for that. */
+export const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
+
+const ID_TEXT = {
+  error: 'must be the UUID of the organization. Write it like 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d.',
+}
+const NAME_TEXT = {
+  error:
+    'must be a short name for the command line and the logs, without control characters and spaces around it.',
+}
+const TOKEN_TEXT = {
+  error: `must be a token without spaces, line breaks, control characters and letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
+}
+
+const LONG_TOKEN_TEXT = {
+  abort: true,
+  error: `must be a token of at most ${LONGEST_TOKEN} characters. Write it alone; a file goes under tokenFile.`,
+}
+
+export const OrganizationSchema = z
+  .strictObject(
+    {
+      id: z.string(ID_TEXT).regex(UUID_PATTERN, ID_TEXT).toLowerCase().describe('UUID of the organization'),
+      name: z
+        .string(NAME_TEXT)
+        .regex(/^(?!\s)[^\p{Cc}]+(?<!\s)$/u, NAME_TEXT)
+        .describe('Short name for the command line and the logs; unique'),
+      token: z
+        .string(TOKEN_TEXT)
+        .max(LONGEST_TOKEN, LONG_TOKEN_TEXT)
+        .regex(TOKEN_PATTERN, TOKEN_TEXT)
+        .meta({ type: ['string', 'number'] })
+        .optional()
+        .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
+      tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
+      schedule: cronExpression().optional().describe('Instead of the schedule for all'),
+      collections: z
+        .record(z.string(), OverrideEntry, {
+          error: 'must be a mapping. Write each collection on a line like "orders: false", indented.',
+        })
+        .nullable()
+        .transform((given) => given ?? {})
+        .prefault({})
+        .describe(
+          'What this organization has otherwise, all but key; a collection set to false is not synced',
+        ),
+    },
+    { error: 'must be a mapping with id, name and token. Write each on a line like "name: acme".' },
+  )
+  .meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] })
+
+type Settings = z.output<typeof OrganizationSchema>
 
 /** One tenant of the API. */
 export interface OrganizationConfig {
@@ -11,28 +70,28 @@ export interface OrganizationConfig {
   name: string
   /** Cron expression. */
   schedule: string
-  /** Those that this organization syncs, with its overrides. */
+  /** Those that it syncs, with its overrides. */
   collections: CollectionConfig[]
   /**
-   * A closure, so that the token is no property that a log line could print. Reads a token file at each call;
-   * throws a TokenFileError when that cannot be done, and an Error when the configuration was loaded without tokens.
+   * A function, so that the token is no property that a log line could print. Reads the token file at each call, and
+   * throws a TokenFileError if it cannot; throws an Error when the configuration was loaded without tokens.
    */
   readToken: () => string
-  /** The absolute path of the token file; null where there is none, or its path is not known for want of a variable. */
+  /** The absolute path of the token file; null if there is none, or a variable in the path is not set. */
   tokenFile: () => string | null
 }
 
 interface TokenOptions {
-  /** Absolute path of the configuration file, where the paths of token files count from. */
+  /** Absolute path of the configuration file: paths of token files are relative to its folder. */
   file: string
   tokens: 'resolve' | 'leave'
   env: Environment
-  /** The environment variables that the path of organization `index`'s token file comes from. */
+  /** The environment variables in the path of organization `index`'s token file. */
   tokenFileVariables: (index: number) => readonly string[]
 }
 
 export function createOrganizations(
-  parsed: FileConfig,
+  parsed: { schedule: string; organizations: readonly Settings[] },
   defined: readonly DefinedCollection[],
   options: TokenOptions,
 ): OrganizationConfig[] {
@@ -47,7 +106,7 @@ export function createOrganizations(
 }
 
 function createReadToken(
-  { name, token, tokenFile }: FileConfig['organizations'][number],
+  { name, token, tokenFile }: Settings,
   options: TokenOptions,
   variables: readonly string[],
 ): () => string {
@@ -60,20 +119,17 @@ function createReadToken(
   const path = resolve(dirname(options.file), tokenFile ?? '')
   const shown =
     variables.length === 0 ? path : `named by ${variables.map((variable) => `\${${variable}}`).join(' and ')}`
-  return createTokenFileReader({ organization: name, path, shown })
+  return () => readTokenFile({ organization: name, path, shown })
 }
 
-function tokenFilePath(
-  { tokenFile }: FileConfig['organizations'][number],
-  { file, tokens, env }: TokenOptions,
-): string | null {
+function tokenFilePath({ tokenFile }: Settings, { file, tokens, env }: TokenOptions): string | null {
   if (tokenFile === undefined) return null
-  // Where tokens are left alone the path still names its variables.
+  // With `leave` the variables in the path are not replaced yet.
   const known = tokens === 'leave' ? interpolate(tokenFile, env) : { value: tokenFile }
   return 'value' in known ? resolve(dirname(file), known.value) : null
 }
 
-/** The organization that a command names: by its name, else by the name in any case, else by its UUID in any case. */
+/** Finds the organization that a command names: by its name, else its name in any case, else its UUID in any case. */
 export function findOrganization(
   { organizations }: { organizations: readonly OrganizationConfig[] },
   nameOrId: string,

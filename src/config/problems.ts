@@ -1,6 +1,52 @@
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node } from 'yaml'
-import { formatKey, type KeyPath, type Problem } from './config-error.ts'
-import type { YamlFile } from './yaml-file.ts'
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node } from 'yaml'
+
+/** Where a value is in the configuration file: keys of mappings and indexes of lists, from the top. */
+export type KeyPath = readonly (string | number)[]
+
+/** One mistake in the file. `line` and `column` count from 1; null for the file as a whole. */
+export interface Problem {
+  key: string
+  line: number | null
+  column: number | null
+  /** What is wrong, then what to do, in whole sentences. Never holds a value of the file or the environment. */
+  message: string
+}
+
+/** All problems of one configuration file, in the order of its lines. Ends a command with exit code 2. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly Problem[]
+
+  constructor(file: string, problems: readonly Problem[]) {
+    const unique = new Map(problems.map((problem) => [JSON.stringify(problem), problem]))
+    const sorted = [...unique.values()].toSorted(byPlace)
+    super(sorted.map((problem) => formatProblem(file, problem)).join('\n'))
+    this.problems = sorted
+  }
+}
+
+function byPlace(a: Problem, b: Problem): number {
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
+}
+
+function formatProblem(file: string, { key, line, column, message }: Problem): string {
+  const place = line === null ? file : `${file}:${line}:${column}`
+  return `${place}  ${key === '' ? message : `${key}: ${message}`}`
+}
+
+/**
+ * A key path as people write it: `organizations[0].token`; a name that is no plain word is quoted, and cut after a
+ * colon: where `token:abc` lacks its space, the rest is the token.
+ */
+export function formatKey(path: KeyPath): string {
+  return path.map((part, index) => formatPart(part, index === 0)).join('')
+}
+
+function formatPart(part: string | number, isFirst: boolean): string {
+  if (typeof part === 'number') return `[${part}]`
+  if (!/^[\w-]+$/.test(part)) return `[${JSON.stringify(part.replace(/:.*$/s, ':...'))}]`
+  return isFirst ? part : `.${part}`
+}
 
 /** Which end of a `key: value` pair a problem is about. */
 type Part = 'key' | 'value'
@@ -12,16 +58,16 @@ export type Report = (path: KeyPath, message: string, part?: Part) => void
 export interface Problems {
   found: Problem[]
   report: Report
-  /** Reports, and drops later reports about the same value and what is in it: they would only be consequences. */
+  /** Reports, and drops later reports about the same value and its contents, which would only be consequences. */
   reportBroken: (path: KeyPath, message: string) => void
   reportAt: (offset: number, path: KeyPath, message: string) => void
   lineAt: (offset: number) => number
-  /** Remembers the environment variables that a value was made from, so that its problems can name them. */
+  /** Remembers the environment variables in a value, so that its problems can name them. */
   noteVariables: (node: Node, variables: readonly string[]) => void
   variablesOf: (path: KeyPath) => readonly string[]
 }
 
-export function createProblems({ document, lines }: YamlFile): Problems {
+export function createProblems(document: Document, lines: LineCounter): Problems {
   const variables = new WeakMap<object, readonly string[]>()
   const broken = new Set<string>()
   const found: Problem[] = []
@@ -60,7 +106,7 @@ export function createProblems({ document, lines }: YamlFile): Problems {
 }
 
 interface Found {
-  /** The value at the path; of a missing one, or one that a merge key brings in, the mapping or list that it belongs to. */
+  /** The value at the path; for a missing or merged one, the mapping or list around it. */
   node: Node | null
   key: unknown
   isWhole: boolean
@@ -85,7 +131,7 @@ function resolved(document: Document, node: Node | null): object {
   return (isAlias(node) ? node.resolve(document) : node) ?? {}
 }
 
-/** A key is the text that was typed, also 007 or true. `__proto__` is none: JavaScript gives it a meaning of its own. */
+/** A key is the text that was typed, also 007 or true. `__proto__` is none: it has a meaning in JavaScript. */
 export function nameOf(key: unknown): string | null {
   if (!isScalar(key)) return null
   const name = typeof key.value === 'string' ? key.value : (key.source ?? '')
@@ -98,4 +144,28 @@ export function offsetOf(node: unknown): number {
 
 function origin(variables: readonly string[]): string {
   return variables.length === 0 ? '' : ` The value comes from the environment (${variables.join(', ')}).`
+}
+
+/** The value at `path` in the file's plain values; undefined when nothing is there. */
+export function rawAt(value: unknown, path: KeyPath): unknown {
+  return path.reduce<unknown>(rawStep, value)
+}
+
+function rawStep(value: unknown, part: string | number): unknown {
+  if (Array.isArray(value)) return typeof part === 'number' ? value[part] : undefined
+  return isMapping(value) && Object.hasOwn(value, part) ? value[part] : undefined
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The pairs of a mapping; none of anything else. */
+export function rawEntries(value: unknown): [string, unknown][] {
+  return isMapping(value) ? Object.entries(value) : []
+}
+
+/** The items of a list; none of anything else. */
+export function rawItems(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
 }

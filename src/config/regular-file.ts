@@ -3,13 +3,13 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSy
 const CHUNK = 64 * 1024
 
 /**
- * The first bytes of a regular file, `most` of them. Throws what the file system throws, and an error with the code
- * `ENOTREG` for a pipe, a device or a socket: to read one may take for ever.
+ * Returns the first bytes of a regular file, at most `most`. Throws what the file system throws, and an error with the
+ * code `ENOTREG` for a pipe, a device or a socket: reading one may take for ever.
  */
 export function readRegularFile(path: string, most: number): Buffer {
-  // Looked at before it is opened, since to open a device may do something, and after, since it may have been exchanged.
+  // Before, since opening a device may have effects; after, since the file may have been replaced.
   assertRegular(statSync(path))
-  // To open a pipe would otherwise wait until another process writes into it.
+  // Without O_NONBLOCK, opening a pipe waits for a process that writes into it.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     assertRegular(fstatSync(descriptor))
@@ -25,7 +25,7 @@ function assertRegular(stats: Stats): void {
   throw Object.assign(new Error('this is no regular file'), { code })
 }
 
-/** Not by the size that the file system tells: a file may grow, and some tell none. */
+/** Ignores the size that the file system reports: a file may grow, and some report none. */
 function readUpTo(descriptor: number, most: number): Buffer {
   const chunks: Buffer[] = []
   for (let left = most; left > 0; ) {

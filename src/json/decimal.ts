@@ -5,10 +5,10 @@ export interface Decimal {
   exponent: bigint
 }
 
-// Beyond so many zeros of padding a number is written with an exponent, so that 1e999999999 costs nothing.
+// A number that needs more zeros of padding is written with an exponent, so that 1e999999999 costs nothing.
 const MOST_PADDING = 100n
 
-// To read an exponent of millions of digits takes minutes. What stands behind so many digits of one is not looked at.
+// Reading an exponent of millions of digits takes minutes: the digits behind these are ignored.
 const LONGEST_EXPONENT = 10_000
 
 /** Reads the text of a JSON number. The cost follows the length of the text, never the size of the number. */

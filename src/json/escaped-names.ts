@@ -1,13 +1,12 @@
-import { BACKSLASH, COLON, QUOTE } from './characters.ts'
-import type { JsonObject, JsonValue } from './exact.ts'
-import { skipString } from './strings.ts'
+import { BACKSLASH, COLON, QUOTE, skipString } from './scan.ts'
+import type { JsonObject, JsonValue } from './value.ts'
 
 const SPACE = /\s*/y
 const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
 
 /**
- * Whether a name of a field is written with an escape in a valid JSON text. V8's JSON.parse, as it is in Node 24, may take such a
- * name for another: after `{"h":[],"\\":0}` it reads the second name of `{"h":1,"\n":2}` as a backslash.
+ * Whether a valid JSON text writes the name of a field with an escape. JSON.parse of Node 24 may confuse such names:
+ * after `{"h":[],"\\":0}` it reads the second name of `{"h":1,"\n":2}` as a backslash.
  */
 export function hasEscapedName(text: string): boolean {
   let at = text.indexOf('\\')
@@ -19,7 +18,7 @@ export function hasEscapedName(text: string): boolean {
   return false
 }
 
-/** Where what follows the string around `at` begins, white space left out. */
+/** The index of what follows the string around `from`, white space skipped. */
 function afterString(text: string, from: number): number {
   let at = from
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
@@ -28,7 +27,7 @@ function afterString(text: string, from: number): number {
   return at
 }
 
-/** Reads a valid JSON text name by name: right for every name, and slow. */
+/** Parses a valid JSON text token by token: right for every name, and slow. */
 export function readEscapedNames(text: string, readNumber: (text: string) => JsonValue): JsonValue {
   const next = createTokens(text)
   const read = (token: string): JsonValue => {
@@ -39,7 +38,7 @@ export function readEscapedNames(text: string, readNumber: (text: string) => Jso
   return read(next())
 }
 
-/** Strings are no part of the pattern: one of many megabytes would be too long for it. */
+/** The pattern leaves strings out: one of many megabytes is too long for it. */
 function createTokens(text: string): () => string {
   let at = 0
   return () => {
@@ -49,7 +48,7 @@ function createTokens(text: string): () => string {
   }
 }
 
-/** Where that ends which the pattern finds at this place. */
+/** The index behind the match of the pattern at `at`; `at` itself without a match. */
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
@@ -67,7 +66,7 @@ function readObject(next: () => string, read: (token: string) => JsonValue): Jso
     if (token === ',') continue
     const name: string = JSON.parse(token)
     next()
-    // An assignment to `__proto__` would not make a field.
+    // An assignment to `__proto__` would not create a field.
     Object.defineProperty(object, name, {
       value: read(next()),
       enumerable: true,

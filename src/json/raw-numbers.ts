@@ -1,16 +1,14 @@
-import { COLON } from './characters.ts'
-import type { JsonObject, JsonValue, RawNumber } from './exact.ts'
-import { skipNumber } from './inexact.ts'
-import { skipSpace } from './spaces.ts'
+import { COLON, skipNumber, skipSpace } from './scan.ts'
+import type { JsonObject, JsonValue, RawNumber } from './value.ts'
 
-/** Begins a text that stands for a number. No other text of the JSON begins so: that is looked at first. */
+/** Begins a text that replaces a number. `parseRawNumbers` first checks that no other text holds it. */
 const MARK = '\0'
 const WRITTEN_MARK = '\\u0000'
 
 /**
- * JSON.parse where some numbers have to keep their text: these are put into quotes, read as texts, and exchanged
- * afterwards. A reviver, which has JSON.parse say how each number was written, takes six times as long for an order of 1
- * kB. Undefined for what has to be read that way all the same. Throws a SyntaxError where JSON.parse does.
+ * JSON.parse that keeps the text of some numbers: it puts them into quotes, and replaces the parsed texts afterwards. A
+ * reviver takes six times as long for an order of 1 kB. Returns undefined for a text that needs the reviver all the
+ * same; throws a SyntaxError where JSON.parse does.
  * @param starts Where these numbers begin.
  */
 export function parseRawNumbers(text: string, starts: readonly number[]): JsonValue | undefined {
@@ -23,49 +21,49 @@ export function parseRawNumbers(text: string, starts: readonly number[]): JsonVa
     assertNoName(text, end)
     marked += `${text.slice(copied, start)}"${WRITTEN_MARK}${numbers.length}"`
     copied = end
-    // Throws where this is no number.
+    // Throws if this is no number.
     numbers.push(JSON.rawJSON(text.slice(start, end)))
   }
   const value: JsonValue = JSON.parse(marked + text.slice(copied))
-  return exchanged(value, { numbers, left: numbers.length })
+  return restored(value, { numbers, left: numbers.length })
 }
 
-/** Once it is in quotes a number would pass for the name of a field. Anywhere else it is valid if a text is. */
+/** In quotes a number would pass for the name of a field. Anywhere else it is valid if a text is. */
 function assertNoName(text: string, end: number): void {
   if (text.charCodeAt(skipSpace(text, end)) === COLON) throw new SyntaxError('a number cannot name a field')
 }
 
-interface Exchange {
+interface Restoring {
   numbers: readonly RawNumber[]
-  /** How many were not met yet. Of two fields with one name the first is never met. */
+  /** How many were not found yet. Of two fields with one name the first is never found. */
   left: number
 }
 
-function exchanged(value: JsonValue, exchange: Exchange): JsonValue {
+function restored(value: JsonValue, rest: Restoring): JsonValue {
   if (typeof value === 'string' && value.startsWith(MARK)) {
-    exchange.left--
-    return exchange.numbers[Number(value.slice(MARK.length))] ?? value
+    rest.left--
+    return rest.numbers[Number(value.slice(MARK.length))] ?? value
   }
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) exchangeElements(value, exchange)
-  else exchangeFields(value as JsonObject, exchange)
+  if (Array.isArray(value)) restoreElements(value, rest)
+  else restoreFields(value as JsonObject, rest)
   return value
 }
 
-function exchangeElements(list: JsonValue[], exchange: Exchange): void {
-  for (let index = 0; index < list.length && exchange.left > 0; index++) {
+function restoreElements(list: JsonValue[], rest: Restoring): void {
+  for (let index = 0; index < list.length && rest.left > 0; index++) {
     const value = list[index]
-    if (value !== undefined) list[index] = exchanged(value, exchange)
+    if (value !== undefined) list[index] = restored(value, rest)
   }
 }
 
-function exchangeFields(object: JsonObject, exchange: Exchange): void {
+function restoreFields(object: JsonObject, rest: Restoring): void {
   for (const name of Object.keys(object)) {
-    if (exchange.left === 0) return
+    if (rest.left === 0) return
     const before = object[name]
     if (before === undefined) continue
-    const after = exchanged(before, exchange)
-    // A field called `__proto__` is the object's own by now, so that it can be assigned to.
+    const after = restored(before, rest)
+    // JSON.parse made a field called `__proto__` the object's own, so it can be assigned to.
     if (after !== before) object[name] = after
   }
 }

@@ -1,17 +1,13 @@
 import type { Sandbox } from './server.ts'
 
-export interface ConfigurationOptions {
-  /** The mirror's file; relative to the configuration's folder, unless absolute. */
-  database?: string
-}
-
 // Not the default of a configuration: made-up rows must never meet real ones in one mirror.
 const DATABASE = 'sandbox-mirror.db'
 
-/** The text of a YAML configuration file that mirrors a sandbox, explained for somebody who sees their first one. */
+/** Returns a YAML configuration that mirrors a sandbox, with comments for people who see their first one. */
 export function sandboxConfiguration(
   sandbox: Pick<Sandbox, 'url' | 'organizations'>,
-  { database = DATABASE }: ConfigurationOptions = {},
+  /** The mirror's file, relative to the configuration's folder unless absolute. */
+  { database = DATABASE }: { database?: string } = {},
 ): string {
   return `# Mirrors the made-up Administration API of "admin-mirror sandbox". Keep that command running, and in another terminal
 # use this file with --config: "sync" copies the lists once, "status" tells how fresh they are, "query" asks the mirror.
@@ -40,7 +36,7 @@ function variable(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_TOKEN`
 }
 
-/** A JSON string is a YAML string too; a dollar is doubled, since it would name an environment variable. */
+/** A JSON string is a YAML string too. A single dollar could begin the name of an environment variable. */
 function quoted(text: string): string {
   return JSON.stringify(text.replaceAll('$', () => '$$'))
 }

@@ -1,12 +1,12 @@
-import { createDeletions } from './deletions.ts'
 import { createEstablishment, establishmentCreatedAt } from './establishment.ts'
 import { createOrder } from './order.ts'
 import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './order-life.ts'
 import { hash } from './random.ts'
+import { firstWhere } from './selection.ts'
 
 /**
- * One list of one organization. An item has an index for life; it is made from it when it is asked for, so that a million
- * items cost no memory. `tick` is explained at `OrderSource`.
+ * One list of one organization. An item keeps its index for life, and is computed from it on demand: a million items
+ * cost no memory. For `tick` see `OrderSource`.
  */
 export interface Collection {
   /** Indexes in use by then, the deleted ones included. */
@@ -16,7 +16,7 @@ export interface Collection {
   /** Epoch seconds, rising with the index. */
   createdAt: (index: number) => number
   itemAt: (index: number, tick: number) => Record<string, unknown>
-  /** Null where items have no state: the filter is then unknown. */
+  /** Null where items have no state: such a list ignores the filter. */
   stateAt: ((index: number, tick: number) => string) | null
 }
 
@@ -35,7 +35,7 @@ export interface Data {
 
 const SALT = { organization: 301, deletion: 302 }
 
-/** All that one organization lists. It follows from the options alone. */
+/** The lists of one organization. They follow from the options alone. */
 export function createData({ seed, organization, orders, establishments }: DataOptions): Data {
   const key = hash(SALT.organization, seed, organization)
   return {
@@ -66,4 +66,31 @@ function createEstablishments(key: number, count: number): Collection {
     itemAt: (index) => createEstablishment(key, index),
     stateAt: null,
   }
+}
+
+const SECONDS_BETWEEN_DELETIONS = 30
+
+/**
+ * Returns the sorted indexes that are deleted by a tick: one every half minute. `choose` names the one that is deleted
+ * at a tick, or null. Deletions are kept between calls, since each depends on the list at its own moment.
+ */
+export function createDeletions(
+  choose: (tick: number) => number | null,
+): (tick: number) => readonly number[] {
+  let deleted: number[] = []
+  let reached = 0
+  return (tick) => {
+    // The clock was set back.
+    if (tick < reached) [deleted, reached] = [[], 0]
+    for (; reached + SECONDS_BETWEEN_DELETIONS <= tick; reached += SECONDS_BETWEEN_DELETIONS) {
+      insertSorted(deleted, choose(reached + SECONDS_BETWEEN_DELETIONS))
+    }
+    return deleted
+  }
+}
+
+function insertSorted(sorted: number[], value: number | null): void {
+  if (value === null) return
+  const place = firstWhere(sorted.length, (at) => (sorted[at] ?? 0) >= value)
+  if (sorted[place] !== value) sorted.splice(place, 0, value)
 }

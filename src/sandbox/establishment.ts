@@ -1,13 +1,11 @@
-import { createAddress } from './address.ts'
-import { timestamp, WORLD_START } from './calendar.ts'
 import { createDice, hash, uuid } from './random.ts'
-import { CITIES, LAST_NAMES } from './words.ts'
+import { CITIES, createAddress, LAST_NAMES, timestamp, WORLD_START } from './words.ts'
 
 const SALT = { id: 201, establishment: 202, created: 203 }
 const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const
 const SECONDS_BETWEEN = 6 * 3600
 
-/** One establishment as the API lists it; `key` stands for the organization. Establishments never change. */
+/** One establishment as the API lists it; `key` is the organization's. Establishments never change. */
 export function createEstablishment(key: number, index: number): Record<string, unknown> {
   const dice = createDice(hash(key, SALT.establishment, index))
   const city = dice.pick(CITIES)

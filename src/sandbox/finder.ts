@@ -1,16 +1,16 @@
 import type { Collection } from './data.ts'
 import { allBut, exactly, firstWhere, type Selection, startingAt } from './selection.ts'
 
-/** What a request asks for; null: everything. */
+/** What a request asks for; null: no filter. */
 export interface Filters {
   states: readonly string[] | null
-  /** Epoch seconds, itself included. */
+  /** Epoch seconds, inclusive. */
   createdFrom: number | null
 }
 
 const REMEMBERED_SCANS = 8
 
-/** Finds the items of a list that pass the filters. Only a filter by state has to look at every item, once a tick. */
+/** Finds the items of a list that pass the filters. Only a filter by state looks at every item, once a tick. */
 export function createFinder(collection: Collection): (filters: Filters, tick: number) => Selection {
   const scans = new Map<string, { tick: number; selection: Selection }>()
 

@@ -1,9 +1,9 @@
-import { WORLD_START } from './calendar.ts'
 import { hash } from './random.ts'
+import { WORLD_START } from './words.ts'
 
 /**
- * What the orders of one organization follow from. Time is a tick: whole seconds since the sandbox started, and always 0
- * in a sandbox that does not live. Nothing is stored: what an order is at a tick is computed when somebody asks.
+ * What the orders of one organization follow from. Time is a tick: whole seconds since the sandbox started, always 0 if
+ * the sandbox is not live. Nothing is stored: an order at a tick is computed on demand.
  */
 export interface OrderSource {
   key: number
@@ -18,7 +18,7 @@ export interface OrderLife {
   createdAt: number
   updatedAt: number
   deliveredAt: number | null
-  /** Changes since the last state was reached: they do not move `updatedAt`, as happens on real servers. */
+  /** Changes since the last state was reached. As on some real servers, they do not move `updatedAt`. */
   touches: number
 }
 
@@ -31,10 +31,10 @@ const SECONDS_BETWEEN_NEW = 4
 const SECONDS_BETWEEN_CHANGES = 3
 const HOUR = 3600
 
-// One salt a question, so that the answers about one order do not depend on each other.
+// A salt for each property, so that those of one order do not depend on each other.
 const SALT = { created: 1, appears: 2, path: 3, stage: 4, pace: 5, change: 6 }
 
-/** How many indexes had an order by a tick, the deleted ones included. */
+/** How many orders existed by a tick, deleted ones included. */
 export function ordersBy(source: OrderSource, tick: number): number {
   if (tick < 1) return source.originals
   const newest = source.originals + Math.floor((tick - 1) / SECONDS_BETWEEN_NEW)
@@ -76,7 +76,7 @@ export function orderLife(source: OrderSource, index: number, tick: number): Ord
   }
 }
 
-/** The moment of tick 0: after everything that happened to the originals. */
+/** Epoch seconds of tick 0, after all that happened to the originals. */
 function opening(source: OrderSource): number {
   return WORLD_START + source.originals * SECONDS_BETWEEN_ORIGINALS + 48 * HOUR
 }
@@ -97,7 +97,7 @@ function firstStage(source: OrderSource, index: number, stages: number): number 
   return Math.min(stage, stages - 1)
 }
 
-/** Every order changes once a period, so that some order changes every few seconds however many there are. */
+/** Every order changes once in this many seconds: of any number of orders one changes every few seconds. */
 function period(source: OrderSource): number {
   return Math.max(source.originals, 100) * SECONDS_BETWEEN_CHANGES
 }

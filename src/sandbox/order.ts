@@ -1,10 +1,7 @@
-import { createAddress } from './address.ts'
-import { timestamp } from './calendar.ts'
 import { establishmentId } from './establishment.ts'
 import { type OrderSource, orderLife } from './order-life.ts'
-import { exactNumber } from './php-json.ts'
 import { createDice, type Dice, hash } from './random.ts'
-import { CITIES, FIRST_NAMES, LAST_NAMES, NOTES, PRODUCTS, TAGS } from './words.ts'
+import { CITIES, createAddress, FIRST_NAMES, LAST_NAMES, NOTES, PRODUCTS, TAGS, timestamp } from './words.ts'
 
 const SALT = { order: 101, customer: 102, id: 103 }
 const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0] as const
@@ -19,7 +16,7 @@ export function createOrder(source: OrderSource, index: number, tick: number): R
   const total = subtotal - Math.round(discount * 100)
   return {
     id: orderId(source, index),
-    reference_number: exactNumber(createReference(dice, index)),
+    reference_number: createReference(dice, index),
     number: `ORD-${String(index + 1).padStart(6, '0')}`,
     state: life.state,
     channel: dice.pick(['web', 'app', 'phone']),
@@ -47,7 +44,7 @@ export function createOrder(source: OrderSource, index: number, tick: number): R
   }
 }
 
-/** Rising with the index, with holes between as in any table that is shared. */
+/** Rises with the index, with gaps as in any shared table. */
 export function orderId(source: OrderSource, index: number): number {
   return 1000 + index * 3 + (hash(source.key, SALT.id, index) % 3)
 }
@@ -74,13 +71,13 @@ function createCustomer(source: OrderSource, number: number): Record<string, unk
   return { id: 20_000 + number, name, email: `customer${number}@example.com`, address }
 }
 
-/** 19 or 20 digits: more than a double holds, and partly more than 64 bits do. The last eight make it unique. */
-function createReference(dice: Dice, index: number): string {
+/** A number of 19 or 20 digits: too many for a double, and some for 64 bits. The last eight make it unique. */
+function createReference(dice: Dice, index: number): object {
   const random = dice.digits(10 + dice.below(2))
-  return `${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`
+  return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
 }
 
-/** PHP cannot tell an empty map from an empty list, and writes both as a list. */
+/** To PHP an empty map is an empty list, and it writes both as one. */
 function createMetadata(dice: Dice, touches: number): Record<string, unknown> | [] {
   const campaign = dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : {}
   const metadata = { ...campaign, ...(touches > 0 ? { checks: touches } : {}) }

@@ -3,7 +3,7 @@ import { createDice, hash, uuid } from './random.ts'
 export interface Organization {
   id: string
   name: string
-  /** Of the one user who is a member. Made up, and made to be seen as such. */
+  /** Of the only member. Made up, and visibly so. */
   token: string
 }
 
@@ -20,7 +20,7 @@ export function createOrganizations(count: number, seed: number): Organization[]
   })
 }
 
-/** As Laravel Sanctum writes them: the number of the token, a bar, 40 letters and digits. */
+/** In Laravel Sanctum's form: the number of the token, a bar, 40 letters and digits. */
 function createToken(name: string, number: number, seed: number): string {
   const word = name.charAt(0).toUpperCase() + name.slice(1).replace('-', '')
   const start = `sandbox${word}MadeUp`

@@ -1,17 +1,16 @@
-import { parseMoment } from './calendar.ts'
 import type { Filters } from './finder.ts'
 
-/** A query as PHP reads it: a name, then its values by what stands in brackets behind the name ('' for none). */
+/** A query as PHP reads it: the values of each name, by the brackets behind the name ('' for none). */
 export type Query = Map<string, Map<string, string>>
 
-/** Reads a query string (without `?`): `a[]=1` becomes `a[0]`, of the same name the last one counts, values are trimmed. */
+/** Reads a query string (without `?`): `a[]=1` becomes `a[0]`, the last of equal names counts, values are trimmed. */
 export function parseQuery(search: string): Query {
   const query: Query = new Map()
   for (const [key, value] of new URLSearchParams(search)) {
     const [, name = '', brackets = ''] = /^([^[]*)((?:\[[^\]]*\])*)/.exec(key) ?? []
     if (name === '') continue
     const values = query.get(name) ?? new Map<string, string>()
-    // A name is a text or a list, whichever came last.
+    // A name has a text or a list: the kind that came last.
     if (brackets === '') values.clear()
     else values.delete('')
     values.set(brackets.replace('[]', `[${values.size}]`), value.trim())
@@ -20,7 +19,7 @@ export function parseQuery(search: string): Query {
   return query
 }
 
-/** What links carry over: the query without `page` and without empty values, encoded as PHP does it; '' when nothing is left. */
+/** What links carry over: the query without `page` and empty values, encoded like PHP; '' when nothing is left. */
 export function carriedFilters(query: Query): string {
   const pairs = [...query]
     .filter(([name]) => name !== 'page')
@@ -31,7 +30,7 @@ export function carriedFilters(query: Query): string {
     .join('&')
 }
 
-/** The page asked for. Anything that is no whole number from 1 on is silently page 1. */
+/** The page asked for; page 1 for anything but a whole number from 1 on. */
 export function requestedPage(query: Query): number {
   const text = query.get('page')?.get('') ?? ''
   const page = /^\+?[1-9]\d*$/.test(text) ? Number(text) : 1
@@ -47,6 +46,19 @@ export function readFilters(query: Query): Filters | null {
   const isList = moments !== undefined && text === undefined
   if (isList || (text !== undefined && text !== '' && createdFrom === null)) return null
   return { states: states.length === 0 ? null : states, createdFrom }
+}
+
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** An ISO date or date with time as epoch seconds, in UTC unless it names a zone; null for anything else. */
+export function parseMoment(text: string): number | null {
+  const [, day, minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
+  if (day === undefined) return null
+  // Date.parse reads 30 February as 2 March.
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return null
+  const moment = Date.parse(`${day}T${minutes}${seconds}${zone}`) / 1000
+  return Number.isNaN(moment) ? null : moment + Number(`0${fraction}`)
 }
 
 function encode(text: string): string {

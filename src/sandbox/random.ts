@@ -14,7 +14,7 @@ export function hash(...parts: number[]): number {
   return state
 }
 
-/** A row of numbers that look random and follow from `key` alone. */
+/** Numbers that look random and follow from `key` alone. */
 export function createDice(key: number): Dice {
   let state = key
   function next(): number {
@@ -27,7 +27,7 @@ export function createDice(key: number): Dice {
     pick: <T>(choices: readonly [T, ...T[]]) => choices[next() % choices.length] ?? choices[0],
     digits: (length) => {
       let text = ''
-      // A 32-bit number has nine digits that are as good as random.
+      // The last nine digits of a 32-bit number are as good as random.
       while (text.length < length) text += String(next() % 1e9).padStart(9, '0')
       return text.slice(0, length)
     },
@@ -44,7 +44,7 @@ export function uuid(dice: Dice): string {
   return `${hex(4)}${hex(4)}-${hex(4)}-4${hex(3)}-${dice.pick(['8', '9', 'a', 'b'])}${hex(3)}-${hex(6)}${hex(6)}`
 }
 
-// MurmurHash3's last step: neighbouring numbers come out far apart.
+// MurmurHash3's last step: it maps neighbouring numbers far apart.
 function mix(value: number): number {
   let bits = value | 0
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)

@@ -1,5 +1,5 @@
-import { type Answer, errorAnswer, jsonAnswer } from './answer.ts'
-import { createEnvelope, PAGE_SIZE } from './envelope.ts'
+import { STATUS_CODES } from 'node:http'
+import { createEnvelope, PAGE_SIZE, phpJson } from './envelope.ts'
 import type { Filters } from './finder.ts'
 import type { Organization } from './organizations.ts'
 import { carriedFilters, parseQuery, readFilters, requestedPage } from './query.ts'
@@ -14,7 +14,13 @@ export interface Request {
   headers: Record<string, string | string[] | undefined>
 }
 
-/** One list as a route sees it, at the present moment. */
+export interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** One list at the present moment. */
 export interface Listing {
   find: (filters: Filters) => Selection
   itemAt: (index: number) => Record<string, unknown>
@@ -24,9 +30,8 @@ export type CollectionName = 'orders' | 'establishments'
 
 export interface Api {
   organizations: readonly Organization[]
-  /** One list of an organization as it is now. */
   listing: (organization: Organization, collection: CollectionName) => Listing
-  /** Counts a request of a user, or refuses it; null: without a limit. */
+  /** Counts a user's request, or refuses it; null: no limit. */
   throttle: ((token: string) => Verdict) | null
   requestsPerMinute: number
 }
@@ -36,34 +41,32 @@ const LISTS = new Map<string, CollectionName>([
   ['/api/v1/admin/establishments', 'establishments'],
 ])
 
-/** Answers a request. The checks come in the order of a real Laravel server: path, method, token, limit, organization. */
+/** Answers a request. The checks have Laravel's order: path, method, token, limit, organization. */
 export function answer(api: Api, request: Request): Answer {
   const { path } = splitTarget(request.target)
-  const refuse = (status: number, message: string) => errorAnswer(header(request, 'accept'), status, message)
   const collection = LISTS.get(path)
-  if (collection === undefined) return refuse(404, `The route ${path.slice(1)} could not be found.`)
+  if (collection === undefined) return refuse(request, 404, `The route ${path.slice(1)} could not be found.`)
   if (request.method !== 'GET') {
-    const refusal = refuse(405, `The ${request.method} method is not supported for this route.`)
+    const refusal = refuse(request, 405, `The ${request.method} method is not supported for this route.`)
     return withHeaders(refusal, { Allow: 'GET' })
   }
   const user = api.organizations.find(({ token }) => token === bearerToken(request))
-  if (user === undefined) return refuse(401, 'Unauthenticated.')
+  if (user === undefined) return refuse(request, 401, 'Unauthenticated.')
   if (api.throttle === null) return answerMember(api, user, collection, request)
 
   const verdict = api.throttle(user.token)
   const limits = limitHeaders(verdict, api.requestsPerMinute)
-  if (!verdict.allowed) return withHeaders(refuse(429, 'Too Many Attempts.'), limits)
+  if (!verdict.allowed) return withHeaders(refuse(request, 429, 'Too Many Attempts.'), limits)
   return withHeaders(answerMember(api, user, collection, request), limits)
 }
 
-/** What is counted against the limit, refusals too. */
+/** The part that counts against the limit, refusals included. */
 function answerMember(api: Api, user: Organization, collection: CollectionName, request: Request): Answer {
-  const refuse = (status: number, message: string) => errorAnswer(header(request, 'accept'), status, message)
   const id = header(request, 'x-service-organization') ?? ''
-  if (id === '') return refuse(400, 'The X-SERVICE-ORGANIZATION header is required.')
+  if (id === '') return refuse(request, 400, 'The X-SERVICE-ORGANIZATION header is required.')
   const organization = api.organizations.find((known) => known.id === id.toLowerCase())
-  if (organization === undefined) return refuse(404, 'Organization not found.')
-  if (organization !== user) return refuse(403, 'You are not a member of this organization.')
+  if (organization === undefined) return refuse(request, 404, 'Organization not found.')
+  if (organization !== user) return refuse(request, 403, 'You are not a member of this organization.')
   return answerList(api.listing(organization, collection), collection, request)
 }
 
@@ -73,17 +76,31 @@ function answerList(listing: Listing, collection: CollectionName, request: Reque
   const filters = readFilters(query)
   if (filters === null) {
     const errors = { created_from: ['The created from is not a valid date.'] }
-    return errorAnswer(header(request, 'accept'), 422, 'The given data was invalid.', { errors })
+    return refuse(request, 422, 'The given data was invalid.', { errors })
   }
   const page = requestedPage(query)
   const { total, indexAt } = listing.find(filters)
   const first = (page - 1) * PAGE_SIZE
   const length = Math.max(0, Math.min(PAGE_SIZE, total - first))
   const items = Array.from({ length }, (_, offset) => listing.itemAt(indexAt(first + offset)))
-  // Laravel builds links from the request, so they name the host that the client, or a proxy, used.
+  // Laravel takes the host of links from the request: the one that the client, or a proxy, used.
   const url = `http://${header(request, 'host') ?? 'localhost'}${path}`
   const message = `${collection.charAt(0).toUpperCase()}${collection.slice(1)} retrieved successfully.`
   return jsonAnswer(200, createEnvelope({ page, total, url, filters: carriedFilters(query), items, message }))
+}
+
+/** JSON whatever the request accepts. */
+function jsonAnswer(status: number, value: unknown): Answer {
+  return { status, headers: { 'Content-Type': 'application/json' }, body: phpJson(value) }
+}
+
+/** JSON if that is what the request accepts first, else a page for people, as Laravel does. */
+function refuse(request: Request, status: number, message: string, more: object = {}): Answer {
+  const [first = ''] = (header(request, 'accept') ?? '').split(',')
+  if (/[/+]json/.test(first)) return jsonAnswer(status, { message, ...more })
+  const title = `${status} | ${STATUS_CODES[status] ?? 'Error'}`
+  const body = `<!DOCTYPE html>\n<html lang="en"><head><title>${title}</title></head><body><h1>${title}</h1></body></html>\n`
+  return { status, headers: { 'Content-Type': 'text/html; charset=UTF-8' }, body }
 }
 
 function limitHeaders(verdict: Verdict, limit: number): Record<string, string> {

@@ -1,8 +1,8 @@
-/** A list of indexes, ascending, that is never written out in full: what it costs does not depend on where one looks. */
+/** An ascending list of indexes that is never written out: a lookup costs the same everywhere in it. */
 export interface Selection {
   total: number
   indexAt: (position: number) => number
-  /** The position of the first member that is not below `index`. */
+  /** The position of the first member from `index` on. */
   positionOf: (index: number) => number
 }
 
@@ -23,7 +23,7 @@ export function exactly(indexes: Uint32Array): Selection {
   }
 }
 
-/** The members of a selection that are not below `index`. */
+/** The members of a selection from `index` on. */
 export function startingAt(selection: Selection, index: number): Selection {
   const skipped = selection.positionOf(index)
   return {
@@ -33,7 +33,7 @@ export function startingAt(selection: Selection, index: number): Selection {
   }
 }
 
-/** The first of 0 to `length` - 1 for which `isReached` holds, else `length`. Once it holds it must hold for all after. */
+/** The first of 0 to `length` - 1 for which `isReached` holds, else `length`. It must hold for all that follow. */
 export function firstWhere(length: number, isReached: (at: number) => boolean): number {
   let low = 0
   let high = length

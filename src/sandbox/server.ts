@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import type { Answer } from './answer.ts'
 import { createData } from './data.ts'
 import { createFinder } from './finder.ts'
 import { createOrganizations, type Organization } from './organizations.ts'
-import { type Api, answer, type CollectionName, type Listing } from './routes.ts'
+import { type Answer, type Api, answer, type CollectionName, type Listing } from './routes.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface SandboxOptions {
@@ -23,7 +22,6 @@ export interface SandboxOptions {
   live: boolean
   /** Epoch milliseconds. */
   now: () => number
-  random?: never
 }
 
 export interface Sandbox {
@@ -35,7 +33,7 @@ export interface Sandbox {
 }
 
 /**
- * Serves a made-up Administration API on 127.0.0.1, in the shape of a real Laravel server. Rejects with the error of Node when
+ * Serves a made-up Administration API on 127.0.0.1, shaped like a real Laravel server. Rejects with Node's error when
  * it cannot listen (`code` is EADDRINUSE for a port in use).
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -44,7 +42,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const { method = '', url = '', headers } = request
     send(request, response, answer(api, { method, target: url, headers }))
   })
-  // As long as nginx keeps them: Node's 5 seconds end connections that a client is about to use again.
+  // nginx's value: Node's 5 seconds would end connections that a client is about to use again.
   server.keepAliveTimeout = 75_000
   const port = await listen(server, options.port)
   return {
@@ -71,7 +69,7 @@ function createApi(options: SandboxOptions): Api {
   function listing(organization: Organization, collection: CollectionName): Listing {
     const list = lists[organizations.indexOf(organization)]?.[collection]
     if (list === undefined) throw new Error(`Expected a list for organization ${organization.name}.`)
-    // One moment for a whole answer: its total and its items must belong together.
+    // One moment for the whole answer: its total and its items must agree.
     const moment = tick()
     return { find: (filters) => list.find(filters, moment), itemAt: (index) => list.itemAt(index, moment) }
   }
@@ -80,7 +78,7 @@ function createApi(options: SandboxOptions): Api {
   return { organizations, listing, throttle, requestsPerMinute }
 }
 
-/** Sends an answer as nginx in front of PHP does: chunked, with neither length nor ETag, packed for those who accept it. */
+/** Sends an answer like nginx in front of PHP: chunked, without length and ETag, gzipped if the request accepts it. */
 function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Answer): void {
   const packed = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
   const encoding = packed ? { 'Content-Encoding': 'gzip' } : {}
@@ -90,7 +88,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
     Vary: 'Accept-Encoding',
     ...encoding,
   })
-  // Written before the end, or Node would add the length.
+  // A separate write: with `end(body)` Node would add the length.
   response.write(packed ? gzipSync(body, { level: 1 }) : body)
   response.end()
 }

@@ -1,17 +1,14 @@
-/** What became of one request: `remaining` after it, or how long to stay away. */
+/** Whether a request is allowed, and how many remain in the window or how long to wait. */
 export type Verdict =
   | { allowed: true; remaining: number }
-  | {
-      allowed: false /** whole seconds, rounded up */
-      retryAfter: number /** epoch seconds, rounded up */
-      reset: number
-    }
+  /** Whole seconds, and epoch seconds; both rounded up. */
+  | { allowed: false; retryAfter: number; reset: number }
 
 const WINDOW = 60_000
 
 /**
- * Laravel's limiter: a window of a minute that starts with the first request it counts, one for each key. A refused request is
- * not counted and does not prolong the window. Returns a function of the key and of the time (epoch ms).
+ * Laravel's limiter: for each key a window of a minute, which starts with the first request counted. A refused request
+ * is not counted and does not prolong the window. Returns a function of the key and the time (epoch ms).
  */
 export function createThrottle(limit: number): (key: string, now: number) => Verdict {
   const windows = new Map<string, { end: number; hits: number }>()

@@ -1,4 +1,9 @@
-// Names with letters beyond ASCII are the rule here, so that nobody who tries the mirror misses a mistake with them.
+import type { Dice } from './random.ts'
+
+/** The first moment of the made-up world, in epoch seconds. It is fixed, so that the data is the same on every day. */
+export const WORLD_START = Date.UTC(2025, 0, 1) / 1000
+
+// Most names have letters beyond ASCII, so that a first try of the mirror meets every mistake with them.
 export const FIRST_NAMES = [
   'Zoë',
   'Łukasz',
@@ -22,7 +27,7 @@ export const LAST_NAMES = [
   'Dvořák',
   '田中',
 ] as const
-export const STREETS = ['Hauptstraße', 'Rue de l’Église', 'Main Street', 'Calle Mayor', 'Østergade'] as const
+const STREETS = ['Hauptstraße', 'Rue de l’Église', 'Main Street', 'Calle Mayor', 'Østergade'] as const
 
 export interface City {
   name: string
@@ -60,3 +65,26 @@ export const NOTES = [
   'c/o Reception',
 ] as const
 export const TAGS = ['vip', 'first-order', 'été', 'b2b', 'sale/summer'] as const
+
+/** The nested address of a customer or an establishment. */
+interface Address {
+  street: string
+  city: string
+  /** Text: its leading zero matters. */
+  zip: string
+  country: string
+}
+
+export function createAddress(dice: Dice, city: City): Address {
+  return {
+    street: `${dice.pick(STREETS)} ${1 + dice.below(120)}`,
+    city: city.name,
+    zip: `0${dice.digits(4)}`,
+    country: city.country,
+  }
+}
+
+/** A moment (epoch seconds) as Eloquent writes it: UTC, with six digits of a second. */
+export function timestamp(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().replace('.000Z', '.000000Z')
+}

@@ -1,8 +1,8 @@
-/** Whether a moment (epoch milliseconds) lies in a part of time in which a schedule may fire, from coarse to fine. */
+/** Whether a schedule may fire in the day, hour, minute or second of a moment (epoch milliseconds). */
 export interface Matchers {
-  /** Whether the calendar day on which this moment lies in UTC is a day of the schedule, in whatever zone. */
+  /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
   day(time: number): boolean
-  /** Whether the moment's local day and hour are of the schedule; so for `minute` and `second`. */
+  /** Whether the moment's local day and hour are in the schedule; likewise `minute` and `second`. */
   hour(time: number): boolean
   minute(time: number): boolean
   second(time: number): boolean
@@ -10,14 +10,14 @@ export interface Matchers {
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
-// The clocks of all zones differ from UTC by a multiple of this, before and after every change of theirs: a local hour
-// neither begins nor ends within one.
+// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
+// begins nor ends within one.
 const QUARTER = 15 * MINUTE
 const DAY = 24 * 60 * MINUTE
 
 /**
- * The first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. What cannot match
- * is stepped over in the longest strides that are safe, so that a year without a match costs some hundred questions.
+ * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
+ * search takes the longest steps that are safe: a year without a match takes some hundred of them.
  */
 export function nextMatch(matches: Matchers, after: number, until: number): number | null {
   let time = startOfNext(SECOND, after)
@@ -35,7 +35,7 @@ function startOfNext(unit: number, time: number): number {
   return (Math.floor(time / unit) + 1) * unit
 }
 
-/** The local day of a moment is the one in UTC, the one before, or the one after. */
+/** A moment's local day is its day in UTC, the one before or the one after. */
 function isDayNear(matches: Matchers, time: number): boolean {
   return matches.day(time) || matches.day(time - DAY) || matches.day(time + DAY)
 }

@@ -2,7 +2,7 @@ import { onSchedule } from './cron.ts'
 
 export interface ScheduledJob {
   name: string
-  /** Has been checked. */
+  /** Checked already. */
   expression: string
   timezone: string
   /** Whether it also runs once when the scheduler starts. */
@@ -12,22 +12,20 @@ export interface ScheduledJob {
 }
 
 export interface SchedulerEvents {
-  /** The job's time came while it still runs: skipped. */
+  /** The job's time came while it still runs, and is skipped. */
   onOverlap(name: string): void
-  /** The job broke its promise never to reject. */
+  /** The job rejected all the same. */
   onError(name: string, error: unknown): void
 }
 
 export interface Scheduler {
-  /** Resolves when all runs that are in progress now have ended. */
-  running(): Promise<unknown>
-  /** No further run begins; resolves when those in progress have ended. Further calls hand back the same promise. */
+  /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
   stop(): Promise<void>
 }
 
 /**
- * Runs every job when its time comes, never two runs of one job at once, and at once those that are due. Jobs do not
- * wait for each other.
+ * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
+ * do not wait for each other.
  */
 export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerEvents): Scheduler {
   const inProgress = new Map<ScheduledJob, Promise<void>>()
@@ -42,22 +40,17 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
     inProgress.set(job, run)
   }
 
-  const firings = groupsOf(jobs).map((group) =>
+  const stops = groupsOf(jobs).map((group) =>
     onSchedule(group[0].expression, group[0].timezone, () => group.forEach(begin)),
   )
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
-  function running(): Promise<unknown> {
-    return Promise.allSettled(inProgress.values())
-  }
-
   async function stopAll(): Promise<void> {
-    for (const firing of firings) firing.stop()
-    await running()
+    for (const stopFiring of stops) stopFiring()
+    await Promise.allSettled(inProgress.values())
   }
 
   return {
-    running,
     stop() {
       stopping ??= stopAll()
       return stopping
@@ -65,7 +58,7 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
   }
 }
 
-/** By schedule, so that each has one timer: 500 organizations wake the process as often as one does. */
+/** By schedule, so that each has one timer: 500 organizations wake the process no more often than one. */
 function groupsOf(jobs: readonly ScheduledJob[]) {
   const groups = Map.groupBy(jobs, ({ expression, timezone }) => `${timezone} ${expression}`)
   return [...groups.values()] as [ScheduledJob, ...ScheduledJob[]][]

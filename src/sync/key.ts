@@ -1,5 +1,5 @@
 import { canonicalNumber } from '../json/decimal.ts'
-import { isRawNumber, type JsonObject, type JsonValue, numberText } from '../json/exact.ts'
+import { isRawNumber, type JsonObject, type JsonValue, numberText } from '../json/value.ts'
 import { packTexts } from '../text.ts'
 
 /** Which item of a list it is. */

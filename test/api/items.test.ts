@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { breaksOff, outline } from '../../src/api/items.ts'
-import { findInexactNumbers } from '../../src/json/inexact.ts'
+import { findInexactNumbers } from '../../src/json/scan.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
 
 /** More items than any of the texts has. */

@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib'
-import { timestamp } from '../../src/sandbox/calendar.ts'
 import { createData } from '../../src/sandbox/data.ts'
-import { createEnvelope, PAGE_SIZE } from '../../src/sandbox/envelope.ts'
-import { phpJson } from '../../src/sandbox/php-json.ts'
+import { createEnvelope, PAGE_SIZE, phpJson } from '../../src/sandbox/envelope.ts'
+import { timestamp } from '../../src/sandbox/words.ts'
 
 export interface ListOptions {
   orders: number

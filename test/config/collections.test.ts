@@ -85,7 +85,7 @@ describe('the collections', () => {
     expect(top[0]?.filters).toEqual({ 'state[]': sent })
   })
 
-  it('have the settings of an organization instead of their own, and its filters instead of all of theirs', () => {
+  it("have an organization's settings instead of their own, and its filters instead of all theirs", () => {
     const orders = 'orders: { key: order_id, filters: { a: 1, b: 2 }, history: 5d, ignore: [x] }'
     const override = 'orders: { filters: { state: paid }, path: /other, ignore: [], total: ignore }'
 

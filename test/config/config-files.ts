@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
 import { type Config, type LoadOptions, loadConfig } from '../../src/config/config.ts'
-import { ConfigError } from '../../src/config/config-error.ts'
+import { ConfigError } from '../../src/config/problems.ts'
 
 /** Six lines: what a test adds at the top level begins in line 7, a key of the organization too (4 spaces). */
 export const SMALLEST = `api:
@@ -32,12 +32,12 @@ function writeConfig(content: string | Uint8Array): string {
   return file
 }
 
-/** Five words or more are a cron expression here; the real check belongs to another room. */
+/** Takes any five words for a cron expression; the real check belongs to another room. */
 function isCron(expression: string): string | null {
   return expression.split(' ').length >= 5 ? null : `too few fields: ${expression}`
 }
 
-/** The real ones belong to another room, too. */
+/** In place of those of another room, too. */
 const NAME_ENDS = ['_raw', '_history', '_changes', '_history_by_key']
 
 export function load(content: string | Uint8Array, options: Partial<LoadOptions> = {}): Config {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
 
 describe('loadConfig', () => {
-  it('fills in every default of the page', () => {
+  it('fills in every default of the interface', () => {
     const { file, database, organizations, ...rest } = load(SMALLEST)
 
     const standard = { key: ['id'], filters: {}, history: true, ignore: [], total: 'check' }
@@ -52,7 +52,7 @@ describe('loadConfig', () => {
   })
 
   it.each(['rateLimit', 'retry', 'removals', 'collections', 'http', 'publish'])(
-    'takes %s without a value as left out',
+    'reads %s without a value as absent',
     (key) => {
       const loaded = load(`${SMALLEST}${key}:\n`)
 
@@ -64,14 +64,14 @@ describe('loadConfig', () => {
     },
   )
 
-  it('counts relative paths from the folder of the file and leaves absolute ones', () => {
+  it('resolves relative paths against the folder of the file, and keeps absolute ones', () => {
     const loaded = load(`${SMALLEST}database: ./a.db\npublish: /srv/b.db\n`)
 
     expect(loaded.database).toBe(resolve(dirname(loaded.file), 'a.db'))
     expect(loaded.publish).toBe('/srv/b.db')
   })
 
-  it('gives the listener a host and a port where only one is named', () => {
+  it('completes the host or the port of the listener if one is missing', () => {
     expect(load(`${SMALLEST}http: { port: 0 }\n`).http).toEqual({ host: '127.0.0.1', port: 0 })
     expect(load(`${SMALLEST}http: { host: 0.0.0.0 }\n`).http).toEqual({ host: '0.0.0.0', port: 9464 })
   })
@@ -105,7 +105,7 @@ retry: { minDelay: *short }
     expect(organizations[1]?.readToken()).toBe('one')
   })
 
-  it('does not let a token into what a log line would print', () => {
+  it('keeps tokens out of what a log line would print', () => {
     const loaded = load(SMALLEST)
 
     expect(JSON.stringify(loaded)).not.toContain('secret-of-acme')
@@ -114,7 +114,7 @@ retry: { minDelay: *short }
 })
 
 describe('the problems of a file', () => {
-  it('are all reported at once, in the order of the lines, whatever kind they are of', () => {
+  it('are all reported at once, of every kind, in the order of the lines', () => {
     const text = `api: { baseUrl: ftp://x, timeout: 30 }
 retry: { minDelay: 5m, attempts: 0 }
 organizations:

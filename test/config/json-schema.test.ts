@@ -3,25 +3,26 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/config.ts'
-import { configJsonSchema, isSchema } from '../../src/config/json-schema.ts'
+import { configJsonSchema } from '../../src/config/json-schema.ts'
+import { isMapping } from '../../src/config/problems.ts'
 
 /** Every key that the schema allows, as `collections.*.path` or `organizations[].id`. */
 function listKeys(schema: unknown, path: string): string[] {
-  if (!isSchema(schema) || schema.not !== undefined) return []
+  if (!isMapping(schema) || schema.not !== undefined) return []
   const own = path === '' ? [] : [path]
   const forms = Array.isArray(schema.anyOf) ? schema.anyOf.flatMap((form) => listKeys(form, path)) : []
-  const properties = isSchema(schema.properties) ? Object.entries(schema.properties) : []
+  const properties = isMapping(schema.properties) ? Object.entries(schema.properties) : []
   const named = properties.flatMap(([name, part]) => listKeys(part, path === '' ? name : `${path}.${name}`))
-  const others = isSchema(schema.additionalProperties)
+  const others = isMapping(schema.additionalProperties)
     ? listKeys(schema.additionalProperties, `${path}.*`)
     : []
   return [...new Set([...own, ...forms, ...named, ...others, ...listKeys(schema.items, `${path}[]`)])]
 }
 
-/** Every key that a file sets, in the same words. */
+/** Every key that a file sets, in the same form. */
 function setKeys(value: unknown, path: string): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => setKeys(item, `${path}[]`))
-  if (!isSchema(value)) return []
+  if (!isMapping(value)) return []
   return Object.entries(value).flatMap(([name, part]) => {
     const at = path === '' ? name : `${path}.${name}`
     return [at, ...setKeys(part, at)]
@@ -30,9 +31,9 @@ function setKeys(value: unknown, path: string): string[] {
 
 function partAt(path: string): Record<string, unknown> {
   const part = path.split('.').reduce<unknown>((schema, name) => {
-    return isSchema(schema) && isSchema(schema.properties) ? schema.properties[name] : undefined
+    return isMapping(schema) && isMapping(schema.properties) ? schema.properties[name] : undefined
   }, configJsonSchema())
-  if (!isSchema(part)) throw new Error(`no schema at ${path}`)
+  if (!isMapping(part)) throw new Error(`no schema at ${path}`)
   return part
 }
 
@@ -49,8 +50,8 @@ describe('the JSON Schema', () => {
   it('describes every key of the file', () => {
     const properties = configJsonSchema().properties
 
-    const without = Object.entries(isSchema(properties) ? properties : {}).filter(
-      ([, part]) => !isSchema(part) || typeof part.description !== 'string',
+    const without = Object.entries(isMapping(properties) ? properties : {}).filter(
+      ([, part]) => !isMapping(part) || typeof part.description !== 'string',
     )
 
     expect(without).toEqual([])
@@ -62,14 +63,14 @@ describe('the JSON Schema', () => {
     ['database', '../data/mirror.db'],
     ['publish', null],
     ['concurrency', 4],
-  ])('tells the default of %s', (path, standard) => {
+  ])('names the default of %s', (path, standard) => {
     expect(partAt(path).default).toEqual(standard)
   })
 
   it('knows the form of a duration, or a variable in its place', () => {
     const { anyOf } = partAt('keepRuns')
     const patterns = (Array.isArray(anyOf) ? anyOf : []).map(
-      (form) => new RegExp(isSchema(form) ? String(form.pattern) : ''),
+      (form) => new RegExp(isMapping(form) ? String(form.pattern) : ''),
     )
 
     const isAllowed = (text: string) => patterns.some((pattern) => pattern.test(text))
@@ -108,7 +109,7 @@ describe('config/admin-mirror.example.yaml', () => {
     expect([...new Set(known)].filter((key) => !set.has(key))).toEqual([])
   })
 
-  it('begins with the line by which an editor finds the schema, and says how to make that', () => {
+  it('begins with the line by which an editor finds the schema, and says how to write that file', () => {
     const [first] = readFileSync(file, 'utf8').split('\n')
 
     expect(first).toMatch(/^# yaml-language-server: \$schema=\.\/admin-mirror\.schema\.json /)

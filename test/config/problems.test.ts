@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { errorOf, load, SMALLEST } from './config-files.ts'
 
-/** Added text; where the one problem is, by key, line and column; a part of its message. */
+/** Added text; key, line and column of its one problem; a part of the message. */
 type Row = [added: string, place: string, message: string]
 
 function expectOneProblem(text: string, place: string, message: string): void {
@@ -12,6 +12,10 @@ function expectOneProblem(text: string, place: string, message: string): void {
 }
 
 const KEY_OF_101 = Array.from({ length: 101 }, (_, index) => `field${index}`).join(', ')
+
+/** Ids of organizations; the first is the one in SMALLEST. */
+const ACME = '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d'
+const OTHER = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
 
 describe('a key at the top level', () => {
   it.each<Row>([
@@ -111,7 +115,7 @@ describe('a key of api', () => {
     ['api: {}\n', 'api.baseUrl 1:6', 'is missing. It must be the http or https address'],
     ['api: { baseUrl: }\n', 'api.baseUrl 1:17', 'has no value'],
     ['api: https://x\n', 'api 1:6', 'must be a mapping'],
-  ])('is missed in %j', (api, place, message) => {
+  ])('is missing in %j', (api, place, message) => {
     expectOneProblem(api + SMALLEST.split('\n').slice(2).join('\n'), place, message)
   })
 })
@@ -149,32 +153,24 @@ describe('the organizations', () => {
   it.each([
     ['x', ''],
     [' ', 'x'],
-  ])('are refused with a token that is longer than a header may be: %j', (character, end) => {
+  ])('are refused with a token that is too long for a header: %j', (character, end) => {
     const text = SMALLEST.replace('token: s', `token: "${character.repeat(9000)}${end}" #`)
 
     expectOneProblem(text, 'organizations[0].token 6:12', 'must be a token of at most 8192 characters')
     expect(errorOf(text).message).not.toContain(character.repeat(20))
   })
 
-  it('may have a token as long as a header may be', () => {
+  it('may have the longest token that fits a header', () => {
     const text = SMALLEST.replace('token: s', `token: ${'x'.repeat(8192)} #`)
 
     expect(load(text).organizations[0]?.readToken()).toHaveLength(8192)
   })
 
   it.each<[second: string, place: string, message: string]>([
+    [`id: ${ACME.toUpperCase()}, name: b`, 'organizations[1].id 7:11', 'same as organizations[0].id'],
+    [`id: ${OTHER}, name: ACME`, 'organizations[1].name 7:55', 'same as organizations[0].name'],
     [
-      'id: 7F3C0F1E-52C7-4A86-9D0B-3C4A5F6B7C8D, name: b',
-      'organizations[1].id 7:11',
-      'same as organizations[0].id',
-    ],
-    [
-      'id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: ACME',
-      'organizations[1].name 7:55',
-      'same as organizations[0].name',
-    ],
-    [
-      'id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7F3C0F1E-52c7-4a86-9d0b-3c4a5f6b7c8d',
+      `id: ${OTHER}, name: ${ACME.toUpperCase()}`,
       'organizations[1].name 7:55',
       'is the id of organizations[0]',
     ],
@@ -182,10 +178,8 @@ describe('the organizations', () => {
     expectOneProblem(`${SMALLEST}  - { ${second}, token: x }\n`, place, message)
   })
 
-  it('may bear their own id as name', () => {
-    const id = '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d'
-
-    expect(load(SMALLEST.replace('name: acme', `name: ${id}`)).organizations[0]?.name).toBe(id)
+  it('may have their own id as name', () => {
+    expect(load(SMALLEST.replace('name: acme', `name: ${ACME}`)).organizations[0]?.name).toBe(ACME)
   })
 })
 

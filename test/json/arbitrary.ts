@@ -1,11 +1,12 @@
 import * as fc from 'fast-check'
-import { isJsonObject, parseExact } from '../../src/json/exact.ts'
+import { parseExact } from '../../src/json/exact.ts'
+import { isJsonObject } from '../../src/json/value.ts'
 
 const digits = fc.stringMatching(/^\d{1,22}$/)
 const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,21}$/))
 const exponent = fc.tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '-', '+'), fc.nat({ max: 420 }))
 
-/** Texts of JSON numbers, the awkward ones among them often. */
+/** Texts of JSON numbers, often awkward ones. */
 export const numberTexts = fc.oneof(
   fc.constantFrom(
     '-0',
@@ -31,7 +32,7 @@ export const numberTexts = fc.oneof(
     ),
 )
 
-/** Names of fields as an API may send them, among them all that a path or a column name can trip over. */
+/** Names of fields as an API may send them, with all that can confuse a path or a column name. */
 export const names = fc.oneof(
   fc.constantFrom(
     'a',
@@ -73,7 +74,7 @@ export const names = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }),
 )
 
-/** Texts that look like numbers, or hold what stands for one while a text is read. */
+/** Texts that look like numbers, or hold the mark of one (see `raw-numbers.ts`). */
 const misleading = fc.constantFrom(
   '1.10',
   ':1.10,',
@@ -114,7 +115,7 @@ const crumbs = fc.oneof(
   fc.stringMatching(/^[{}[\]:,"\\+.0e1 \n-]$/),
 )
 
-/** The same texts with one place exchanged for something else: not many are JSON. */
+/** The same texts with one place replaced: few are still JSON. */
 export function spoiled(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc.tuple(texts, fc.nat(), fc.nat({ max: 2 }), crumbs).map(([text, place, many, crumb]) => {
     const at = place % (text.length + 1)

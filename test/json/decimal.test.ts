@@ -26,11 +26,11 @@ describe('canonicalNumber', () => {
     ['1', '-1'],
     ['1e999999999999999999999', '1e999999999999999999998'],
     ['0.1', '0.10000000000000000001'],
-  ])('tells %s from %s', (a, b) => {
+  ])('distinguishes %s from %s', (a, b) => {
     expect(canonicalNumber(a)).not.toBe(canonicalNumber(b))
   })
 
-  it('takes no minutes for an exponent of millions of digits, of which it looks at the first 10,000', () => {
+  it('reads the first 10,000 digits of an exponent of millions, which takes no minutes', () => {
     const long = '9'.repeat(10_000)
 
     expect(canonicalNumber(`1e${'9'.repeat(30_000_000)}`)).toBe(`1e${long}`)
@@ -64,7 +64,7 @@ function rewritten(text: string): string {
   return `${mantissa}${mantissa.includes('.') ? '' : '.'}000e${Number(exponent)}`
 }
 
-/** The value times 10^600, as an integer: every number of these tests is a whole one then. */
+/** The value times 10^600, as an integer: then every number of these tests is whole. */
 function scaled(text: string): bigint {
   const [mantissa = '', exponent = '0'] = text.split(/e/i)
   const [whole = '', fraction = ''] = mantissa.split('.')

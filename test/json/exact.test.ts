@@ -1,14 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasEscapedName, readEscapedNames } from '../../src/json/escaped-names.ts'
-import {
-  isJsonObject,
-  isRawNumber,
-  type JsonValue,
-  parseExact,
-  type RawNumber,
-} from '../../src/json/exact.ts'
-import { findInexactNumbers } from '../../src/json/inexact.ts'
+import { parseExact } from '../../src/json/exact.ts'
+import { findInexactNumbers } from '../../src/json/scan.ts'
+import { isJsonObject, isRawNumber, type JsonValue, type RawNumber } from '../../src/json/value.ts'
 import { jsonTexts, spoiled } from './arbitrary.ts'
 
 const INEXACT = [
@@ -49,7 +44,7 @@ describe('parseExact', () => {
     expect(isRawNumber(parseExact(text))).toBe(true)
   })
 
-  it.each(EXACT)('gives a plain number for %s', (text) => {
+  it.each(EXACT)('returns a plain number for %s', (text) => {
     expect([parseExact(text), parseExact(`[${text}]`)]).toEqual([Number(text), [Number(text)]])
   })
 
@@ -97,7 +92,7 @@ describe('parseExact', () => {
     expect(JSON.stringify(parseExact(text))).toHaveLength(text.length - 5)
   })
 
-  it('takes no longer for each of many numbers, in bounds that are wide', () => {
+  it('takes time in proportion to the numbers, within wide bounds', () => {
     const text = `{"a":[${'12.3456789012345678,'.repeat(400_000)}1],"b":1}`
     const began = performance.now()
 
@@ -107,7 +102,7 @@ describe('parseExact', () => {
     expect(JSON.stringify(parsed)).toBe(text)
   })
 
-  it('gives of two fields with one name the last', () => {
+  it('keeps the last of two fields with one name', () => {
     expect(JSON.stringify(parseExact('{"a":1.10,"a":2,"b":3.0}'))).toBe('{"a":2,"b":3.0}')
   })
 
@@ -129,7 +124,7 @@ describe('parseExact', () => {
     )
   })
 
-  it('gives a plain number wherever that loses nothing', () => {
+  it('returns a plain number wherever that loses nothing', () => {
     fc.assert(
       fc.property(jsonTexts, (text) => {
         const needless = rawNumbersOf(parseExact(text)).filter((source) => source === String(Number(source)))
@@ -140,7 +135,7 @@ describe('parseExact', () => {
     )
   })
 
-  it('refuses just what JSON.parse refuses', () => {
+  it('refuses exactly what JSON.parse refuses', () => {
     fc.assert(
       fc.property(spoiled(jsonTexts), (text) => {
         expect(errorOf(() => parseExact(text))).toBe(errorOf(() => JSON.parse(text)))
@@ -187,7 +182,7 @@ describe('a text without inexact numbers and escaped names', () => {
     ['{"a":"\\n","b\\"c" :1}', false],
     ['{"a\\\\":1}', false],
     ['{"a":1.0}', false],
-  ])('is told: %s, %s', (text, expected) => {
+  ])('is recognized: %s, %s', (text, expected) => {
     expect(isPlainParseExact(text)).toBe(expected)
   })
 })
@@ -202,7 +197,7 @@ describe('findInexactNumbers', () => {
     ['{"created_at":"2024-05-06T07:08:09.000000Z","at":" 1.10"}', []],
     ['{"id":0,"n":[0,10,100,-5,0.5,10.05],"phone":"12345678901234567890"}', []],
     ['[true,false,null]', []],
-  ])('finds in %s just %j', (text, expected) => {
+  ])('finds in %s exactly %j', (text, expected) => {
     const found = findInexactNumbers(text).map((start) => /[-+.\deE]+/.exec(text.slice(start))?.[0])
 
     expect(found).toEqual(expected)

@@ -38,7 +38,7 @@ export async function start(options: Partial<SandboxOptions> = {}): Promise<Sand
   return sandbox
 }
 
-/** The headers of a user, of the organization with the same number unless told otherwise. */
+/** The headers of a user, for the organization with the same number unless another is given. */
 export function headersOf({ organizations }: Sandbox, user = 0, organization = user): Headers {
   return {
     accept: 'application/json',
@@ -57,7 +57,7 @@ export async function read(sandbox: Sandbox, target: string): Promise<Body> {
   return body
 }
 
-/** Reads a page and all that follow it by links.next. */
+/** Reads a page and all that follow by links.next. */
 export async function walk(sandbox: Sandbox, target: string): Promise<Body[]> {
   const pages: Body[] = []
   for (let next: string | null = target; next !== null; ) {

@@ -1,16 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { type Collection, createData, type DataOptions } from '../../src/sandbox/data.ts'
+import { type Collection, createData, createDeletions, type DataOptions } from '../../src/sandbox/data.ts'
+import { phpJson } from '../../src/sandbox/envelope.ts'
 import { orderId } from '../../src/sandbox/order.ts'
-import { phpJson } from '../../src/sandbox/php-json.ts'
+import { timestamp } from '../../src/sandbox/words.ts'
 
 const OPTIONS: DataOptions = { seed: 1, organization: 0, orders: 100, establishments: 40 }
+
+function choose(tick: number): number {
+  return (tick * 7919) % 101
+}
 
 function textOf(collection: Collection, count: number, tick = 0): string {
   return phpJson(Array.from({ length: count }, (_, index) => collection.itemAt(index, tick)))
 }
 
 describe('createData', () => {
-  it('gives the same bytes for the same seed', () => {
+  it('returns the same bytes for the same seed', () => {
     const [one, other] = [createData(OPTIONS), createData(OPTIONS)]
 
     expect(textOf(one.orders, 100)).toBe(textOf(other.orders, 100))
@@ -21,7 +26,7 @@ describe('createData', () => {
   it.each([
     ['seed', { ...OPTIONS, seed: 2 }],
     ['organization', { ...OPTIONS, organization: 1 }],
-  ])('gives other data for another %s', (_, options) => {
+  ])('returns other data for another %s', (_, options) => {
     const [one, other] = [createData(OPTIONS), createData(options)]
 
     expect(textOf(one.orders, 100)).not.toBe(textOf(other.orders, 100))
@@ -122,5 +127,37 @@ describe('an establishment', () => {
       opening_hours: expect.any(Array),
       active: expect.any(Boolean),
     })
+  })
+})
+
+describe('createDeletions', () => {
+  it('deletes one index every half minute, and keeps them sorted', () => {
+    const deletedAt = createDeletions((tick) => 100 - tick)
+
+    const lists = [0, 29, 30, 89, 90].map((tick) => [...deletedAt(tick)])
+
+    expect(lists).toEqual([[], [], [70], [40, 70], [10, 40, 70]])
+  })
+
+  it('deletes an index once, and nothing from an empty list', () => {
+    const deletedAt = createDeletions((tick) => (tick < 60 ? null : 5))
+
+    expect(deletedAt(300)).toEqual([5])
+  })
+
+  it('returns the same list for a moment however it was reached', () => {
+    const stepwise = createDeletions(choose)
+    for (let tick = 0; tick <= 900; tick += 13) stepwise(tick)
+
+    const [later, earlier] = [[...stepwise(900)], [...stepwise(450)]]
+
+    expect(later).toEqual(createDeletions(choose)(900))
+    expect(earlier).toEqual(createDeletions(choose)(450))
+  })
+})
+
+describe('timestamp', () => {
+  it('has six digits of a second and ends with Z', () => {
+    expect(timestamp(Date.UTC(2026, 10, 20, 8, 30) / 1000)).toBe('2026-11-20T08:30:00.000000Z')
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createEnvelope } from '../../src/sandbox/envelope.ts'
+import { createEnvelope, pageButtons, phpJson, shownPages } from '../../src/sandbox/envelope.ts'
 
 const URL = 'http://api.test/orders'
 
@@ -66,7 +66,7 @@ describe('createEnvelope', () => {
     })
   })
 
-  it('has the names of Laravel in the order of Laravel', () => {
+  it("has Laravel's names in Laravel's order", () => {
     const envelope = envelopeOf({})
 
     expect(Object.keys(envelope)).toEqual(['data', 'links', 'meta', 'success', 'message'])
@@ -81,5 +81,61 @@ describe('createEnvelope', () => {
       'to',
       'total',
     ])
+  })
+})
+
+describe('shownPages', () => {
+  it.each([
+    [1, 1, '1'],
+    [5, 13, '1 2 3 4 5 6 7 8 9 10 11 12 13'],
+    [1, 14, '1 2 3 4 5 6 7 8 9 10 … 13 14'],
+    [7, 20, '1 2 3 4 5 6 7 8 9 10 … 19 20'],
+    [8, 20, '1 2 … 5 6 7 8 9 10 11 … 19 20'],
+    [13, 20, '1 2 … 10 11 12 13 14 15 16 … 19 20'],
+    [14, 20, '1 2 … 11 12 13 14 15 16 17 18 19 20'],
+    [99, 20, '1 2 … 11 12 13 14 15 16 17 18 19 20'],
+  ])('around page %i of %i', (page, lastPage, shown) => {
+    expect(
+      shownPages(page, lastPage)
+        .map((number) => number ?? '…')
+        .join(' '),
+    ).toBe(shown)
+  })
+})
+
+describe('pageButtons', () => {
+  it('stand between the previous and the next page, and mark the present one', () => {
+    const buttons = pageButtons({ page: 2, lastPage: 2, prev: '/1', next: null, link: (page) => `/${page}` })
+
+    expect(buttons).toEqual([
+      { url: '/1', label: '&laquo; Previous', active: false },
+      { url: '/1', label: '1', active: false },
+      { url: '/2', label: '2', active: true },
+      { url: null, label: 'Next &raquo;', active: false },
+    ])
+  })
+
+  it('show dots without a link where pages are left out', () => {
+    const buttons = pageButtons({ page: 1, lastPage: 50, prev: null, next: '/2', link: (page) => `/${page}` })
+
+    expect(buttons).toContainEqual({ url: null, label: '...', active: false })
+  })
+})
+
+describe('phpJson', () => {
+  it.each([
+    ['slashes are escaped', 'a/b', String.raw`"a\/b"`],
+    ['letters beyond ASCII are escaped in lower case', 'Zoë É', String.raw`"Zo\u00eb \u00c9"`],
+    ['a sign beyond 16 bits becomes two', '🙂', String.raw`"\ud83d\ude42"`],
+    ['quotes and line breaks stay JSON', 'a"\n', String.raw`"a\"\n"`],
+    ['there are no spaces', { a: [1, null, true] }, '{"a":[1,null,true]}'],
+    ['a whole float loses its fraction', { price: 20.0 }, '{"price":20}'],
+    [
+      'an exact number keeps every digit',
+      { n: JSON.rawJSON('12345678901234567890') },
+      '{"n":12345678901234567890}',
+    ],
+  ])('%s', (_, value, text) => {
+    expect(phpJson(value)).toBe(text)
   })
 })

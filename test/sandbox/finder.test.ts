@@ -5,7 +5,7 @@ import { createFinder, type Filters } from '../../src/sandbox/finder.ts'
 const { orders, establishments } = createData({ seed: 3, organization: 0, orders: 300, establishments: 40 })
 const SOME_DAY = orders.createdAt(100)
 
-/** The same by looking at everything. */
+/** The same, by checking every item. */
 function findSlowly({ states, createdFrom }: Filters, tick: number): number[] {
   const deleted = new Set(orders.deletedAt(tick))
   return Array.from({ length: orders.countAt(tick) }, (_, index) => index)
@@ -40,7 +40,7 @@ describe('createFinder', () => {
     expect(createFinder(establishments)({ states: ['paid'], createdFrom: null }, 0).total).toBe(40)
   })
 
-  it('still answers rightly after more filters than it remembers', () => {
+  it('answers correctly after more filters than it remembers', () => {
     const states = ['pending', 'paid', 'shipped', 'delivered', 'cancelled']
     const filters = states.flatMap((one) =>
       states.map((other) => ({ states: [one, other], createdFrom: null })),

@@ -9,7 +9,7 @@ describe('createOrganizations', () => {
     expect(names.slice(8)).toEqual(['org-9', 'org-10'])
   })
 
-  it('gives each an id and a token of its own, the same for the same seed', () => {
+  it('gives each its own id and token, the same for the same seed', () => {
     const [one, other, elsewhere] = [
       createOrganizations(20, 1),
       createOrganizations(20, 1),
@@ -20,7 +20,7 @@ describe('createOrganizations', () => {
     expect(new Set([...one, ...elsewhere].flatMap(({ id, token }) => [id, token])).size).toBe(80)
   })
 
-  it('makes tokens that look like those of Sanctum, and made up', () => {
+  it("makes tokens that look like Sanctum's, and made up", () => {
     for (const { token } of createOrganizations(10, 1)) {
       expect(token).toMatch(/^\d+\|sandbox[A-Z][A-Za-z0-9]+$/)
       expect(token.split('|')[1]).toHaveLength(40)

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { carriedFilters, parseQuery, readFilters, requestedPage } from '../../src/sandbox/query.ts'
+import {
+  carriedFilters,
+  parseMoment,
+  parseQuery,
+  readFilters,
+  requestedPage,
+} from '../../src/sandbox/query.ts'
 
 describe('requestedPage', () => {
   it.each([
@@ -52,9 +58,36 @@ describe('readFilters', () => {
     ['created_from=2026-11-20', { states: null, createdFrom: Date.UTC(2026, 10, 20) / 1000 }],
     ['created_from=soon', null],
     ['created_from[]=2026-11-20', null],
-    // A plus that nobody encoded is a space.
+    // An unencoded plus is a space.
     ['created_from=2026-11-20T08:30:00+01:00', null],
   ])('of "%s"', (search, filters) => {
     expect(readFilters(parseQuery(search))).toEqual(filters)
+  })
+})
+
+describe('parseMoment', () => {
+  it.each([
+    ['2026-11-20', Date.UTC(2026, 10, 20)],
+    ['2026-11-20T08:30', Date.UTC(2026, 10, 20, 8, 30)],
+    ['2026-11-20 08:30:15', Date.UTC(2026, 10, 20, 8, 30, 15)],
+    ['2026-11-20T08:30:00Z', Date.UTC(2026, 10, 20, 8, 30)],
+    ['2026-11-20T08:30:00.500000Z', Date.UTC(2026, 10, 20, 8, 30, 0, 500)],
+    ['2026-11-20T08:30:00+01:00', Date.UTC(2026, 10, 20, 7, 30)],
+    ['2024-02-29', Date.UTC(2024, 1, 29)],
+  ])('reads %s', (text, milliseconds) => {
+    expect(parseMoment(text)).toBe(milliseconds / 1000)
+  })
+
+  it.each([
+    '',
+    'yesterday',
+    '2026',
+    '2026-13-01',
+    '2026-02-30',
+    '2026-11-20T25:00',
+    '2026-11-20T08:30:00 01:00',
+    '20.11.2026',
+  ])('refuses "%s"', (text) => {
+    expect(parseMoment(text)).toBeNull()
   })
 })

@@ -22,7 +22,7 @@ describe('a list', () => {
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
   })
 
-  it('of many pages gives each item once', async () => {
+  it('of many pages has each item once', async () => {
     const pages = await walk(await start({ orders: 2500 }), ORDERS)
 
     expect(pages).toHaveLength(100)
@@ -34,7 +34,7 @@ describe('a list', () => {
 
     const pairs = [...text.matchAll(/"reference_number":(\d+),"number":"ORD-(\d+)"/g)]
     const endings = pairs.map(([, reference = '']) => Number(reference.slice(-8)))
-    // The last digits count the orders, and are the ones that a double would lose.
+    // The last digits count the orders; a double would lose them.
     expect(endings).toEqual(pairs.map(([, , number]) => Number(number) - 1))
     expect(JSON.parse(text).data).toHaveLength(pairs.length)
     expect(pairs).toHaveLength(25)
@@ -164,7 +164,7 @@ describe('a refusal', () => {
 })
 
 describe('the limit', () => {
-  it('is told on counted answers, and refuses with what to wait for', async () => {
+  it('is announced on counted answers, and a refusal says how long to wait', async () => {
     const sandbox = await start({ requestsPerMinute: 2 })
 
     const answers = [await get(sandbox, ORDERS), await get(sandbox, ORDERS), await get(sandbox, ORDERS)]
@@ -194,7 +194,7 @@ describe('the limit', () => {
   })
 
   it.each(REFUSED)(
-    'comes before or after %i for %s, whichever a real server checks first',
+    'comes before or after %i for %s, in the order of a real server',
     async (status, _, target, counted, headers) => {
       const sandbox = await start({ requestsPerMinute: 1 })
       await get(sandbox, ORDERS)
@@ -215,7 +215,7 @@ describe('the limit', () => {
     expect([same.status, other.status]).toEqual([429, 200])
   })
 
-  it('is not there, and not told, when it is 0', async () => {
+  it('is absent and not announced when it is 0', async () => {
     const response = await get(await start({ requestsPerMinute: 0 }), ORDERS)
 
     expect(response.headers.has('x-ratelimit-limit')).toBe(false)

@@ -18,7 +18,7 @@ describe('an answer', () => {
     ])
   })
 
-  it('is packed for those who accept that', async () => {
+  it('is gzipped if the request accepts it', async () => {
     const sandbox = await start()
 
     const packed = await get(sandbox, ORDERS, { ...headersOf(sandbox), 'accept-encoding': 'br, gzip' })
@@ -43,13 +43,13 @@ describe('an answer', () => {
     expect(JSON.parse(text).links.first).toBe(`http://admin.example.com${ORDERS}?page=1`)
   })
 
-  it('is the same from two sandboxes with one seed, and other for each organization', async () => {
+  it('is the same from two sandboxes with one seed, and differs between organizations', async () => {
     const [one, other] = [await start(), await start({ now: () => 5 })]
     const [first, second] = [await get(one, ORDERS), await get(one, ORDERS, headersOf(one, 1))]
     const again = await get(other, ORDERS)
 
     const text = await first.text()
-    // Their ports, which stand in every link, are all that may differ.
+    // Only their ports may differ, which are in every link.
     expect((await again.text()).replaceAll(new URL(other.url).host, new URL(one.url).host)).toBe(text)
     expect(await second.text()).not.toBe(text)
   })
@@ -80,7 +80,7 @@ describe('startSandbox', () => {
 describe('as time goes by', () => {
   const HOUR = 3_600_000
 
-  it.each([true, false])('a list (live: %s) is the same in the same time', async (live) => {
+  it.each([true, false])('a list (live: %s) is the same at the same time', async (live) => {
     let now = 1_700_000_000_000
     const [one, other] = [await start({ live, now: () => now }), await start({ live, now: () => now })]
 
@@ -89,7 +89,7 @@ describe('as time goes by', () => {
     expect(idsOf(await walk(one, ORDERS))).toEqual(idsOf(await walk(other, ORDERS)))
   })
 
-  it('nothing changes in a list that does not live', async () => {
+  it('nothing changes in a list that is not live', async () => {
     let now = 0
     const sandbox = await start({ now: () => now })
     const before = await walk(sandbox, ORDERS)
@@ -99,7 +99,7 @@ describe('as time goes by', () => {
     expect(await walk(sandbox, ORDERS)).toEqual(before)
   })
 
-  it('a living list gains orders at its end, loses some, and changes some', async () => {
+  it('a live list gains orders at its end, loses some, and changes some', async () => {
     let now = 1_700_000_000_000
     const sandbox = await start({ orders: 200, live: true, now: () => now })
     const before = (await walk(sandbox, ORDERS)).flatMap(({ data }) => data)

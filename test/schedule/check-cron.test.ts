@@ -1,9 +1,8 @@
 import * as fc from 'fast-check'
 import { validate } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron } from '../../src/schedule/check.ts'
+import { checkCron, isPlain } from '../../src/schedule/check.ts'
 import { findCronFault } from '../../src/schedule/cron.ts'
-import { isPlain } from '../../src/schedule/plain.ts'
 import { anyExpression } from './schedules.ts'
 
 describe('a valid cron expression', () => {
@@ -69,7 +68,7 @@ describe('the fault of a cron expression', () => {
     ['0 0 * 10-0 *', 'its month field cannot be "10-0"'],
     ['0 0 1 jan2 *', 'its month field cannot be "jan2"'],
     ['0 0 * * 1*', 'its day of week field cannot be "1*"'],
-  ])('is told where node-cron would take it for another schedule: %s', (expression, fault) => {
+  ])('is reported where node-cron would read another schedule: %s', (expression, fault) => {
     expect(validate(expression)).toBe(true)
 
     expect(checkCron(expression)).toBe(fault)
@@ -82,8 +81,8 @@ describe('the fault of a cron expression', () => {
     ['0 0 L-30 2 *'],
     ['0 0 1 * 1#2'],
     ['0 0 0 31 6 *'],
-  ])('is told when it can never fire: %s', (expression) => {
-    expect(checkCron(expression)).toBe('no day is like that, so that it would never fire')
+  ])('is reported when it can never fire: %s', (expression) => {
+    expect(checkCron(expression)).toBe('no such day exists, so it would never fire')
   })
 })
 
@@ -114,7 +113,7 @@ describe('a cron expression that is right at first sight', () => {
     expect(isPlain(expression)).toBe(isRight)
   })
 
-  it('has no fault when it is looked at closely either', () => {
+  it('has no fault for node-cron either', () => {
     const anyText = fc.stringMatching(/^[0-9*/,\- ]{0,14}$/)
     fc.assert(
       fc.property(fc.oneof(anyExpression(false), anyExpression(true), anyText), (expression) => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { createTask } from 'node-cron'
 import { describe, expect, it } from 'vitest'
 import { checkCron } from '../../src/schedule/check.ts'
-import { nextFireAfter } from '../../src/schedule/cron.ts'
+import { coarserExpressions, nextFireAfter, wakeExpression } from '../../src/schedule/cron.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const MINUTE = 60_000
@@ -47,7 +47,7 @@ describe('the next fire time', () => {
     expect(fires(expression, 'UTC', after, 1)).toEqual([expected])
   })
 
-  it('is counted when it is the end of the window, and not when it is its start', () => {
+  it('may be the end of the window, but not its start', () => {
     const noon = Date.parse('2026-11-20T12:00:00Z')
 
     expect(nextFireAfter('0 12 * * *', 'UTC', noon - 1, noon)).toBe(noon)
@@ -65,10 +65,16 @@ describe('the next fire time', () => {
     expect(fires('0 0 1 1 *', timezone, '2026-11-20T00:00:00Z', 1)).toEqual([expected])
   })
 
-  it('of an evening is that of its zone, where it is the next day in UTC', () => {
+  it('of an evening is that of its zone, when UTC has the next day', () => {
     expect(fires('30 23 31 12 *', 'Pacific/Pago_Pago', '2026-11-20T00:00:00Z', 1)).toEqual([
       '2027-01-01T10:30:00Z',
     ])
+  })
+
+  it('of a leap day on a Monday can be many years ahead', () => {
+    const after = Date.parse('2026-11-20T08:00:00Z')
+
+    expect(iso(nextFireAfter('0 0 29 2 1', 'UTC', after, after + YEAR * 40))).toBe('2044-02-29T00:00:00Z')
   })
 
   it('throws for a time zone that does not exist', () => {
@@ -80,7 +86,7 @@ describe('when the clocks are put forward', () => {
   it.each([
     ['Europe/Paris', '2026-03-29T00:30:00Z', ['00:45', '01:00', '01:15']],
     ['America/New_York', '2026-03-08T06:30:00Z', ['06:45', '07:00', '07:15']],
-  ])('what fires each quarter goes on: %s', (timezone, after, expected) => {
+  ])('what fires each quarter continues: %s', (timezone, after, expected) => {
     const times = fires('*/15 * * * *', timezone, after, 3)
 
     expect(times.map((time) => time?.slice(11, 16))).toEqual(expected)
@@ -105,7 +111,7 @@ describe('when the clocks are put back', () => {
   it.each([
     ['Europe/Paris', '2026-10-24T23:45:00Z', ['00:00', '00:30', '01:00', '01:30', '02:00']],
     ['America/New_York', '2026-11-01T04:45:00Z', ['05:00', '05:30', '06:00', '06:30', '07:00']],
-  ])('what fires each half hour goes on through both hours: %s', (timezone, after, expected) => {
+  ])('what fires each half hour continues through both hours: %s', (timezone, after, expected) => {
     const times = fires('*/30 * * * *', timezone, after, 5)
 
     expect(times.map((time) => time?.slice(11, 16))).toEqual(expected)
@@ -121,11 +127,11 @@ describe('when the clocks are put back', () => {
   })
 })
 
-describe('against node-cron asked for every moment', () => {
+describe('compared with node-cron at every moment', () => {
   it.each([
     ['5 fields', false, MINUTE, 2 * 24 * HOUR],
     ['6 fields', true, 1000, HOUR],
-  ])('the next fire time of %s is the first that its matcher knows', (_, seconds, step, longest) => {
+  ])('the next fire time of %s is the first that its matcher accepts', (_, seconds, step, longest) => {
     fc.assert(
       fc.property(
         anyExpression(seconds),
@@ -150,5 +156,34 @@ describe('against node-cron asked for every moment', () => {
       ),
       { numRuns: 150 },
     )
+  })
+})
+
+describe('the moments to wake up at', () => {
+  it.each([
+    ['each hour, four times', [0], [0], '0 0,15,30,45 * * * *'],
+    ['around the hour', [0], [50], '0 50,5,20,35 * * * *'],
+    ['no more often than the schedule, where that is even', [0], [0, 15, 30, 45], '0 0,15,30,45 * * * *'],
+    ['by the second', [0, 30], [7, 22], '0,30 7,22,37,52 * * * *'],
+  ])('are %s', (_, second, minute, expected) => {
+    expect(wakeExpression({ second, minute })).toBe(expected)
+  })
+})
+
+it('the coarser forms of an expression leave its finer fields open', () => {
+  const fields = {
+    second: [0],
+    minute: [5, 20],
+    hour: [3],
+    dayOfMonth: ['L', '15W'],
+    month: [1, 2],
+    dayOfWeek: [0, '5L'],
+  }
+
+  expect(coarserExpressions(fields)).toEqual({
+    day: '* * * L,15W 1,2 0,5L',
+    hour: '* * 3 L,15W 1,2 0,5L',
+    minute: '* 5,20 3 L,15W 1,2 0,5L',
+    second: '0 5,20 3 L,15W 1,2 0,5L',
   })
 })

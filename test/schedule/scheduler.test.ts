@@ -7,7 +7,7 @@ import { type ScheduledJob, type SchedulerEvents, startScheduler } from '../../s
 const EVERY_SECOND = '* * * * * *'
 const NEW_YEAR = '0 0 1 1 *'
 
-/** A job whose runs end when the test says so, and which counts how many of them there are at once. */
+/** A job whose runs end when the test calls `end`, and which counts how many run at once. */
 function createJob(name: string, expression: string, dueAtStart: boolean) {
   const begun = new EventEmitter()
   const ends: (() => void)[] = []
@@ -47,7 +47,7 @@ function createEvents() {
     },
     onError(name, error) {
       errors.push([name, error])
-      emitter.emit('error-told')
+      emitter.emit('error-reported')
     },
   }
   return {
@@ -55,11 +55,11 @@ function createEvents() {
     overlaps,
     errors,
     nextOverlap: () => once(emitter, 'overlap'),
-    nextError: () => once(emitter, 'error-told'),
+    nextError: () => once(emitter, 'error-reported'),
   }
 }
 
-/** Whether a promise is settled once everything that waits has had its turn. */
+/** Whether a promise is settled after a turn of the event loop. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
   void promise.finally(() => {
@@ -70,7 +70,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('the start', () => {
-  it('runs all due jobs at once, side by side, and leaves the others to their time', async () => {
+  it('runs all due jobs at once, side by side, and leaves the others for their time', async () => {
     const [first, second, later] = [
       createJob('first', NEW_YEAR, true),
       createJob('second', NEW_YEAR, true),
@@ -88,7 +88,6 @@ describe('the start', () => {
   it('has nothing to do without jobs', async () => {
     const scheduler = startScheduler([], createEvents().events)
 
-    await expect(scheduler.running()).resolves.toEqual([])
     await expect(scheduler.stop()).resolves.toBeUndefined()
   })
 })
@@ -101,7 +100,7 @@ describe('a job whose time comes', () => {
 
     await nextRun()
     end()
-    await scheduler.running()
+    await setImmediate()
     await nextRun()
     end()
     await scheduler.stop()
@@ -110,7 +109,7 @@ describe('a job whose time comes', () => {
     expect(overlaps).toEqual([])
   })
 
-  it('comes by one timer with all of its schedule, and runs together with them', async () => {
+  it('shares one timer with all jobs of its schedule, and runs with them', async () => {
     const twins = [createJob('orders', EVERY_SECOND, false), createJob('establishments', EVERY_SECOND, false)]
     const other = createJob('yearly', NEW_YEAR, false)
     const runs = Promise.all(twins.map(({ nextRun }) => nextRun()))
@@ -128,7 +127,7 @@ describe('a job whose time comes', () => {
     await scheduler.stop()
   })
 
-  it('is skipped while it still runs, told each time, and runs again when that has ended', async () => {
+  it('is skipped and reported while it still runs, and runs again afterwards', async () => {
     const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, true)
     const { events, overlaps, nextOverlap } = createEvents()
     const scheduler = startScheduler([job], events)
@@ -146,7 +145,7 @@ describe('a job whose time comes', () => {
     expect(overlaps).toEqual(['orders', 'orders'])
   })
 
-  it('runs although another one still does', async () => {
+  it('runs although another one still runs', async () => {
     const slow = createJob('slow', NEW_YEAR, true)
     const quick = createJob('quick', EVERY_SECOND, false)
     const { events, overlaps } = createEvents()
@@ -168,7 +167,7 @@ describe('a job whose time comes', () => {
         throw new Error('a bug')
       },
     ],
-  ])('is told of when it %s, and runs the next time', async (_, run) => {
+  ])('is reported when it %s, and runs the next time', async (_, run) => {
     const { events, errors, nextError } = createEvents()
     const job = { name: 'orders', expression: EVERY_SECOND, timezone: 'UTC', dueAtStart: false, run }
     const scheduler = startScheduler([job], events)
@@ -193,7 +192,7 @@ describe('stopping', () => {
     const other = startScheduler([witness.job], events)
 
     const stopped = scheduler.stop()
-    // The stopped one, whose timer was set before, would have had its chance.
+    // The timer of the stopped one was set earlier, so it would have fired by now.
     await witness.nextRun()
 
     expect(await isSettled(stopped)).toBe(false)
@@ -205,7 +204,7 @@ describe('stopping', () => {
     expect(overlaps).toEqual([])
   })
 
-  it('leaves no timer behind that would keep the process', async () => {
+  it('leaves no timer behind that would keep the process alive', async () => {
     const scheduler = startScheduler([createJob('orders', NEW_YEAR, false).job], createEvents().events)
     const before = getTasks().size
 
@@ -214,7 +213,7 @@ describe('stopping', () => {
     expect([before, getTasks().size]).toEqual([1, 0])
   })
 
-  it('can be asked for again, during and after', async () => {
+  it('can be repeated, during and after', async () => {
     const { job, end } = createJob('orders', NEW_YEAR, true)
     const scheduler = startScheduler([job], createEvents().events)
 
@@ -224,21 +223,5 @@ describe('stopping', () => {
     end()
     await Promise.all(calls)
     await expect(scheduler.stop()).resolves.toBeUndefined()
-  })
-})
-
-describe('the runs in progress', () => {
-  it('can be waited for without stopping anything', async () => {
-    const { job, nextRun, end } = createJob('orders', EVERY_SECOND, true)
-    const scheduler = startScheduler([job], createEvents().events)
-
-    const running = scheduler.running()
-
-    expect(await isSettled(running)).toBe(false)
-    end()
-    await running
-    await nextRun()
-    end()
-    await scheduler.stop()
   })
 })

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 
-/** Moments at which clocks are changed, of which most random days know nothing. */
+/** Changes of the clocks, which random days rarely hit. */
 const CHANGES = [
   '2026-03-29T01:00:00Z', // Europe
   '2026-10-25T01:00:00Z',
@@ -29,7 +29,7 @@ export function anyZone(): fc.Arbitrary<string> {
   )
 }
 
-/** Milliseconds since 1970; every other one is close to a change of the clocks. */
+/** Epoch milliseconds; every other moment is close to a change of the clocks. */
 export function anyMoment(): fc.Arbitrary<number> {
   const nearChange = fc
     .tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -5 * 3_600_000, max: 3 * 3_600_000 }))

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { MirrorLostError } from '../../errors.ts'
-import { createDueCheck } from '../../schedule/due.ts'
+import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Globals } from '../context.ts'

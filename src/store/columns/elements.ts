@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/exact.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/value.ts'
 import { type ColumnType, MOST_COLUMNS } from './column.ts'
 import { flatten, type Leaf, pathOf } from './flatten.ts'
 import { columnName, foldName } from './name.ts'

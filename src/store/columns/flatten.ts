@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, type RawNumber } from '../../json/exact.ts'
+import { isJsonObject, type JsonObject, type JsonValue, type RawNumber } from '../../json/value.ts'
 import type { PathNode } from './path-tree.ts'
 
 /** A value that has a column of its own: anything but an object, whose fields are joined, and null. */

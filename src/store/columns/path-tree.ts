@@ -1,4 +1,4 @@
-import { isRawNumber, type JsonObject } from '../../json/exact.ts'
+import { isRawNumber, type JsonObject } from '../../json/value.ts'
 import type { Leaf } from './flatten.ts'
 
 /** What is known about each path, in the shape of the items themselves: so no path has to be spelled out for each field. */

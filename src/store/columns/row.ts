@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../json/exact.ts'
+import type { JsonObject, JsonValue } from '../../json/value.ts'
 import type { Catalog, Slot } from './catalog.ts'
 import type { SqlValue } from './column.ts'
 import type { Leaf } from './flatten.ts'

@@ -1,5 +1,5 @@
 import { parseDecimal } from '../../json/decimal.ts'
-import { numberText, type RawNumber } from '../../json/exact.ts'
+import { numberText, type RawNumber } from '../../json/value.ts'
 import type { ColumnType, SqlValue } from './column.ts'
 import type { Leaf } from './flatten.ts'
 

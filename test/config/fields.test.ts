@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findPathProblem, parseBaseUrl, parseHost } from '../../src/config/addresses.ts'
+import { findPathProblem, parseBaseUrl, parseHost } from '../../src/config/fields.ts'
 
 describe('parseBaseUrl', () => {
   it.each([
@@ -8,7 +8,7 @@ describe('parseBaseUrl', () => {
     ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
     ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
     ['http://[::1]:80/x', 'http://[::1]/x'],
-  ])('makes %j to %j', (text, value) => {
+  ])('turns %j into %j', (text, value) => {
     expect(parseBaseUrl(text)).toEqual({ value })
   })
 
@@ -38,7 +38,7 @@ describe('parseHost', () => {
     ['bücher.example', 'xn--bcher-kva.example'],
     ['127.0.0.1', '127.0.0.1'],
     ['[::1]', '[::1]'],
-  ])('makes %j to %j', (text, value) => {
+  ])('turns %j into %j', (text, value) => {
     expect(parseHost(text)).toEqual({ value })
   })
 

@@ -10,11 +10,12 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import type { KeyPath } from './config-error.ts'
-import { type Environment, findMalformedReference, interpolate } from './interpolation.ts'
-import { nameOf, offsetOf, type Problems } from './problems.ts'
+import { type KeyPath, nameOf, offsetOf, type Problems } from './problems.ts'
 
-/** Far beyond any real file, and far below what a few aliases of aliases would fill the memory with. */
+/** The environment as the commands get it. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Far more than any real file has, and far less than a few aliases of aliases would fill the memory with. */
 const MOST_VALUES = 300_000
 
 interface ValueOptions {
@@ -26,9 +27,9 @@ interface ValueOptions {
 }
 
 /**
- * Returns the plain value of a document, with `${NAME}` replaced in its values (never in its keys) and with aliases and
- * merge keys resolved. Every scalar but null is the text that was typed, so that 007 and 1.10 stay what they are; the
- * schema makes numbers of texts. Reports what cannot be read, and leaves it out.
+ * Returns the plain value of a document, with `${NAME}` replaced in values (never in keys), and aliases and merge keys
+ * resolved. Every scalar but null is the text that was typed, so 007 and 1.10 stay; the schema converts numbers.
+ * Reports what cannot be read, and leaves it out.
  */
 export function readValues({ document, problems, env, leaveTokens }: ValueOptions): unknown {
   function readScalar(scalar: Scalar, path: KeyPath): void {
@@ -125,14 +126,14 @@ function isPairOf(parent: unknown, part: unknown): part is Pair {
   return isMap(parent) && typeof part === 'object' && part !== null && 'key' in part
 }
 
-/** Whether a value is about a token, which only some commands need: its variables can be left unset for the others. */
+/** Whether a value is about a token: commands that need none leave its variables unresolved. */
 function isAboutToken(path: KeyPath): boolean {
   const [first, index, key, ...deeper] = path
   const isOfOrganization = first === 'organizations' && typeof index === 'number' && deeper.length === 0
   return isOfOrganization && (key === 'token' || key === 'tokenFile')
 }
 
-/** Counts the values of the document as if every alias was written out, without writing them out. */
+/** Counts the values of the document as if every alias was written out. */
 function countValues(document: Document): number {
   const counts = new Map<Node, number>()
 
@@ -148,4 +149,45 @@ function countValues(document: Document): number {
   }
 
   return count(document.contents)
+}
+
+const REFERENCE = /\$\$|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g
+
+/** A text with its variables replaced, or why not; in both cases the variables that it names. */
+type Interpolated = { value: string; variables: string[] } | { problem: string; variables: string[] }
+
+/**
+ * Replaces `${NAME}` by the environment variable, and `$$` by a dollar; a dollar before anything else stays. A
+ * variable's value is used unchanged, dollars included, and never quoted in a problem.
+ */
+export function interpolate(text: string, env: Environment): Interpolated {
+  const variables: string[] = []
+  let problem: string | null = null
+  const value = text.replaceAll(REFERENCE, (reference: string, name: string | undefined) => {
+    if (reference === '$$') return '$'
+    if (name === undefined) {
+      problem ??= MALFORMED
+      return reference
+    }
+    variables.push(name)
+    const found = Object.hasOwn(env, name) ? env[name] : undefined
+    if (!found) problem ??= missing(name, found)
+    return found ?? ''
+  })
+  return problem === null ? { value, variables } : { problem, variables }
+}
+
+/** The problem of a text whose variables stay unresolved, or null. */
+export function findMalformedReference(text: string): string | null {
+  for (const [reference, name] of text.matchAll(REFERENCE)) {
+    if (reference !== '$$' && name === undefined) return MALFORMED
+  }
+  return null
+}
+
+const MALFORMED = `has a \${ that no variable follows. Write \${NAME}, with letters, digits and _ only, or $\${ for a dollar and a brace.`
+
+function missing(name: string, found: string | undefined): string {
+  const state = found === '' ? 'is empty' : 'is not set'
+  return `the environment variable ${name} ${state}. Set ${name} before the program starts, or write the value here ($$ for a dollar).`
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findMalformedReference, interpolate } from '../../src/config/interpolation.ts'
+import { findMalformedReference, interpolate } from '../../src/config/variables.ts'
 import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
 
 const ENV = { NAME: 'value', _1: 'one', EMPTY: '', TRICKY: `$$ \${NAME} $&` }
@@ -18,7 +18,7 @@ describe('interpolate', () => {
     ['5 $ and $NAME', '5 $ and $NAME', []],
     ['$', '$', []],
     [`\${TRICKY}`, `$$ \${NAME} $&`, ['TRICKY']],
-  ])('makes %j to %j', (text, value, variables) => {
+  ])('turns %j into %j', (text, value, variables) => {
     expect(interpolate(text, ENV)).toEqual({ value, variables })
   })
 
@@ -42,7 +42,7 @@ describe('findMalformedReference', () => {
     [`\${UNSET}`, false],
     [`$\${ x`, false],
     [`\${x`, true],
-  ])('in %j finds one: %s', (text, found) => {
+  ])('finds one in %j: %s', (text, found) => {
     expect(findMalformedReference(text) !== null).toBe(found)
   })
 })
@@ -103,17 +103,17 @@ collections:
     },
   )
 
-  it('are told once each when they are not set, with no further problem of the same value', () => {
+  it('are reported once each when they are not set, without further problems of the same value', () => {
     const text = SMALLEST.replace('https://admin.example.com', `\${URL}`).replace('acme', `\${NAME}`)
 
     expect(placesOf(text)).toEqual(['api.baseUrl 2:12', 'organizations[0].name 5:11'])
   })
 
-  it('are not looked for in keys and comments', () => {
+  it('are ignored in keys and comments', () => {
     expect(placesOf(`# \${UNSET}\n${SMALLEST}\${UNSET}: 1\n`)).toEqual([`["\${UNSET}"] 8:1`])
   })
 
-  it('keep a token of digits a text, and what else a token may look like', () => {
+  it('leave a token a text, even one of digits', () => {
     for (const token of ['0123', '1e5', 'true', 'null', `\${X}`, '$$']) {
       const { organizations } = load(SMALLEST.replace('secret-of-acme', `\${T}`), { env: { T: token } })
 
@@ -122,7 +122,7 @@ collections:
     expect(load(SMALLEST.replace('secret-of-acme', '0123')).organizations[0]?.readToken()).toBe('0123')
   })
 
-  it('stay unread in tokens and token files for commands that need no token', () => {
+  it('stay unresolved in tokens and token files for commands that need no token', () => {
     const second = `  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: b, tokenFile: "\${DIR}/b" }\n`
     const text = SMALLEST.replace('secret-of-acme', `\${T}`) + second
 
@@ -134,7 +134,7 @@ collections:
     expect(placesOf(text)).toEqual(['organizations[0].token 6:12', 'organizations[1].tokenFile 7:69'])
   })
 
-  it('must be well formed in a token that is not read, and set everywhere else', () => {
+  it('must be well formed in an unresolved token, and set everywhere else', () => {
     const text = SMALLEST.replace('secret-of-acme', `\${T`).replace('acme', `\${NAME}`)
 
     expect(placesOf(text, { tokens: 'leave' })).toEqual([
@@ -143,7 +143,7 @@ collections:
     ])
   })
 
-  it('hand a token on unchanged, whatever visible letters it has', () => {
+  it('keep a token unchanged, whatever visible letters it has', () => {
     const visible = fc.string({
       unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)),
       minLength: 1,
@@ -157,7 +157,7 @@ collections:
     )
   })
 
-  it('never show what they hold in an error, wherever they stand', () => {
+  it('never show their value in an error, wherever they are used', () => {
     const everywhere = `api: { baseUrl: "\${V}", timeout: "\${V}", linkHosts: ["\${V}"] }
 schedule: "\${V}"
 timezone: "\${V}"
@@ -173,7 +173,7 @@ organizations:
     const shown = errorOf(everywhere, { env: { V: '\u0001' } }).message
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 6 }), (value) => {
-        // Not a word of the messages themselves.
+        // Skips values that are part of the messages themselves.
         fc.pre(!shown.includes(value))
 
         const error = errorOf(everywhere, { env: { V: value } })

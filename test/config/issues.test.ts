@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { editDistance, nearest } from '../../src/config/nearest.ts'
+import { editDistance, nearest } from '../../src/config/issues.ts'
 
 describe('nearest', () => {
   const known = ['schedule', 'timezone', 'maxPasses', 'http', 'id']

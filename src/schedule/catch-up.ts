@@ -1,6 +1,6 @@
 import { nextFireAfter } from './cron.ts'
 
-/** What the mirror remembers of a job; epoch milliseconds, null when there was none. */
+/** When a job last ran; epoch milliseconds, null for never. */
 export type LastRuns = {
   /** Start of the last complete full walk. */
   completedAt: number | null
@@ -10,22 +10,16 @@ export type LastRuns = {
 
 export type Schedule = { expression: string; timezone: string }
 
-/** The first fire time after `after`; null when there was none until now. */
-interface Searched {
-  after: number
-  fire: number | null
-}
-
 /**
- * Tells of job after job whether `start` runs it at once: it was never completed, or fell due since it was last begun. A
- * run that failed has had its turn, so that a process that is started again and again does not ask a server in trouble
- * each time. `now` in epoch milliseconds; the expressions have been checked.
+ * Returns a check whether `start` runs a job at once: it was never completed, or fell due since its last run began. A
+ * failed run counts, so that a process that is restarted again and again does not burden a server in trouble. `now` is
+ * in epoch milliseconds; the expressions have been checked.
  *
- * What was found for a job is kept for those of the same schedule, which most often began since: 500 of them cost what
- * one does, and not a search through the hours of a day each.
+ * Jobs of one schedule share a search where they can: 500 of them cost what one does.
  */
 export function createDueCheck(now: number): (last: LastRuns, schedule: Schedule) => boolean {
-  const searched = new Map<string, Searched>()
+  /** By schedule: the first fire time after `after`, null for none until now. */
+  const searched = new Map<string, { after: number; fire: number | null }>()
 
   function fireSince(begun: number, { expression, timezone }: Schedule): number | null {
     const name = `${timezone} ${expression}`

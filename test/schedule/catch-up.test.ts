@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createDueCheck } from '../../src/schedule/due.ts'
+import { createDueCheck } from '../../src/schedule/catch-up.ts'
 
 const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }
@@ -36,7 +36,7 @@ describe('a job is due at the start', () => {
       '2026-11-20T08:00:00Z',
       '2026-11-20T09:30:00Z',
     ],
-    ['of which no run is known any more', HOURLY, '2026-11-20T08:00:00Z', null, '2026-11-20T09:30:00Z'],
+    ['whose last run was pruned', HOURLY, '2026-11-20T08:00:00Z', null, '2026-11-20T09:30:00Z'],
     [
       'of a night that was missed',
       NIGHTLY,
@@ -89,7 +89,7 @@ describe('a job waits for its next time', () => {
       '2026-11-20T08:30:00Z',
     ],
     [
-      'that a backfill has completed since',
+      'that a backfill completed since',
       HOURLY,
       '2026-11-20T09:10:00Z',
       '2026-11-20T08:00:00Z',
@@ -111,7 +111,7 @@ describe('a job waits for its next time', () => {
       '2026-12-31T23:59:59Z',
     ],
     [
-      'that was begun in the future, after the clock was put right',
+      'that was begun in the future, before the clock was corrected',
       HOURLY,
       '2027-01-01T00:00:00Z',
       '2027-01-01T00:00:00Z',
@@ -125,7 +125,7 @@ describe('a job waits for its next time', () => {
 })
 
 describe('of many jobs', () => {
-  it('each is told what it is told alone', () => {
+  it('each has the answer that it has alone', () => {
     const now = Date.parse('2026-11-20T08:00:30Z')
     const schedules = [HOURLY, NIGHTLY, BY_SECOND, { ...NIGHTLY, timezone: 'America/New_York' }]
     const anyJob = fc.record({
@@ -136,14 +136,14 @@ describe('of many jobs', () => {
       fc.property(fc.array(anyJob, { minLength: 2, maxLength: 8 }), (jobs) => {
         const isDue = createDueCheck(now)
 
-        const told = jobs.map(({ schedule, begun }) =>
+        const together = jobs.map(({ schedule, begun }) =>
           isDue({ completedAt: begun, startedAt: null }, schedule),
         )
 
         const alone = jobs.map(({ schedule, begun }) =>
           createDueCheck(now)({ completedAt: begun, startedAt: null }, schedule),
         )
-        expect(told).toEqual(alone)
+        expect(together).toEqual(alone)
       }),
     )
   })

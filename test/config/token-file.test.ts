@@ -2,7 +2,7 @@ import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
-import { TokenFileError } from '../../src/config/token.ts'
+import { TokenFileError } from '../../src/config/token-file.ts'
 import { mustRun } from '../helpers/system.ts'
 import { load, SMALLEST } from './config-files.ts'
 
@@ -32,7 +32,7 @@ describe('a token file', () => {
     ['abc\r\n', 'abc'],
     ['0123\n', '0123'],
     [`$$\${NAME}`, `$$\${NAME}`],
-  ])('that holds %j gives %j', (content, token) => {
+  ])('that holds %j has the token %j', (content, token) => {
     const { file, readToken } = loadWithTokenFile('./token')
 
     writeFileSync(file, content)
@@ -51,7 +51,7 @@ describe('a token file', () => {
     expect([before, after]).toEqual(['old', 'new'])
   })
 
-  it('that is not there fails when it is read, not when the configuration is', () => {
+  it('that does not exist fails when it is read, not with the configuration', () => {
     const { file, readToken } = loadWithTokenFile('./token')
 
     const error = errorOf(readToken)
@@ -83,7 +83,7 @@ describe('a token file', () => {
   it.each([
     ['a line', 1, 8193],
     ['many lines', 200_000, 100],
-  ])('that holds more than a header takes is refused and not quoted: %s', (_what, lines, length) => {
+  ])('that is too long for a header is refused and not quoted: %s', (_what, lines, length) => {
     const { file, readToken } = loadWithTokenFile('./token')
     writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
 
@@ -93,14 +93,14 @@ describe('a token file', () => {
     expect(message).not.toContain('hidden')
   })
 
-  it('may hold as much as a header takes', () => {
+  it('may hold the longest token that fits a header', () => {
     const { file, readToken } = loadWithTokenFile('./token')
     writeFileSync(file, `${'x'.repeat(8192)}\r\n`)
 
     expect(readToken()).toHaveLength(8192)
   })
 
-  it('that is a pipe is refused, since to read it may take for ever', () => {
+  it('that is a pipe is refused, since reading it may take for ever', () => {
     const { file, readToken } = loadWithTokenFile('./token')
     mustRun('mkfifo', file)
 
@@ -121,7 +121,7 @@ describe('a token file', () => {
     expect(errorOf(readToken).message).toContain('cannot be read: it is a folder')
   })
 
-  it('is named by its variable when its path comes from one, since that may be the token by mistake', () => {
+  it('is named by the variable in its path, which may hold the token by mistake', () => {
     const { readToken } = loadWithTokenFile(`\${ACME_TOKEN}`, { ACME_TOKEN: 'hidden' })
 
     const { message } = errorOf(readToken)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ConfigError } from '../../src/config/config-error.ts'
-import { readYamlFile } from '../../src/config/yaml-file.ts'
+import { ConfigError } from '../../src/config/problems.ts'
+import { readYamlFile } from '../../src/config/yaml.ts'
 import { mustRun } from '../helpers/system.ts'
 import { errorOf, load, makeFolder, SMALLEST } from './config-files.ts'
 
 describe('a configuration file', () => {
-  it('that is not there is explained with how to make one', () => {
+  it('that does not exist is reported with how to write one', () => {
     const file = join(makeFolder(), 'nothing.yaml')
 
     expect(() => readYamlFile(file)).toThrow(ConfigError)
@@ -19,7 +19,7 @@ describe('a configuration file', () => {
     expect(() => readYamlFile(makeFolder())).toThrow('this is a folder')
   })
 
-  it('that is a pipe or a device is refused, since to read it may take for ever', () => {
+  it('that is a pipe or a device is refused, since reading it may take for ever', () => {
     const file = join(makeFolder(), 'pipe')
     mustRun('mkfifo', file)
 
@@ -27,7 +27,7 @@ describe('a configuration file', () => {
     expect(() => readYamlFile('/dev/zero')).toThrow('/dev/zero  this is a pipe or a device')
   })
 
-  it('that is larger than any is refused', () => {
+  it('that is too large is refused', () => {
     expect(errorOf('#'.repeat(8 * 1024 * 1024 + 1)).message).toContain('is larger than 8388608 bytes')
   })
 
@@ -68,7 +68,7 @@ describe('a configuration file', () => {
     if (column > 0) expect(problem?.column).toBe(column)
   })
 
-  it('is not quoted where its syntax is wrong, since the token may stand there', () => {
+  it('is not quoted where its syntax is wrong, which may be at the token', () => {
     for (const text of [
       SMALLEST.replace('token: ', 'token:'),
       SMALLEST.replace('token: ', 'token: "x" '),
@@ -93,7 +93,7 @@ describe('a configuration file', () => {
     ])
   })
 
-  it('of merge keys that multiply or go in circles is read in no time', () => {
+  it('of merge keys that multiply or form a circle is refused at once', () => {
     const levels = Array.from({ length: 60 }, (_, level) =>
       level === 0 ? 'm0: &m0 { x: 1 }' : `m${level}: &m${level} { <<: [*m${level - 1}, *m${level - 1}] }`,
     )
