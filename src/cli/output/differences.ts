@@ -1,32 +1,32 @@
-import type { Difference, Differences } from '../sync/comparison.ts'
-import type { VerifyResult } from '../sync/verify.ts'
-import { counted, grouped, printable } from '../text.ts'
+import type { Difference, Differences } from '../../sync/comparison.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
+import { counted, grouped, printable } from '../../text.ts'
 
 /**
- * What `verify` has to say of a job: a line a difference, the kind first, then the job and the key, so that lines can be
- * searched for; then one that sums up. Paths are told, values are not: they may be anybody's personal data.
+ * What `verify` prints of a job: one line a difference (kind, job, key, paths), then a summary. Values are left out, since they
+ * may be personal data.
  */
 export function differenceLines({ job, differences, error }: VerifyResult): string[] {
   const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
   if (!differences) return [`${name}: not verified: ${error ? `${error.code}: ${error.message}` : 'stopped'}`]
-  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${told(difference)}`)
+  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${details(difference)}`)
   return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
 }
 
-/** Whether the mirror and the API are apart for certain. */
+/** Whether the mirror and the API certainly differ. */
 export function isApart(differences: Differences | null): boolean {
   return differences !== null && Object.values(differences.counts).some((count) => count > 0)
 }
 
 const KINDS = ['missing', 'extra', 'different'] as const
 
-function told({ key, page, paths, hasMorePaths, reject }: Difference): string {
+function details({ key, page, paths, hasMorePaths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
   const where = paths.map((path) => word(path, 200))
   return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
 }
 
-/** One word for one value: quoted as in JSON where it holds what is none. */
+/** One word: quoted as JSON if the text has spaces or quotes. */
 function word(text: string, most: number): string {
   const isPlain = /^[^\s"]+$/u.test(text)
   return printable(isPlain ? text : JSON.stringify(text), most)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { differenceLines, isApart } from '../../src/cli/differences.ts'
-import { JobError } from '../../src/errors.ts'
-import type { Difference, Differences } from '../../src/sync/comparison.ts'
-import { jobOf } from '../helpers/jobs.ts'
+import { differenceLines, isApart } from '../../../src/cli/output/differences.ts'
+import { JobError } from '../../../src/errors.ts'
+import type { Difference, Differences } from '../../../src/sync/comparison.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 
 const NONE: Differences = {
   items: 4000,
@@ -88,7 +88,7 @@ describe('what verify prints', () => {
     expect(linesOf(changed)).toEqual(expected)
   })
 
-  it('is the error, where there is nothing to compare', () => {
+  it('is the error, if nothing could be compared', () => {
     const error = new JobError('BUSY', 'somebody else')
 
     const lines = differenceLines({ job: jobOf(), differences: null, error })

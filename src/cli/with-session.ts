@@ -1,24 +1,23 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
+import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
-import { type Globals, readConfig } from './context.ts'
-import { createLogger } from './log.ts'
-import { createReporter, type Reporter } from './reporter.ts'
+import type { Globals } from './config-file.ts'
+import { exitCodeOfStop } from './exit-code.ts'
+import { createLogger } from './output/log.ts'
+import { createReporter, type Reporter } from './output/reporter.ts'
+import { createTerminal } from './output/terminal.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session } from './session.ts'
-import { createTerminal } from './terminal.ts'
-import { version } from './version.ts'
 
-/** A command that walks lists, with everything it needs open. */
-export interface Working {
-  config: Config
+/** What a command that reads lists works with. */
+export interface CommandSession extends Session {
   logger: Logger
-  session: Session
   reporter: Reporter
   /** Runs these jobs side by side, once. */
   run(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
@@ -34,60 +33,53 @@ export interface HowToRun {
   signal: AbortSignal
 }
 
-export interface WorkingOptions {
-  /** By hand: a token that an earlier run saw refused may be tried once more. */
-  tryHeldTokens: boolean
-  acceptAddress?: boolean
-  /** The exit code where a signal comes before the mirror is open. */
-  exitOfStop: (signal: AbortSignal) => number
-}
-
-/** What a sync means to walk, by schedule or by hand. */
+/** The walk of a sync, by schedule or by hand. */
 export function syncPlan({ resumeWithin }: Config): WalkPlan {
   return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
 }
 
-/** Opens what a walking command needs, after `prepare` has found nothing wrong with what was typed; closes it in the end. */
-export async function whileWorking<T>(
+export interface SessionMode {
+  /** Typed by hand: it may try a held token once more, and a signal has an exit code of its own. */
+  byHand: boolean
+  acceptAddress?: boolean
+}
+
+/** Opens a session, runs `work`, and closes the session. Returns the exit code. */
+export async function withSession(
+  config: Config,
   runtime: Runtime,
-  globals: Globals,
-  options: WorkingOptions,
-  prepare: (config: Config) => T,
-  work: (working: Working, prepared: T) => Promise<number>,
+  { logLevel }: Globals,
+  { byHand, acceptAddress = false }: SessionMode,
+  work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
-  const config = readConfig(runtime, globals, 'resolve')
-  const prepared = prepare(config)
-  const terminal = createTerminal(runtime.stderr)
-  const isPretty = runtime.stderr.isTTY === true
+  const { signal, stderr, env } = runtime
+  const terminal = createTerminal(stderr)
   const logger = await createLogger({
-    level: globals.logLevel,
-    destination: isPretty ? terminal.log : runtime.stderr,
-    pretty: isPretty,
-    color: !runtime.env.NO_COLOR,
+    level: logLevel,
+    destination: terminal.isWatched ? terminal.log : stderr,
+    pretty: terminal.isWatched,
+    color: !env.NO_COLOR,
   })
-  // SQLite puts what outgrows its cache into a file. Beside the mirror there is room for it and a right to write, which
-  // a container with a read-only root has nowhere else.
-  runtime.env.SQLITE_TMPDIR ??= path.dirname(config.database)
-  const userAgent = `admin-mirror/${version()}`
-  const { signal } = runtime
-  const session = await openSession({ config, runtime, logger, userAgent, ...options }).catch(
-    unlessStopped(signal),
-  )
+  // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
+  env.SQLITE_TMPDIR ??= path.dirname(config.database)
+  const userAgent = `admin-mirror/${manifest.version}`
+  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
+  const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
     logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')
-    return options.exitOfStop(signal)
+    return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
     const run = runner(session, config, reporter, runtime)
-    return await work({ config, logger, session, reporter, run }, prepared)
+    return await work({ ...session, logger, reporter, run })
   } finally {
     reporter.close()
     session.close()
   }
 }
 
-/** A signal goes before the error that it has hastened: nobody waits long for a lock any more. */
+/** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */
 function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   return (error) => {
     if (signal.aborted && error instanceof KnownError) return null
@@ -95,13 +87,13 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   }
 }
 
-/** How a session runs jobs for a command. */
+/** Returns the function that runs jobs in a session. */
 export function runner(
-  session: Session,
+  session: Pick<Session, 'mirror' | 'source'>,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
   { now, sleep, turn }: Runtime,
-): Working['run'] {
+): CommandSession['run'] {
   return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
     runJobs(
       jobs.map(({ organization, job }) => ({
