@@ -1,14 +1,6 @@
 import { Command, CommanderError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { KnownError, UsageError } from '../errors.ts'
-import type { BackfillOptions } from './commands/backfill.ts'
-import type { ExportOptions } from './commands/export.ts'
-import type { ForgetOptions } from './commands/forget.ts'
-import type { QueryOptions } from './commands/query.ts'
-import type { SandboxCommandOptions } from './commands/sandbox.ts'
-import type { StatusOptions } from './commands/status.ts'
-import type { SyncOptions } from './commands/sync.ts'
-import type { VerifyCommandOptions } from './commands/verify.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOf } from './exit-code.ts'
 import {
@@ -24,6 +16,14 @@ import type { Runtime } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
+/** A file of `commands`. `run` gets the arguments and the options of its command last. */
+interface CommandModule {
+  run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
+}
+
+/** Defines a command. Without a description, help leaves it out. */
+type Define = (name: string, description: string, load: () => Promise<CommandModule>) => Command
+
 /**
  * Runs the command of this command line and returns its exit code. Loads only the module of that command, so that a small one
  * starts fast.
@@ -31,13 +31,21 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 export async function runProgram(argv: readonly string[], runtime: Runtime): Promise<number> {
   let exitCode = 0
   const program = createProgram(runtime)
-  const define = definer(program, (code) => {
-    exitCode = code
-  })
-  defineWorkers(define, runtime)
-  defineReaders(define, runtime)
-  defineKeepers(define, runtime)
-  defineHelpers(define, runtime)
+  const define: Define = (name, description, load) =>
+    program
+      .command(name, { hidden: description === '' })
+      .description(description)
+      .helpOption('--help', 'show help')
+      .exitOverride()
+      .action(async (...args: unknown[]) => {
+        const { run } = await load()
+        // commander passes the arguments, the options, and last the command itself.
+        exitCode = await run(runtime, program.opts<Globals>(), ...(args.slice(0, -1) as never[]))
+      })
+  defineWorkers(define)
+  defineReaders(define)
+  defineKeepers(define)
+  defineHelpers(define)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -73,45 +81,17 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
 }
 
-/**
- * Defines a command. `run` gets the global options, the arguments and the command's own options. Without a description, help
- * leaves the command out.
- */
-type Define = <A extends unknown[]>(
-  name: string,
-  description: string,
-  run: (globals: Globals, ...args: A) => Promise<number>,
-) => Command
-
-function definer(program: Command, setExitCode: (code: number) => void): Define {
-  return <A extends unknown[]>(
-    name: string,
-    description: string,
-    run: (globals: Globals, ...args: A) => Promise<number>,
-  ) =>
-    program
-      .command(name, { hidden: description === '' })
-      .description(description)
-      .helpOption('--help', 'show help')
-      .exitOverride()
-      .action(async (...args: unknown[]) => {
-        // commander passes the arguments, the options, and last the command itself.
-        setExitCode(await run(program.opts<Globals>(), ...(args.slice(0, -1) as A)))
-      })
-}
-
 /** The commands that copy lists. */
-function defineWorkers(define: Define, runtime: Runtime): void {
+function defineWorkers(define: Define): void {
   define(
     'start',
     "run every organization's jobs on its schedule, until SIGTERM, SIGINT or SIGHUP",
-    async (globals) => (await import('./commands/start.ts')).start(runtime, globals),
+    () => import('./commands/start.ts'),
   )
   define(
     'sync',
     'run the jobs once, now; unfinished walks continue where they stopped',
-    async (globals, options: SyncOptions) =>
-      (await import('./commands/sync.ts')).sync(runtime, globals, options),
+    () => import('./commands/sync.ts'),
   )
     .addOption(orgOption())
     .addOption(collectionOption())
@@ -121,8 +101,7 @@ function defineWorkers(define: Define, runtime: Runtime): void {
   define(
     'backfill',
     'walk from the first page, whatever the checkpoint of a sync says',
-    async (globals, options: BackfillOptions) =>
-      (await import('./commands/backfill.ts')).backfill(runtime, globals, options),
+    () => import('./commands/backfill.ts'),
   )
     .addOption(orgOption('none, and at least one is needed'))
     .addOption(collectionOption())
@@ -133,12 +112,11 @@ function defineWorkers(define: Define, runtime: Runtime): void {
 }
 
 /** The commands that check, rebuild or delete what the mirror holds. */
-function defineKeepers(define: Define, runtime: Runtime): void {
+function defineKeepers(define: Define): void {
   define(
     'verify',
     'walk the lists and compare them with the mirror, writing no rows',
-    async (globals, options: VerifyCommandOptions) =>
-      (await import('./commands/verify.ts')).verify(runtime, globals, options),
+    () => import('./commands/verify.ts'),
   )
     .addOption(orgOption())
     .addOption(collectionOption())
@@ -146,14 +124,12 @@ function defineKeepers(define: Define, runtime: Runtime): void {
   define(
     'rebuild',
     'rebuild the typed tables and the views from the raw rows',
-    async (globals, collections: string[]) =>
-      (await import('./commands/rebuild.ts')).rebuild(runtime, globals, collections),
+    () => import('./commands/rebuild.ts'),
   ).argument('[collection...]', 'collections (default: all)')
   define(
     'forget',
     'delete everything the mirror holds about an organization, or a list of it',
-    async (globals, options: ForgetOptions) =>
-      (await import('./commands/forget.ts')).forget(runtime, globals, options),
+    () => import('./commands/forget.ts'),
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
@@ -161,26 +137,18 @@ function defineKeepers(define: Define, runtime: Runtime): void {
 }
 
 /** The commands that only read the mirror. */
-function defineReaders(define: Define, runtime: Runtime): void {
+function defineReaders(define: Define): void {
   define(
     'status',
     'how fresh each list is, what went wrong, and what to type next',
-    async (globals, options: StatusOptions) =>
-      (await import('./commands/status.ts')).status(runtime, globals, options),
+    () => import('./commands/status.ts'),
   )
     .option('--json', 'as JSON')
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
-  define('query', 'read-only SQL on the mirror', async (globals, sql: string, options: QueryOptions) =>
-    (await import('./commands/query.ts')).query(runtime, globals, sql, options),
-  )
+  define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
     .argument('<sql>')
     .addOption(formatOption('table', 'json', 'csv').default('table'))
-  define(
-    'export',
-    'write the live rows of a collection',
-    async (globals, collection: string, options: ExportOptions) =>
-      (await import('./commands/export.ts')).exportRows(runtime, globals, collection, options),
-  )
+  define('export', 'write the live rows of a collection', () => import('./commands/export.ts'))
     .argument('<collection>')
     .addOption(formatOption('csv', 'ndjson').makeOptionMandatory())
     .addOption(orgOption())
@@ -188,21 +156,17 @@ function defineReaders(define: Define, runtime: Runtime): void {
 }
 
 /** The other commands. */
-function defineHelpers(define: Define, runtime: Runtime): void {
+function defineHelpers(define: Define): void {
   define(
     'resume',
     'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
-    async (globals, options: { org: string[] }) =>
-      (await import('./commands/resume.ts')).resume(runtime, globals, options),
+    () => import('./commands/resume.ts'),
   ).addOption(orgOption())
-  define('schema', 'print the JSON Schema of the configuration file', async () =>
-    (await import('./commands/schema.ts')).schema(runtime),
-  )
+  define('schema', 'print the JSON Schema of the configuration file', () => import('./commands/schema.ts'))
   define(
     'sandbox',
     'serve a made-up Administration API on loopback, to try everything without credentials',
-    async (_globals, options: SandboxCommandOptions) =>
-      (await import('./commands/sandbox.ts')).sandbox(runtime, options),
+    () => import('./commands/sandbox.ts'),
   )
     .option('--port <n>', 'port to listen on (0: any free one)', wholeNumber(0, 65535), 0)
     .option('--orders <n>', 'orders of each organization', wholeNumber(0), 1000)
@@ -212,5 +176,8 @@ function defineHelpers(define: Define, runtime: Runtime): void {
     .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
     .option('--live', 'orders come, change and go while it runs')
     .option('--write-config <file>', 'write a configuration that uses it')
-  define('demo', '', async () => (await import('./commands/demo.ts')).demo(runtime, runProgram))
+  define('demo', '', async () => {
+    const { demo } = await import('./commands/demo.ts')
+    return { run: (runtime) => demo(runtime, runProgram) }
+  })
 }

@@ -15,7 +15,7 @@ import type { Mirror } from '../sync/mirror.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
 import type { Runtime } from './runtime.ts'
-import { createTokenHolds } from './token-holds.ts'
+import { createCredentialsReader } from './token-holds.ts'
 
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session {
@@ -65,7 +65,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     createMirror({ connection, file, baseUrl, owners, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
-  const credentials = createTokenHolds({ config, registry, api, runtime, logger, tryHeldTokens })
+  const readCredentials = createCredentialsReader({ config, registry, api, runtime, logger, tryHeldTokens })
   for (const key of ['publish', 'http'] as const)
     if (config[key] !== null)
       logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
@@ -76,7 +76,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     registry,
     source: async (organization, job) => {
       try {
-        return api.open(job, await credentials(organization))
+        return api.open(job, await readCredentials(organization))
       } catch (error) {
         return closedSource(error)
       }

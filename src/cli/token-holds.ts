@@ -7,7 +7,7 @@ import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
 import type { Registry } from '../mirror/registry.ts'
 import type { Runtime } from './runtime.ts'
 
-export interface TokenHoldsOptions {
+export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
   registry: Registry
   api: Pick<Api, 'guard'>
@@ -18,10 +18,10 @@ export interface TokenHoldsOptions {
 }
 
 /**
- * Returns a function that reads the token of an organization again and returns what its requests need. That function throws
+ * Returns a function that reads the token of an organization again, and gives its requests what they need. It throws
  * TokenRefusedError for a held token.
  */
-export function createTokenHolds(options: TokenHoldsOptions) {
+export function createCredentialsReader(options: CredentialsReaderOptions) {
   const { config, registry, api, runtime, logger, tryHeldTokens } = options
   const guards = new Map<string, TokenGuard>()
 

@@ -20,7 +20,7 @@ export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
   /** Runs these jobs side by side, once. */
-  run(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
+  runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
 
 export interface HowToRun {
@@ -71,8 +71,7 @@ export async function withSession(
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
-    const run = runner(session, config, reporter, runtime)
-    return await work({ ...session, logger, reporter, run })
+    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
   } finally {
     reporter.close()
     session.close()
@@ -93,7 +92,7 @@ export function runner(
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
   { now, sleep, turn }: Runtime,
-): CommandSession['run'] {
+): CommandSession['runJobs'] {
   return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
     runJobs(
       jobs.map(({ organization, job }) => ({

@@ -70,7 +70,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
 async function work(
   machine: Machine,
   command: Exclude<Command, { kind: 'resume' }>,
-  run: CommandSession['run'],
+  run: CommandSession['runJobs'],
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop
@@ -111,7 +111,7 @@ async function repeat(
   { config, runtime, process }: Machine,
   job: SelectedJob,
   { rounds, pauseMs }: Command & { kind: 'start' },
-  run: CommandSession['run'],
+  run: CommandSession['runJobs'],
 ): Promise<void> {
   const { signal } = process.stop
   for (let round = 0; round < rounds && !signal.aborted; round++) {

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { withSession } from '../with-session.ts'
 
-export interface BackfillOptions extends JobSelection {
+interface BackfillOptions extends JobSelection {
   filter: [string, string][]
   fromPage?: number
   restart?: boolean
@@ -15,19 +15,15 @@ export interface BackfillOptions extends JobSelection {
 }
 
 /** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
-export async function backfill(
-  runtime: Runtime,
-  globals: Globals,
-  options: BackfillOptions,
-): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: BackfillOptions): Promise<number> {
   const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner = false } = options
   const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = backfillJobs(config, options)
-  return withSession(config, runtime, globals, { byHand: true }, async ({ run }) => {
+  return withSession(config, runtime, globals, { byHand: true }, async ({ runJobs }) => {
     const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
     const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
-    const results = await run(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
+    const results = await runJobs(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
     return exitCodeOfJobs(results, signal)
   })
 }

@@ -10,14 +10,14 @@ import { writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
-export interface ExportOptions {
+interface ExportOptions {
   format: 'csv' | 'ndjson'
   org: string[]
   output?: string
 }
 
 /** `export`: the live rows of a collection; with `ndjson` the items as they were sent. */
-export async function exportRows(
+export async function run(
   runtime: Runtime,
   globals: Globals,
   collection: string,

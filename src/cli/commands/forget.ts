@@ -9,7 +9,7 @@ import { collectionsToForget, organizationToForget } from '../forget-target.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface ForgetOptions {
+interface ForgetOptions {
   org: string[]
   collection: string[]
   yes?: boolean
@@ -24,7 +24,7 @@ interface Target {
  * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
  * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
  */
-export async function forget(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')

@@ -5,12 +5,12 @@ import { csvText, jsonText, tableText } from '../output/rows.ts'
 import { writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface QueryOptions {
+interface QueryOptions {
   format: 'table' | 'json' | 'csv'
 }
 
 /** `query`: one reading statement. */
-export async function query(
+export async function run(
   runtime: Runtime,
   globals: Globals,
   sql: string,

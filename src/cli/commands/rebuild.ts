@@ -7,7 +7,7 @@ import { isNotMadeYet, noMirror, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
-export async function rebuild(
+export async function run(
   runtime: Runtime,
   globals: Globals,
   collections: readonly string[],

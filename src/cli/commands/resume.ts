@@ -6,11 +6,7 @@ import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
 /** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
-export async function resume(
-  runtime: Runtime,
-  globals: Globals,
-  { org }: { org: string[] },
-): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
   const { stderr, newToken } = runtime
   const config = readConfig(runtime, globals, 'leave')
   const organizations = selectOrganizations(config, org)

@@ -14,7 +14,7 @@ import { type CommandSession, syncPlan, withSession } from '../with-session.ts'
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
-export async function start(runtime: Runtime, globals: Globals): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   return withSession(config, runtime, globals, { byHand: false }, async (session) => {
@@ -61,7 +61,7 @@ interface Schedule {
 function scheduledJob(
   selected: SelectedJob,
   config: Config,
-  { registry, run }: CommandSession,
+  { registry, runJobs }: CommandSession,
   { signal, onResult, isDue }: Schedule,
 ): ScheduledJob {
   const { organization, job } = selected
@@ -80,7 +80,7 @@ function scheduledJob(
       const waitForOwner = isFirst
       isFirst = false
       const plan = syncPlan(config)
-      const results = await run([selected], { plan, trigger: 'schedule', waitForOwner, signal })
+      const results = await runJobs([selected], { plan, trigger: 'schedule', waitForOwner, signal })
       results.forEach(onResult)
     },
   }

@@ -8,13 +8,13 @@ import { shellWord } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface StatusOptions {
+interface StatusOptions {
   json?: boolean
   maxAge?: string
 }
 
 /** `status`: 0 whatever it reports; with `--max-age` 1 if a configured list is older, or was never read whole. */
-export async function status(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
   const config = readConfig(runtime, globals, 'leave')
   const program =

@@ -4,21 +4,21 @@ import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { syncPlan, withSession } from '../with-session.ts'
 
-export interface SyncOptions extends JobSelection {
+interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks. */
-export async function sync(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
   const { acceptAddress = false, acceptRemovals = false, wait: waitForOwner = false } = options
   const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ run }) => {
+  return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
     const plan = syncPlan(config)
-    const results = await run(jobs, { plan, trigger: 'manual', waitForOwner, acceptRemovals, signal })
+    const results = await runJobs(jobs, { plan, trigger: 'manual', waitForOwner, acceptRemovals, signal })
     return exitCodeOfJobs(results, signal)
   })
 }

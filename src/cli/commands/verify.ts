@@ -11,12 +11,12 @@ import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, withSession } from '../with-session.ts'
 
-export interface VerifyCommandOptions extends JobSelection {
+interface VerifyCommandOptions extends JobSelection {
   wait?: boolean
 }
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
-export async function verify(
+export async function run(
   runtime: Runtime,
   globals: Globals,
   options: VerifyCommandOptions,
