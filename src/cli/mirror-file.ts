@@ -40,7 +40,7 @@ export interface WritableMirror {
   patience: Patience
 }
 
-/** Opens the mirror, and makes the file where it is missing. `report` receives what this process waits for, or does, for long. */
+/** Opens the mirror, or makes it. `report` gets what this process waits for, or does, for long. */
 export async function openMirror(
   file: string,
   runtime: Runtime,
