@@ -86,7 +86,7 @@ describe('the house', () => {
     ['p-retry', 'api/retry.ts'],
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
-    ['pino', 'cli/log.ts'],
+    ['pino', 'cli/output/log.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
       .filter(({ to, typeOnly }) => to === library && !typeOnly)

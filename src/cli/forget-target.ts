@@ -6,10 +6,10 @@ interface Named {
 }
 
 /**
- * The organization that is to be forgotten: by its UUID, or by a name that it has in the mirror or in the configuration.
- * Throws UsageError for one that neither knows, and for a name that two of them have: what is deleted does not come back.
+ * The organization with this UUID, or with this name in the mirror or in the configuration. Throws UsageError for one that
+ * neither knows, and for a name that several have: deleted data does not come back.
  */
-export function forgottenOrganization(
+export function organizationToForget(
   nameOrId: string,
   known: readonly Named[],
   configured: readonly Named[],
@@ -37,10 +37,10 @@ export function forgottenOrganization(
 }
 
 /**
- * The collections that are to be forgotten, of those that the mirror has of the organization. Throws UsageError for one
- * that neither the mirror nor the configuration knows of it.
+ * The collections that the mirror has of the organization; of these the typed ones, if any. Throws UsageError for one that
+ * neither the mirror nor the configuration has.
  */
-export function forgottenCollections(
+export function collectionsToForget(
   typed: readonly string[],
   known: readonly string[],
   configured: readonly string[],

@@ -7,7 +7,7 @@ export interface Output extends Writable {
   readonly rows?: number
 }
 
-/** All that the program takes from the process, the clock and chance. Made in main.ts and nowhere else. */
+/** All that the program takes from the process, the clock and chance. Only main.ts makes one. */
 export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
@@ -18,14 +18,14 @@ export interface Runtime {
   signal: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
-  /** Rejects as soon as the signal is aborted. */
+  /** Rejects once the signal is aborted. */
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** Resolves when all that was begun before has had its turn. */
+  /** Resolves after the event loop has run what was pending. */
   turn: () => Promise<void>
   random: () => number
-  /** Runs `task` every so many milliseconds until the function that is returned is called. */
+  /** Runs `task` every `ms` milliseconds. Returns a function that ends this. */
   every: (ms: number, task: () => void) => () => void
   newToken: () => string
-  /** From now on a signal ends the process at once: for commands that compute long and write nothing. */
+  /** From now on a signal ends the process at once. For commands that compute for long and write nothing. */
   dieOnSignal: () => void
 }

@@ -4,7 +4,7 @@ import { findOrganization, type OrganizationConfig } from '../config/organizatio
 import { UsageError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 
-/** `--org` and `--collection`, each as often as it was given. */
+/** The values of all `--org` and `--collection` options. */
 export interface JobSelection {
   org: string[]
   collection: string[]
@@ -15,7 +15,7 @@ export interface SelectedJob {
   job: Job
 }
 
-/** The organizations that are meant by `--org`, or all. Throws UsageError for one that is not configured. */
+/** The organizations that `--org` names; all without it. Throws UsageError for one that is not configured. */
 export function selectOrganizations(config: Config, names: readonly string[]): OrganizationConfig[] {
   if (names.length === 0) return config.organizations
   const found = names.map((name) => {
@@ -29,7 +29,7 @@ export function selectOrganizations(config: Config, names: readonly string[]): O
   return [...new Set(found)]
 }
 
-/** The jobs that a command is about, in the order of the configuration. Throws UsageError where nothing is meant. */
+/** The selected jobs, in the order of the configuration. Throws UsageError for an unknown name, and when no job is left. */
 export function selectJobs(config: Config, selection: JobSelection): SelectedJob[] {
   const known = config.collections.map((collection) => collection.name)
   for (const name of selection.collection) {
@@ -39,11 +39,11 @@ export function selectJobs(config: Config, selection: JobSelection): SelectedJob
       )
     }
   }
-  const isMeant = ({ name }: CollectionConfig) =>
+  const isSelected = ({ name }: CollectionConfig) =>
     selection.collection.length === 0 || selection.collection.includes(name)
   const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
     organization.collections
-      .filter(isMeant)
+      .filter(isSelected)
       .map((collection) => ({ organization, job: jobOf(organization, collection) })),
   )
   if (jobs.length === 0)

@@ -1,30 +1,28 @@
 import type { Logger } from 'pino'
-import { type Credentials, createApi } from '../api/client.ts'
+import { type ApiOptions, createApi } from '../api/client.ts'
 import type { Exchange } from '../api/exchange.ts'
-import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { JobError, type MirrorError, TokenRefusedError, toKnownError } from '../errors.ts'
+import { JobError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { type Connection, guarded, openForWriting } from '../store/sqlite/file/open.ts'
+import { type Connection, guarded } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createRegistry, type Registry } from '../store/sqlite/tokens.ts'
-import { createLockWait, createTransact } from '../store/sqlite/transaction.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
-import { untilHoldIsWritten } from './hold-writing.ts'
-import { idleSettings } from './idle-settings.ts'
+import { openMirror } from './mirror-file.ts'
 import type { Runtime } from './runtime.ts'
+import { createCredentialsReader } from './token-holds.ts'
 
-/** The mirror and the API of a configuration, put together: what `sync`, `backfill` and `start` work with. */
+/** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session {
   store: Store
   connection: Connection
   registry: Registry
-  /** The pages of a job; reads the token anew. A token that cannot be read, or is held, is told by `refusal`. */
+  /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   close(): void
 }
@@ -33,25 +31,24 @@ export interface SessionOptions {
   config: Config
   runtime: Runtime
   logger: Logger
-  /** Whether a token that an earlier run saw refused may be tried once more: only where somebody asked for it by hand. */
+  /** Whether a held token may be tried once more. */
   tryHeldTokens: boolean
-  /** `--accept-address`: the lists of the mirror are those of `api.baseUrl`, whatever address they were read from. */
+  /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
-  /** What stands in for the network, in a world where that is simulated. */
+  /** Replaces the network in a simulation. */
   exchange?: Exchange
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
-  const { database: file } = config
-  const { now, sleep, signal, newToken } = runtime
-  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
-  const patience = { now, sleep, signal, report: (message: string) => logger.info(message) }
-  const transact = createTransact({ connection, file, ...patience })
+  const { database: file, keepRuns } = config
+  const { baseUrl } = config.api
+  const report = (message: string) => logger.info(message)
+  const { connection, transact, patience } = await openMirror(file, runtime, report)
   try {
     const warning = await transact(() => {
-      const adopted = claimAddress(connection, config.api.baseUrl, acceptAddress)
+      const adopted = claimAddress(connection, baseUrl, acceptAddress)
       makeConfigured(connection, config.collections)
       return adopted
     })
@@ -60,99 +57,46 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection.close()
     throw error
   }
-  const registry = guarded(file, () => createRegistry(connection, transact, newToken))
+  const registry = guarded(file, () => createRegistry(connection, transact, runtime.newToken))
   await registry.register(config.organizations.map(registered))
-  const name = newLockName(runtime.pid, newToken)
-  const leases = guarded(file, () => createLeases({ connection, file, name, now }))
-  const { keepRuns } = config
-  const { baseUrl } = config.api
+  const name = newLockName(runtime.pid, runtime.newToken)
+  const leases = guarded(file, () => createLeases({ connection, file, name, now: runtime.now }))
   const store = guarded(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
-  const guards = new Map<string, TokenGuard>()
-  for (const warning of idleSettings(config)) logger.warn(warning)
+  const readCredentials = createCredentialsReader({ config, registry, api, runtime, logger, tryHeldTokens })
+  for (const key of ['publish', 'http'] as const)
+    if (config[key] !== null)
+      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
 
-  async function credentials(organization: OrganizationConfig): Promise<Credentials> {
-    const token = organization.readToken()
-    const fingerprint = registry.fingerprint(token)
-    await registry.useToken(organization.id, fingerprint)
-    const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
-    guards.set(fingerprint, guard)
-    const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
-    return { token, scope: scopes[config.rateLimit.scope], guard }
-  }
-
-  function guardOf(fingerprint: string): TokenGuard {
-    // A token file may be exchanged while its old token is refused: nobody is held then, and jobs that began with the old
-    // one must not send it again all the same.
-    let refusedLast: string | null = null
-    return api.guard({
-      heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
-      hold: async (reason) => {
-        const at = new Date(now()).toISOString()
-        const write = async () => {
-          const ids = organizationsWith(fingerprint).map(({ id }) => id)
-          if (ids.length === 0) refusedLast = reason
-          await registry.hold(ids, fingerprint, reason, at)
-        }
-        const onWait = (error: MirrorError) => logger.warn({ reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
-        if (await untilHoldIsWritten(write, { now, sleep, signal, onWait }))
-          logger.info({ reason }, 'the hold of the refused token is written')
-      },
-      lift: () => registry.liftHold(fingerprint),
-    })
-  }
-
-  function organizationsWith(fingerprint: string): OrganizationConfig[] {
-    return config.organizations.filter((organization) => {
+  return {
+    store,
+    connection,
+    registry,
+    source: async (organization, job) => {
       try {
-        return registry.fingerprint(organization.readToken()) === fingerprint
-      } catch {
-        return false
+        return api.open(job, await readCredentials(organization))
+      } catch (error) {
+        return closedSource(error)
       }
-    })
+    },
+    close: () => {
+      leases.close()
+      connection.close()
+    },
   }
-
-  function assertNotHeld(organization: OrganizationConfig, fingerprint: string): void {
-    const reason = registry.heldReasonOf(organization.id, fingerprint)
-    if (reason === null) return
-    throw new TokenRefusedError(
-      `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
-        `"admin-mirror resume --org ${organization.name}" if it is valid again`,
-    )
-  }
-
-  async function source(organization: OrganizationConfig, job: Job): Promise<PageSource> {
-    try {
-      const known = await credentials(organization)
-      if (!tryHeldTokens) assertNotHeld(organization, registry.fingerprint(known.token))
-      return api.open(job, known)
-    } catch (error) {
-      return closedSource(error)
-    }
-  }
-
-  function close(): void {
-    leases.close()
-    connection.close()
-  }
-
-  return { store, connection, registry, source, close }
 }
 
-const UNWRITTEN_HOLD =
-  'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +
-  'one sends that token once more)'
-
-/** A held token, or a mirror that cannot be used, lets no run begin; one without its token begins and fails, to be seen in `sync_runs`. */
+/**
+ * With a held token, or a mirror that cannot be used, no run begins. Without its token file a run begins and fails, so that
+ * `sync_runs` shows it.
+ */
 function closedSource(error: unknown): PageSource {
-  if (error instanceof Error && error.name === 'TokenFileError') {
-    const missing = new JobError('CONFIGURATION', error.message)
-    return { refusal: async () => null, fetchPage: () => Promise.reject(missing), close: async () => {} }
-  }
-  const refusal = toKnownError(error)
-  return { refusal: async () => refusal, fetchPage: () => Promise.reject(refusal), close: async () => {} }
+  const isTokenMissing = error instanceof Error && error.name === 'TokenFileError'
+  const known = isTokenMissing ? new JobError('CONFIGURATION', error.message) : toKnownError(error)
+  const refusal = isTokenMissing ? null : known
+  return { refusal: async () => refusal, fetchPage: () => Promise.reject(known), close: async () => {} }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {
@@ -161,11 +105,11 @@ function registered({ id, name, collections }: OrganizationConfig) {
 
 function apiOptions(
   config: Config,
-  runtime: Runtime,
+  { now, sleep, random }: Runtime,
   userAgent: string,
   registry: Registry,
   processName: string,
-): Parameters<typeof createApi>[0] {
+): ApiOptions {
   const { api, rateLimit, retry } = config
   return {
     baseUrl: api.baseUrl,
@@ -183,8 +127,8 @@ function apiOptions(
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
     budgets: registry.budgets,
     processName,
-    now: runtime.now,
-    sleep: runtime.sleep,
-    random: runtime.random,
+    now,
+    sleep,
+    random,
   }
 }

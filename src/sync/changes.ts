@@ -1,5 +1,6 @@
-import { asJsonObject, parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
+import { sameJson } from '../json/compare.ts'
+import { parseExact } from '../json/exact.ts'
+import { asJsonObject } from '../json/value.ts'
 import type { ListedItem } from './items.ts'
 import type { StoredItem, Upsert } from './store.ts'
 

@@ -1,6 +1,5 @@
-import { differingPaths } from '../json/differences.ts'
+import { differingPaths, sameJson } from '../json/compare.ts'
 import { parseExact } from '../json/exact.ts'
-import { sameJson } from '../json/same.ts'
 import type { ListedItem } from './items.ts'
 import type { StoredItem } from './store.ts'
 import type { Coverage } from './types.ts'

@@ -1,5 +1,5 @@
 import type { JobError } from '../errors.ts'
-import type { JsonObject } from '../json/exact.ts'
+import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/account.ts'
 import type { ListedItem } from './items.ts'
 import type { Key } from './key.ts'

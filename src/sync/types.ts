@@ -1,5 +1,5 @@
 import type { KnownError } from '../errors.ts'
-import type { JsonValue } from '../json/exact.ts'
+import type { JsonValue } from '../json/value.ts'
 import type { CoverageState, ListPosition, Question } from './coverage/account.ts'
 import type { ListedItem } from './items.ts'
 

@@ -49,7 +49,10 @@ const OF_A_NEW_MIRROR: Step[] = [
   ],
   ['making the tables', dyingBefore(TABLES, 'connection.exec(historyIndexSql(shape))')],
   ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
-  ['with all registered', dyingBefore('src/cli/session.ts', 'for (const warning of idleSettings(config))')],
+  [
+    'with all registered',
+    dyingBefore('src/cli/session.ts', "for (const key of ['publish', 'http'] as const)"),
+  ],
   ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
 ]
 

@@ -66,7 +66,7 @@ describe('exitCodeOfJobs', () => {
     ['SIGHUP', 129],
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])('puts %s before whatever happened', (signal, exitCode) => {
+  ])('puts %s before all errors', (signal, exitCode) => {
     expect(exitCodeOfJobs([result('DATABASE')], AbortSignal.abort(signal))).toBe(exitCode)
   })
 })

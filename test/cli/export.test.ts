@@ -239,7 +239,7 @@ describe.concurrent('export to a file', () => {
     const before = names()
     const door = createDoor()
     const asked = await serve(() => door.opened.then(() => ({})))
-    const pause = asksBefore('src/cli/output-file.ts', 'await write(handle)', asked.url)
+    const pause = asksBefore('src/cli/output/output-file.ts', 'await write(handle)', asked.url)
     const said = saysBefore('src/main.ts', 'stop.abort(signal)', 'stopping')
     const running = made.start(TO_FILE, { env: patchedBy(pause, said) })
     await asked.arrival(() => true)

@@ -49,7 +49,7 @@ const PERMITS = 'src/api/permits.ts'
 const PLACES: Place[] = [
   REGISTERING,
   WRITING,
-  ['noting a token', { file: 'src/cli/session.ts', statement: 'await registry.useToken(' }],
+  ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await registry.useToken(' }],
   ['taking a job', { file: 'src/sync/job.ts', statement: 'const claimed = await mirror.claimJob(job)' }],
   ['beginning a walk', { file: 'src/sync/resume.ts', statement: 'const { resume, abandon, replace } =' }],
   ['beginning a run', { file: 'src/sync/job.ts', statement: 'const traffic: RunTraffic' }],

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { createWorkspace, organization } from '../cli/workspace.ts'
 import { applyPatches, patchedBy } from './patch.ts'
 
-const VERSION = {
-  file: 'src/cli/version.ts',
-  find: 'export function version(',
-  replace: "console.error('patched'); export function version(",
+const PATCH = {
+  file: 'src/cli/program.ts',
+  find: 'export async function runProgram(',
+  replace: "console.error('patched'); export async function runProgram(",
 }
 
 describe('a patch', () => {
@@ -15,19 +15,19 @@ describe('a patch', () => {
       organizations: [organization('acme', 1)],
     })
 
-    const { code, stderr } = await run(['--version'], { env: patchedBy(VERSION) })
+    const { code, stderr } = await run(['--version'], { env: patchedBy(PATCH) })
 
     expect(code).toBe(0)
     expect(stderr).toContain('patched')
   })
 
-  it.each(['nothing', 'function version( function version('])('that does not fit is told: %s', (source) => {
-    const apply = () => applyPatches([{ ...VERSION, find: 'function version(' }], VERSION.file, source)
+  it.each(['nothing', 'function run( function run('])('that does not fit is told: %s', (source) => {
+    const apply = () => applyPatches([{ ...PATCH, find: 'function run(' }], PATCH.file, source)
 
     expect(apply).toThrow('places for the patch')
   })
 
   it('leaves other files alone', () => {
-    expect(applyPatches([VERSION], 'src/main.ts', 'nothing')).toBe('nothing')
+    expect(applyPatches([PATCH], 'src/main.ts', 'nothing')).toBe('nothing')
   })
 })

@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream'
 import type { Exchange } from '../../src/api/exchange.ts'
-import { createLogger } from '../../src/cli/log.ts'
+import { createLogger } from '../../src/cli/output/log.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
-import { type HowToRun, runner, syncPlan, type Working } from '../../src/cli/working.ts'
+import { type CommandSession, type HowToRun, runner, syncPlan } from '../../src/cli/with-session.ts'
 import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/file/open.ts'
 import { createRegistry } from '../../src/store/sqlite/tokens.ts'
@@ -46,7 +46,7 @@ const SILENT = await createLogger({
   color: false,
 })
 
-/** Does what the command of this name does, put together as `whileWorking` does it. */
+/** Does what the command of this name does, put together as `withSession` does it. */
 export async function runCommand(machine: Machine, command: Command): Promise<void> {
   if (command.kind === 'resume') return resume(machine, command.org)
   const { process, config, runtime, exchange, tell } = machine
@@ -70,7 +70,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
 async function work(
   machine: Machine,
   command: Exclude<Command, { kind: 'resume' }>,
-  run: Working['run'],
+  run: CommandSession['runJobs'],
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop
@@ -111,7 +111,7 @@ async function repeat(
   { config, runtime, process }: Machine,
   job: SelectedJob,
   { rounds, pauseMs }: Command & { kind: 'start' },
-  run: Working['run'],
+  run: CommandSession['runJobs'],
 ): Promise<void> {
   const { signal } = process.stop
   for (let round = 0; round < rounds && !signal.aborted; round++) {

@@ -72,7 +72,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   ),
   bug('start tries a token that is held', 68, [
-    'cli/session.ts',
+    'cli/token-holds.ts',
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),

@@ -1,51 +1,37 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Filters } from '../../sync/types.ts'
-import type { Globals } from '../context.ts'
-import { exitCodeOfJobs, exitCodeOfStop } from '../exit-code.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { whileWorking } from '../working.ts'
+import { withSession } from '../with-session.ts'
 
-export interface BackfillOptions extends JobSelection {
+interface BackfillOptions extends JobSelection {
   filter: [string, string][]
   fromPage?: number
   restart?: boolean
   wait?: boolean
 }
 
-/** `backfill`: from the first page, or page N, whatever a sync's checkpoint says; with filters or a start page only a part. */
-export function backfill(runtime: Runtime, globals: Globals, options: BackfillOptions): Promise<number> {
-  const firstPage = options.fromPage ?? 1
-  const kind = options.filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
-  return whileWorking(
-    runtime,
-    globals,
-    { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
-    (config) => backfillJobs(config, options),
-    async ({ run }, jobs) => {
-      const plan = {
-        origin: 'backfill',
-        kind,
-        firstPage,
-        resumeWithin: null,
-        restart: options.restart === true,
-      } as const
-      const results = await run(jobs, {
-        plan,
-        trigger: 'backfill',
-        waitForOwner: options.wait === true,
-        signal: runtime.signal,
-      })
-      return exitCodeOfJobs(results, runtime.signal)
-    },
-  )
+/** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
+export async function run(runtime: Runtime, globals: Globals, options: BackfillOptions): Promise<number> {
+  const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner = false } = options
+  const { signal } = runtime
+  const config = readConfig(runtime, globals, 'resolve')
+  const jobs = backfillJobs(config, options)
+  return withSession(config, runtime, globals, { byHand: true }, async ({ runJobs }) => {
+    const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
+    const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
+    const results = await runJobs(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
+    return exitCodeOfJobs(results, signal)
+  })
 }
 
-/** The jobs with the typed filters on top of the configured ones. Throws UsageError where the two contradict each other. */
+/** The jobs with the typed filters on top of the configured ones. Throws UsageError if the two contradict each other. */
 function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
   if (options.org.length === 0)
-    throw new UsageError('backfill needs --org ORG: whose lists are to be walked?')
+    throw new UsageError('backfill needs --org ORG: the organization whose lists it walks')
   const typed = typedFilters(options.filter)
   return selectJobs(config, options).map(({ organization, job }) => {
     const { collection } = job
@@ -57,7 +43,7 @@ function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
   })
 }
 
-/** A name that is typed twice is a list. */
+/** Makes a list of the values of a name that was typed several times. */
 function typedFilters(typed: readonly [string, string][]): Filters {
   const filters = new Map<string, string | string[]>()
   for (const [name, value] of typed) {
@@ -65,7 +51,7 @@ function typedFilters(typed: readonly [string, string][]): Filters {
     const before = filters.get(name)
     filters.set(name, before === undefined ? value : [before, value].flat())
   }
-  // Makes fields of its own of `__proto__` and `constructor` too, as an assignment would not.
+  // Unlike an assignment, this makes own fields of `__proto__` and `constructor`, too.
   return Object.fromEntries(filters)
 }
 

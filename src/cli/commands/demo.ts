@@ -4,7 +4,7 @@ import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Under the working folder, so that it can be found again; everything of an earlier demo goes. */
+/** Under the working folder, where users find it. A new demo deletes the former one. */
 const FOLDER = path.join('data', 'demo')
 
 const QUESTIONS = [
@@ -25,7 +25,7 @@ const QUESTIONS = [
   },
 ]
 
-/** `npm run demo`: the whole way once, from an API on this machine to answers. Leaves the mirror, and no process. */
+/** `npm run demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
 export async function demo(
   runtime: Runtime,
   runProgram: (argv: readonly string[], runtime: Runtime) => Promise<number>,

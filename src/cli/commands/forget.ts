@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { InterruptedError, MirrorError, UsageError } from '../../errors.ts'
+import { MirrorError, UsageError } from '../../errors.ts'
 import { type Connection, emptyLog, guarded, openForReading } from '../../store/sqlite/file/open.ts'
 import { createForgetting, type Forgetting } from '../../store/sqlite/walks/forget.ts'
 import {
@@ -9,14 +9,12 @@ import {
   knownOrganizations,
 } from '../../store/sqlite/walks/holdings.ts'
 import { counted, printable } from '../../text.ts'
-import { type Globals, readConfig } from '../context.ts'
-import { exitCodeOfStop } from '../exit-code.ts'
-import { forgottenCollections, forgottenOrganization } from '../forget-target.ts'
-import { isNotMadeYet } from '../mirror-file.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { collectionsToForget, organizationToForget } from '../forget-target.ts'
+import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import { whileWriting } from '../writing.ts'
 
-export interface ForgetOptions {
+interface ForgetOptions {
   org: string[]
   collection: string[]
   yes?: boolean
@@ -28,10 +26,10 @@ interface Target {
 }
 
 /**
- * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, in the file's free
- * pages too. Needs no token. Without `--yes` it only says what would go.
+ * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
+ * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
  */
-export async function forget(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')
@@ -43,39 +41,34 @@ export async function forget(runtime: Runtime, globals: Globals, options: Forget
     runtime.stderr.write(`there is nothing to forget: there is no mirror at ${file} yet\n`)
     return 0
   }
-  try {
-    return await whileWriting(config, runtime, async ({ connection, leases, transact }) => {
-      const target = guarded(file, () => targetOf(connection, config, org, options.collection))
-      const configured = config.collections
-      const forgetting = guarded(file, () =>
-        createForgetting({ ...runtime, connection, leases, transact, configured }),
-      )
-      const code = await forgetAll(runtime, config, target, forgetting)
-      if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
-      return code
-    })
-  } catch (error) {
-    if (!(error instanceof InterruptedError) || !runtime.signal.aborted) throw error
-    runtime.stderr.write(`${error.message}\n`)
-    return exitCodeOfStop(runtime.signal)
-  }
+  return withMirror(config, runtime, async ({ connection, leases, transact }) => {
+    const target = guarded(file, () => targetOf(connection, config, org, options.collection))
+    const configured = config.collections
+    const forgetting = guarded(file, () =>
+      createForgetting({ ...runtime, connection, leases, transact, configured }),
+    )
+    const code = await forgetAll(runtime, config, target, forgetting)
+    if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
+    return code
+  })
 }
 
-/** A page that becomes another kind of page keeps what stood in its middle, which SQLite does not overwrite. */
+/** SQLite does not overwrite the unused middle of a database page that gets another use. */
 const VACUUM_TOO =
   'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
 
 const LOG_IS_HELD =
-  'somebody reads the mirror, so what was deleted may still stand in its file, or in the write-ahead log beside it; it goes with the next sync, or when the same command is run again'
+  'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
+  'goes with the next sync, or when the same command runs again'
 
-/** `connection`: null where there is no mirror. Throws UsageError for names that nobody knows. */
+/** `connection`: null without a mirror. Throws UsageError for names that neither the mirror nor the configuration has. */
 function targetOf(connection: Connection | null, config: Config, org: string, collections: string[]): Target {
   const mirrored = connection ? knownOrganizations(connection) : []
-  const organization = forgottenOrganization(org, mirrored, config.organizations)
+  const organization = organizationToForget(org, mirrored, config.organizations)
   const known = connection ? collectionsOf(connection, organization.id) : []
   const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
   const names = configured.map(({ name }) => name)
-  return { organization, collections: forgottenCollections(collections, known, names) }
+  return { organization, collections: collectionsToForget(collections, known, names) }
 }
 
 const ONLY_WITH_YES = 'forget deletes for good, and only with --yes'
@@ -95,7 +88,7 @@ function whatWouldGo(config: Config, org: string, collections: string[]): string
       const { id, name } = target.organization
       const lines = target.collections.map(
         (collection) =>
-          `  ${printable(name)} ${collection}: ${inWords(holdingsOf(connection, { organizationId: id, collection }))}`,
+          `  ${printable(name)} ${collection}: ${holdingsText(holdingsOf(connection, { organizationId: id, collection }))}`,
       )
       return [`${ONLY_WITH_YES}. What would go:`, ...lines].join('\n')
     })
@@ -119,7 +112,7 @@ async function forgetAll(
     const forgotten = await forgetting.job(job, isConfigured)
     const name = `${printable(organization.name)} ${collection}`
     if (forgotten.owner === null) {
-      stdout.write(`forgot ${name}: ${inWords(forgotten.gone)}\n`)
+      stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
       if (forgotten.isCollectionGone)
         stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
     } else {
@@ -135,7 +128,7 @@ async function forgetAll(
   return code
 }
 
-function inWords({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
+function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
   return [
     counted(rows, 'row'),
     counted(versions, 'superseded version'),

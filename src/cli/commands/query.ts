@@ -1,27 +1,27 @@
-import { assertReadingSql, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
-import { type Globals, readConfig } from '../context.ts'
-import { isNotMadeYet, noMirror } from '../mirror-file.ts'
-import { writeAll } from '../output.ts'
-import { csvText, jsonText, tableText } from '../rows.ts'
+import { assertReadingSql } from '../../store/sqlite/read/reader.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { isNotMadeYet, readMirror } from '../mirror-file.ts'
+import { csvText, jsonText, tableText } from '../output/rows.ts'
+import { writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface QueryOptions {
+interface QueryOptions {
   format: 'table' | 'json' | 'csv'
 }
 
-/** `query`: one statement that reads. */
-export async function query(
+/** `query`: one reading statement. */
+export async function run(
   runtime: Runtime,
   globals: Globals,
   sql: string,
   { format }: QueryOptions,
 ): Promise<number> {
   const { stdout } = runtime
-  // SQLite computes without letting anything else run, so a signal has to end the process as it is; nothing is written.
+  // SQLite blocks the event loop, so a signal must end the process at once. Nothing is written.
   runtime.dieOnSignal()
   const { database } = readConfig(runtime, globals, 'leave')
   if (isNotMadeYet(database)) assertReadingSql(sql)
-  const reader = openMirror(database)
+  const reader = readMirror(database)
   try {
     const rows = reader.query(sql)
     const texts = {
@@ -34,11 +34,4 @@ export async function query(
   } finally {
     reader.close()
   }
-}
-
-/** The mirror, for commands that are nothing without one. */
-export function openMirror(file: string): Reader {
-  const reader = openReader(file)
-  if (!reader) throw noMirror(file)
-  return reader
 }

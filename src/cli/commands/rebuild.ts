@@ -1,15 +1,13 @@
-import { InterruptedError, UsageError } from '../../errors.ts'
+import { UsageError } from '../../errors.ts'
 import { guarded } from '../../store/sqlite/file/open.ts'
 import { createRebuilding, type Rebuilding } from '../../store/sqlite/tables/rebuild.ts'
 import { counted, printable } from '../../text.ts'
-import { type Globals, readConfig } from '../context.ts'
-import { exitCodeOfStop } from '../exit-code.ts'
-import { isNotMadeYet, noMirror } from '../mirror-file.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { isNotMadeYet, noMirror, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import { whileWriting } from '../writing.ts'
 
-/** `rebuild`: the typed tables and the views of these collections, or of all, made anew from the raw rows. Needs no token. */
-export async function rebuild(
+/** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
+export async function run(
   runtime: Runtime,
   globals: Globals,
   collections: readonly string[],
@@ -21,18 +19,12 @@ export async function rebuild(
     assertKnown(collections, configured)
     throw noMirror(file)
   }
-  try {
-    return await whileWriting(config, runtime, async ({ connection, transact, patience }) => {
-      const rebuilding = guarded(file, () => createRebuilding({ ...patience, connection, file, transact }))
-      const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
-      for (const name of names) await rebuildOne(runtime, rebuilding, name)
-      return 0
-    })
-  } catch (error) {
-    if (!(error instanceof InterruptedError) || !runtime.signal.aborted) throw error
-    runtime.stderr.write(`${error.message}\n`)
-    return exitCodeOfStop(runtime.signal)
-  }
+  return withMirror(config, runtime, async ({ connection, transact, patience }) => {
+    const rebuilding = guarded(file, () => createRebuilding({ ...patience, connection, file, transact }))
+    const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
+    for (const name of names) await rebuildOne(runtime, rebuilding, name)
+    return 0
+  })
 }
 
 function chosen(

@@ -5,16 +5,21 @@ import { readRegularFile } from '../../config/regular-file.ts'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
-import { type OutputFile, outputFile, writeOutput } from '../output-file.ts'
+import type { Globals } from '../config-file.ts'
+import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
+interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
   live?: boolean
   writeConfig?: string
 }
 
 /** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
-export async function sandbox(runtime: Runtime, options: SandboxCommandOptions): Promise<number> {
+export async function run(
+  runtime: Runtime,
+  _globals: Globals,
+  options: SandboxCommandOptions,
+): Promise<number> {
   const { stdout, stderr, signal, now } = runtime
   const file =
     options.writeConfig === undefined
@@ -40,7 +45,7 @@ export async function sandbox(runtime: Runtime, options: SandboxCommandOptions):
   }
 }
 
-/** Only a file that a sandbox wrote is written over: any other may be a configuration of the user's own. */
+/** Throws UsageError for a file that no sandbox wrote: it may be the user's own configuration. */
 function assertOurs({ shown, place, isRegular, before }: OutputFile): void {
   if (!isRegular) throw new UsageError(`${shown} is a pipe or a device; name a file`)
   if (before === null || before.size === 0) return

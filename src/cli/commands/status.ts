@@ -5,19 +5,16 @@ import { jobStatus, neverSynced, type Status, statusText } from '../../report/st
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
 import { shellWord } from '../../text.ts'
-import { type Globals, readConfig } from '../context.ts'
+import { type Globals, readConfig } from '../config-file.ts'
 import type { Runtime } from '../runtime.ts'
 
-export interface StatusOptions {
+interface StatusOptions {
   json?: boolean
   maxAge?: string
 }
 
-/**
- * `status`: 0 whatever there is to report; with `--max-age` 1 when a configured list is older, or was never read whole,
- * which the report says of the list.
- */
-export async function status(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
+/** `status`: 0 whatever it reports; with `--max-age` 1 if a configured list is older, or was never read whole. */
+export async function run(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
   const config = readConfig(runtime, globals, 'leave')
   const program =
@@ -38,7 +35,7 @@ function readMaxAge(typed: string): MaxAge {
   return { typed, ms }
 }
 
-/** No server's word for a longer pause is believed; a later time was written by a clock that went wrong. */
+/** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
 function readStatus(config: Config, now: number, program: string, maxAge: MaxAge | null): Status {
@@ -62,8 +59,8 @@ function readStatus(config: Config, now: number, program: string, maxAge: MaxAge
 }
 
 /**
- * The mirror knows the configuration of the last sync; what counts is the one that was read now. A job that it has no more
- * is shown as long as it has rows.
+ * The rows with the names of the present configuration; the mirror has those of the last sync. Keeps a job that is not
+ * configured as long as it has rows.
  */
 function asConfigured(config: Config, known: readonly StatusRow[]): StatusRow[] {
   return known
@@ -79,7 +76,7 @@ function asConfigured(config: Config, known: readonly StatusRow[]): StatusRow[] 
     .filter(({ configured, rows }) => configured === 1 || rows > 0)
 }
 
-/** Jobs that were added to the configuration after the last sync. */
+/** The jobs that the configuration got after the last sync. */
 function unknownJobs(config: Config, known: readonly StatusRow[]): StatusRow[] {
   const isKnown = (id: string, collection: string) =>
     known.some((row) => row.organization_id === id && row.collection === collection)

@@ -1,35 +1,24 @@
-import type { Globals } from '../context.ts'
-import { exitCodeOfJobs, exitCodeOfStop } from '../exit-code.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { syncPlan, whileWorking } from '../working.ts'
+import { syncPlan, withSession } from '../with-session.ts'
 
-export interface SyncOptions extends JobSelection {
+interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
 }
 
-/** `sync`: the jobs once, now, going on with unfinished walks. */
-export function sync(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
-  return whileWorking(
-    runtime,
-    globals,
-    {
-      tryHeldTokens: true,
-      acceptAddress: options.acceptAddress === true,
-      exitOfStop: exitCodeOfStop,
-    },
-    (config) => selectJobs(config, options),
-    async ({ config, run }, jobs) => {
-      const results = await run(jobs, {
-        plan: syncPlan(config),
-        trigger: 'manual',
-        waitForOwner: options.wait === true,
-        acceptRemovals: options.acceptRemovals === true,
-        signal: runtime.signal,
-      })
-      return exitCodeOfJobs(results, runtime.signal)
-    },
-  )
+/** `sync`: the jobs once, now. Continues unfinished walks. */
+export async function run(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
+  const { acceptAddress = false, acceptRemovals = false, wait: waitForOwner = false } = options
+  const { signal } = runtime
+  const config = readConfig(runtime, globals, 'resolve')
+  const jobs = selectJobs(config, options)
+  return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
+    const plan = syncPlan(config)
+    const results = await runJobs(jobs, { plan, trigger: 'manual', waitForOwner, acceptRemovals, signal })
+    return exitCodeOfJobs(results, signal)
+  })
 }

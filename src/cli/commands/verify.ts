@@ -1,48 +1,45 @@
+import type { Config } from '../../config/config.ts'
 import type { Differences } from '../../sync/differences.ts'
 import { sideBySide } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
-import type { Globals } from '../context.ts'
-import { differenceLines, isApart } from '../differences.ts'
+import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
 import { assertMirror } from '../mirror-file.ts'
+import { differenceLines, isApart } from '../output/differences.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { type Working, whileWorking } from '../working.ts'
+import { type CommandSession, withSession } from '../with-session.ts'
 
-export interface VerifyCommandOptions extends JobSelection {
+interface VerifyCommandOptions extends JobSelection {
   wait?: boolean
 }
 
-/** `verify`: walks the lists and compares them with the mirror, into which it writes no rows. */
-export function verify(runtime: Runtime, globals: Globals, options: VerifyCommandOptions): Promise<number> {
-  return whileWorking(
-    runtime,
-    globals,
-    { tryHeldTokens: true, exitOfStop: exitCodeOfStop },
-    (config) => {
-      const jobs = selectJobs(config, options)
-      assertMirror(config.database)
-      return jobs
-    },
-    async (working, jobs) => {
-      const results = await compareAll(runtime, working, jobs, options.wait === true)
-      for (const result of results)
-        for (const line of differenceLines(result)) runtime.stdout.write(`${line}\n`)
-      return exitCodeOfVerifying(results, runtime.signal)
-    },
-  )
+/** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
+export async function run(
+  runtime: Runtime,
+  globals: Globals,
+  options: VerifyCommandOptions,
+): Promise<number> {
+  const config = readConfig(runtime, globals, 'resolve')
+  const jobs = selectJobs(config, options)
+  assertMirror(config.database)
+  return withSession(config, runtime, globals, { byHand: true }, async (session) => {
+    const results = await compareAll(runtime, config, session, jobs, options.wait === true)
+    for (const result of results)
+      for (const line of differenceLines(result)) runtime.stdout.write(`${line}\n`)
+    return exitCodeOfVerifying(results, runtime.signal)
+  })
 }
 
 function compareAll(
   { now, sleep, turn, signal }: Runtime,
-  { config, session, reporter }: Working,
+  { maxPasses }: Config,
+  { store, source: sourceOf, reporter }: CommandSession,
   jobs: readonly SelectedJob[],
   waitForOwner: boolean,
 ): Promise<VerifyResult[]> {
-  const { store } = session
-  const { maxPasses } = config
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
-    const source = () => session.source(organization, job)
+    const source = () => sourceOf(organization, job)
     const observer = reporter.observeVerifying(job)
     const options = { job, source, store, maxPasses, waitForOwner, now, sleep, turn, observer }
     return verifyJob({ ...options, signal: stop })
@@ -57,8 +54,8 @@ function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSign
   )
 }
 
-/** A reading that cannot tell what the mirror has too much proves neither that they are apart nor that they are equal. */
+/** 1 if the reading could not find out what the mirror has too much: then neither 0 nor 5 is proved. */
 function exitCodeOfReading(differences: Differences | null): number {
   if (isApart(differences)) return 5
-  return differences?.isExtraTold === false ? 1 : 0
+  return differences?.isExtraTold === false || differences?.isCut ? 1 : 0
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type JsonObject, parseExact } from '../../../src/json/exact.ts'
+import { parseExact } from '../../../src/json/exact.ts'
+import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import { flatten, type Leaf, pathOf } from '../../../src/store/columns/flatten.ts'
 import { createPathTree, nodeAt } from '../../../src/store/columns/path-tree.ts'
 

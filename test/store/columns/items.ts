@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, parseExact } from '../../../src/json/exact.ts'
+import { parseExact } from '../../../src/json/exact.ts'
+import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
 import { discoverElements, type ElementColumn } from '../../../src/store/columns/elements.ts'
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'

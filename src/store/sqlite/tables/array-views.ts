@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../json/exact.ts'
+import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
 import { discoverElements } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'

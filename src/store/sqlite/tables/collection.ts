@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../json/exact.ts'
+import type { JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/key.ts'
 import type { Notice } from '../../../sync/types.ts'
 import { keyColumnNames, keyTypesOf } from '../../columns/catalog.ts'

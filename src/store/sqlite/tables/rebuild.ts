@@ -1,5 +1,6 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
-import { isJsonObject, type JsonObject, parseExact } from '../../../json/exact.ts'
+import { parseExact } from '../../../json/exact.ts'
+import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import { keyColumnNames } from '../../columns/catalog.ts'
 import { inBatches } from '../batches.ts'
 import type { Connection } from '../file/open.ts'

@@ -1,30 +1,30 @@
-import { averageOf } from '../api/ceiling.ts'
-import { counted, grouped, inWords } from '../text.ts'
+import { averageOf } from '../../api/ceiling.ts'
+import { counted, grouped, inWords } from '../../text.ts'
 
-/** How fast pages can come, at most, as far as it is known. */
+/** What limits how fast pages can come. */
 export interface Pace {
   /** Our own ceiling. */
   requestsPerMinute: number | null
-  /** What the server announced, and how much of it is ours. */
+  /** The limit that the server announced, and our share of it. */
   announcedLimit: number | null
   sharePercent: number
-  /** What the first page took. */
+  /** The time that the first page took. */
   msPerPage: number
 }
 
-/** How long so many pages will take, in words: `4,000 pages, about 67 minutes at 60 a minute`. */
+/** `4,000 pages, about 67 minutes at 60 a minute` */
 export function estimate(pages: number, pace: Pace): string {
   const limit = allowedPerMinute(pace)
   const msByLimit = limit === null ? 0 : (pages / limit) * 60_000
   const msBySpeed = pages * pace.msPerPage
-  // Pages of one job are asked for one after another: a slow server can be the narrower place.
+  // A job asks for its pages one after another, so a slow server can limit it more than the rate limit.
   if (limit === null || msBySpeed > msByLimit) {
     return `${counted(pages, 'page')}, about ${inWords(msBySpeed)} at the speed of the first`
   }
   return `${counted(pages, 'page')}, about ${inWords(msByLimit)} at ${grouped(limit)} a minute`
 }
 
-/** Requests a minute that we may send, as far as it is known. */
+/** Requests a minute that we may send; null if nothing is known to limit them. */
 export function allowedPerMinute({
   requestsPerMinute,
   announcedLimit,

@@ -1,13 +1,13 @@
 import { Writable } from 'node:stream'
-import type { Output } from './runtime.ts'
+import type { Output } from '../runtime.ts'
 
-/** Standard error as a person watches it: log lines above, and below them lines that are drawn over and over. */
+/** Standard error on a terminal: log lines, and below them progress lines that are drawn again and again. */
 export interface Terminal {
-  /** Where log lines go, so that they never land in the middle of the drawn ones. */
+  /** Takes log lines and writes them above the drawn ones. */
   log: Writable
-  /** Whether there is anything to draw on. */
+  /** Whether this is a terminal. */
   isWatched: boolean
-  /** Draws these lines in place of the last ones; does nothing where no terminal is. */
+  /** Replaces the drawn lines by these. Does nothing without a terminal. */
   draw(lines: readonly string[]): void
   /** Lines of the screen. */
   height(): number
@@ -17,7 +17,7 @@ export function createTerminal(output: Output): Terminal {
   let drawn: readonly string[] = []
 
   function clear(): void {
-    // Up to the first drawn line, and everything below it erased.
+    // Moves up to the first drawn line and erases everything below.
     if (drawn.length > 0) output.write(`\u001b[${drawn.length}A\u001b[0J`)
   }
 
@@ -41,7 +41,7 @@ export function createTerminal(output: Output): Terminal {
     draw(lines) {
       if (!output.isTTY) return
       clear()
-      // A line that wraps would count as one and be erased as half. Terminals that do not know their width say 0.
+      // Only one row of a wrapped line would be erased. A terminal that does not know its width reports 0.
       const width = (output.columns || 80) - 1
       drawn = lines.map((line) => line.slice(0, width))
       show()

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createTerminal } from '../../src/cli/terminal.ts'
+import { createTerminal } from '../../../src/cli/output/terminal.ts'
 
 function createScreen(isTTY: boolean, columns?: number) {
   const stream = Object.assign(
@@ -34,7 +34,7 @@ describe('a terminal', () => {
   it.each([
     [10, '012345678'],
     [80, '0123456789abcdef'],
-    // Not known.
+    // Unknown.
     [0, '0123456789abcdef'],
     [undefined, '0123456789abcdef'],
   ])('of %s columns cuts a line before it wraps', (columns, text) => {
@@ -45,7 +45,7 @@ describe('a terminal', () => {
     expect(written()).toBe(`${text}\n`)
   })
 
-  it('that is none is drawn nothing on', () => {
+  it('draws nothing if it is none', () => {
     const { stream, written } = createScreen(false)
 
     createTerminal(stream).draw(['drawn'])

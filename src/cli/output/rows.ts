@@ -1,9 +1,9 @@
 import { stringify } from 'csv-stringify/sync'
-import type { Rows, Value } from '../store/sqlite/read/reader.ts'
-import { printable, printableJson } from '../text.ts'
+import type { Rows, Value } from '../../store/sqlite/read/reader.ts'
+import { printable, printableJson } from '../../text.ts'
 import { type Layout, layOut, tableHead, tableRow } from './table.ts'
 
-/** Rows that a table is laid out by: a large result is not read whole before its first line is shown. */
+/** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
 const SAMPLE = 1000
 
 export function* tableText({ columns, rows }: Rows): Iterable<string> {

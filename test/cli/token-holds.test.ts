@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { untilHoldIsWritten } from '../../src/cli/hold-writing.ts'
+import { untilHoldIsWritten } from '../../src/cli/token-holds.ts'
 import { MirrorError, MirrorLostError } from '../../src/errors.ts'
 
-/** A write that fails so often, on a clock that only sleeping moves, and what was reported. */
+/** A write that fails `failures` times, on a clock that only sleeping moves, and what is reported. */
 function scene(failures: number, error: Error, stopAfter = Number.POSITIVE_INFINITY) {
   const stop = new AbortController()
   const reports: { at: number; message: string }[] = []
@@ -25,14 +25,14 @@ function scene(failures: number, error: Error, stopAfter = Number.POSITIVE_INFIN
 }
 
 describe('the hold of a refused token', () => {
-  it('is written at once where that can be, and nothing is reported', async () => {
+  it('is written at once, without a report', async () => {
     const { run, reports, tries } = scene(0, new MirrorError('locked'))
 
     expect(await run()).toBe(false)
     expect({ reports, tries: tries() }).toEqual({ reports: [], tries: 1 })
   })
 
-  it('is tried for as long as it takes, and that is reported at first and once a minute', async () => {
+  it('is tried until it is written, with a report at first and once a minute', async () => {
     const { run, reports, tries } = scene(300, new MirrorError('the disk is full'))
 
     expect(await run()).toBe(true)
@@ -40,7 +40,7 @@ describe('the hold of a refused token', () => {
     expect(reports).toEqual([0, 60_000, 120_000].map((at) => ({ at, message: 'the disk is full' })))
   })
 
-  it('is tried after a signal as before, and that is reported', async () => {
+  it('is still tried after a signal, with one more report', async () => {
     const { run, reports, tries } = scene(50, new MirrorError('locked'), 20)
 
     expect(await run()).toBe(true)
@@ -49,7 +49,7 @@ describe('the hold of a refused token', () => {
   })
 
   it.each([new MirrorLostError('moved away'), new TypeError('a mistake')])(
-    'is given up where no waiting helps: %s',
+    'is given up if waiting cannot help: %s',
     async (error) => {
       const { run, tries } = scene(5, error)
 

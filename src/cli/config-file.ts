@@ -6,13 +6,13 @@ import type { Runtime } from './runtime.ts'
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 
-/** What every command is told beside its own options. */
+/** The options that every command has. */
 export interface Globals {
   config?: string
   logLevel: string
 }
 
-/** The configuration a command is to use. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
+/** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const { env, cwd } = runtime
   // Containers pass an empty variable where they mean none.

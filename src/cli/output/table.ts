@@ -1,12 +1,12 @@
-import type { Value } from '../store/sqlite/read/reader.ts'
-import { printable } from '../text.ts'
+import type { Value } from '../../store/sqlite/read/reader.ts'
+import { printable } from '../../text.ts'
 
 const WIDEST = 60
 
-/** How the rows of a table are laid out: one entry a column. */
+/** One entry a column. */
 export type Layout = { width: number; isNumeric: boolean }[]
 
-/** The layout that suits these rows; those that come after them are written by the same. */
+/** The layout that suits these rows. Later rows use it, too. */
 export function layOut(columns: readonly string[], rows: readonly (readonly Value[])[]): Layout {
   return columns.map((column, index) => {
     const cells = rows.map((row) => row[index] ?? null)
@@ -24,7 +24,7 @@ export function tableHead(columns: readonly string[], layout: Layout): string {
   return line(columns.map(heading), layout) + line(rule, layout)
 }
 
-/** A row as aligned text, numbers to the right. Whatever it holds, it stays on its line. */
+/** A row on one line, numbers to the right. */
 export function tableRow(row: readonly Value[], layout: Layout): string {
   return line(row.map(cellText), layout)
 }

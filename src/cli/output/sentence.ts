@@ -1,11 +1,11 @@
-import { missedText } from '../report/expected-missed.ts'
-import { counted, grouped, inWords, printable } from '../text.ts'
+import { missedText } from '../../report/expected-missed.ts'
+import { counted, grouped, inWords, printable } from '../../text.ts'
 
 /** A line of the log with its fields. */
 export type LogFields = Record<string, unknown>
 
-/** Fields that a sentence tells already, or that nobody needs on a terminal. */
-export const TOLD_FIELDS = [
+/** Fields that a sentence contains already, or that a terminal does not need. */
+export const HIDDEN_FIELDS = [
   'organization',
   'collection',
   'trigger',
@@ -30,7 +30,7 @@ export const TOLD_FIELDS = [
   'error_message',
 ]
 
-/** A line of the log as a person would say it: the job first, and the numbers that matter in words. */
+/** A line of the log as text: the job, the message, and the numbers that matter. */
 export function sentence(line: LogFields, messageKey: string): string {
   const words = [line.organization, line.collection, line[messageKey]].filter(
     (word) => typeof word === 'string',
@@ -38,7 +38,7 @@ export function sentence(line: LogFields, messageKey: string): string {
   return printable([words.join(' '), ...details(line)].join(', '), LONGEST)
 }
 
-/** Messages are cut and cleaned where they are made; a sentence that somebody forgot must not reach a terminal raw either. */
+/** Messages are cut and cleaned where they are made. This catches one that was not. */
 const LONGEST = 2000
 
 function details(line: LogFields): string[] {

@@ -1,32 +1,32 @@
-import type { Difference, Differences } from '../sync/differences.ts'
-import type { VerifyResult } from '../sync/verify.ts'
-import { counted, grouped, printable } from '../text.ts'
+import type { Difference, Differences } from '../../sync/differences.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
+import { counted, grouped, printable } from '../../text.ts'
 
 /**
- * What `verify` has to say of a job: a line a difference, the kind first, then the job and the key, so that lines can be
- * searched for; then one that sums up. Paths are told, values are not: they may be anybody's personal data.
+ * What `verify` prints of a job: one line a difference (kind, job, key, paths), then a summary. Values are left out, since they
+ * may be personal data.
  */
 export function differenceLines({ job, differences, error }: VerifyResult): string[] {
   const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
   if (!differences) return [`${name}: not verified: ${error ? `${error.code}: ${error.message}` : 'stopped'}`]
-  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${told(difference)}`)
+  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${details(difference)}`)
   return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
 }
 
-/** Whether the mirror and the API are apart for certain. */
+/** Whether the mirror and the API certainly differ. */
 export function isApart(differences: Differences | null): boolean {
   return differences !== null && Object.values(differences.counts).some((count) => count > 0)
 }
 
 const KINDS = ['missing', 'extra', 'different'] as const
 
-function told({ key, page, paths, hasMorePaths, reject }: Difference): string {
+function details({ key, page, paths, hasMorePaths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
   const where = paths.map((path) => word(path, 200))
   return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
 }
 
-/** One word for one value: quoted as in JSON where it holds what is none. */
+/** One word: quoted as JSON if the text has spaces or quotes. */
 function word(text: string, most: number): string {
   const isPlain = /^[^\s"]+$/u.test(text)
   return printable(isPlain ? text : JSON.stringify(text), most)
@@ -41,12 +41,13 @@ function furtherLines(name: string, { listed, counts }: Differences): string[] {
 }
 
 function summary(differences: Differences): string {
-  const { items, counts, moved, coverage, isExtraTold, isNeverSynced } = differences
+  const { items, counts, isCut, moved, coverage, isExtraTold, isNeverSynced } = differences
   if (isNeverSynced) return neverSynced(items)
   const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
   return [
-    `${apart.length > 0 ? apart.join(', ') : 'no difference'} (${reading})`,
+    `${apart.length > 0 ? `${isCut ? 'at least ' : ''}${apart.join(', ')}` : 'no difference'} (${reading})`,
+    ...(isCut ? ['more items seemed to differ than can be looked at twice'] : []),
     ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which counts as no difference`] : []),
     ...(apart.length > 0 && hasMoved(differences)
       ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createLogger } from '../../src/cli/log.ts'
-import { createReporter } from '../../src/cli/reporter.ts'
-import { createTerminal } from '../../src/cli/terminal.ts'
+import { createLogger } from '../../../src/cli/output/log.ts'
+import { createReporter } from '../../../src/cli/output/reporter.ts'
+import { createTerminal } from '../../../src/cli/output/terminal.ts'
 
 const RATE_LIMIT = {
   requestsPerMinute: null,
@@ -12,17 +12,17 @@ const RATE_LIMIT = {
   maxWait: 900_000,
 } as const
 
-describe('what draws the progress of jobs', () => {
+describe('the progress of jobs', () => {
   it.each([
-    ['wakes up for a terminal, until it is closed', true, 1],
-    ['lets a process sleep that writes to no terminal', false, 0],
-  ])('%s', async (_, isTTY, wakers) => {
+    ['is drawn by a timer on a terminal, until it is closed', true, 1],
+    ['needs no timer without a terminal', false, 0],
+  ])('%s', async (_, isTTY, timers) => {
     const output = Object.assign(new PassThrough(), { isTTY })
     const logger = await createLogger({ level: 'silent', destination: output, pretty: false, color: false })
-    let awake = 0
+    let running = 0
     const every = () => {
-      awake++
-      return () => awake--
+      running++
+      return () => running--
     }
 
     const reporter = createReporter({
@@ -32,8 +32,8 @@ describe('what draws the progress of jobs', () => {
       terminal: createTerminal(output),
     })
 
-    expect(awake).toBe(wakers)
+    expect(running).toBe(timers)
     reporter.close()
-    expect(awake).toBe(0)
+    expect(running).toBe(0)
   })
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 
-/** Writes text piece by piece, no faster than the reader takes it, so that a large result never stands in memory whole. */
+/** Writes text piece by piece, no faster than the stream takes it, so that memory never holds a large result whole. */
 export async function writeAll(stream: Writable, pieces: Iterable<string>): Promise<void> {
   for (const chunk of chunked(pieces)) {
     if (!stream.write(chunk)) await once(stream, 'drain')
@@ -10,7 +10,7 @@ export async function writeAll(stream: Writable, pieces: Iterable<string>): Prom
 
 const CHUNK = 64 * 1024
 
-/** Small pieces put together: a write of its own for each row would cost more than making it. */
+/** Joins small pieces: one write a row would cost more than making the row. */
 export function* chunked(pieces: Iterable<string>): Iterable<string> {
   let chunk = ''
   for (const piece of pieces) {

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { outputFile, writeOutput } from '../../src/cli/output-file.ts'
-import { UsageError } from '../../src/errors.ts'
-import { IS_ROOT, runs } from '../helpers/system.ts'
-import { tempFolder } from '../helpers/temp-folder.ts'
+import { outputFile, writeOutput } from '../../../src/cli/output/output-file.ts'
+import { UsageError } from '../../../src/errors.ts'
+import { IS_ROOT, runs } from '../../helpers/system.ts'
+import { tempFolder } from '../../helpers/temp-folder.ts'
 
 const newToken = () => 'foreseen'
 const SETPRIV = 'setpriv'
@@ -17,7 +17,7 @@ function* failing(): Iterable<string> {
 }
 
 describe('an output file', () => {
-  it('is written through no file and no link that is there already', async () => {
+  it('is not written through a file or a link that exists', async () => {
     const folder = tempFolder()
     const [target = '', victim = '', link = ''] = [
       'orders.csv',
@@ -33,7 +33,7 @@ describe('an output file', () => {
     expect(fs.readdirSync(folder)).toHaveLength(2)
   })
 
-  it('is as it was where writing fails', async () => {
+  it('stays as it was if writing fails', async () => {
     const folder = tempFolder()
     const target = path.join(folder, 'orders.csv')
     fs.writeFileSync(target, 'yesterday')
@@ -56,7 +56,7 @@ describe('an output file', () => {
   })
 
   it.skipIf(!CAN_BE_OTHERS)(
-    'keeps its group for a user who is in it, or gives none its rights (needs root)',
+    'keeps its group for a user who is in it, and gives another group no rights (needs root)',
     () => {
       const folder = tempFolder()
       fs.chmodSync(folder, 0o777)
@@ -65,7 +65,7 @@ describe('an output file', () => {
         fs.writeFileSync(target, 'yesterday')
         fs.chownSync(target, 1000, 10_002)
         fs.chmodSync(target, 0o640)
-        const module = path.resolve(import.meta.dirname, '../../src/cli/output-file.ts')
+        const module = path.resolve(import.meta.dirname, '../../../src/cli/output/output-file.ts')
         const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], () => '0123456789ab')`
         const user = ['--reuid=10001', '--regid=10001', `--groups=${group}`]
         execFileSync(SETPRIV, [...user, process.execPath, '--input-type=module', '-e', script])
@@ -80,7 +80,7 @@ describe('an output file', () => {
     },
   )
 
-  it('is no folder, and nothing that cannot be reached', () => {
+  it('cannot be a folder, or what cannot be reached', () => {
     const folder = tempFolder()
     fs.symlinkSync('circle', path.join(folder, 'circle'))
 

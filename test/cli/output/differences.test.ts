@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { differenceLines, isApart } from '../../src/cli/differences.ts'
-import { JobError } from '../../src/errors.ts'
-import type { Difference, Differences } from '../../src/sync/differences.ts'
-import { jobOf } from '../helpers/jobs.ts'
+import { differenceLines, isApart } from '../../../src/cli/output/differences.ts'
+import { JobError } from '../../../src/errors.ts'
+import type { Difference, Differences } from '../../../src/sync/differences.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 
 const NONE: Differences = {
   items: 4000,
@@ -76,6 +76,13 @@ describe('what verify prints', () => {
       ],
     ],
     [
+      'of more items than are looked at twice',
+      { isCut: true, counts: { missing: 50_000, extra: 0, different: 0 } },
+      [
+        'acme orders: at least 50,000 missing (4,000 items, steady); more items seemed to differ than can be looked at twice',
+      ],
+    ],
+    [
       'of a list that was never synced',
       { isNeverSynced: true, coverage: null, counts: { missing: 4000, extra: 0, different: 0 } },
       ['acme orders: never synced: all 4,000 items are missing'],
@@ -89,7 +96,7 @@ describe('what verify prints', () => {
     expect(linesOf(changed)).toEqual(expected)
   })
 
-  it('is the error, where there is nothing to compare', () => {
+  it('is the error, if nothing could be compared', () => {
     const error = new JobError('BUSY', 'somebody else')
 
     const lines = differenceLines({ job: jobOf(), differences: null, error })

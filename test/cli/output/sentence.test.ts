@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sentence } from '../../src/cli/sentence.ts'
+import { sentence } from '../../../src/cli/output/sentence.ts'
 
 const RUN = {
   msg: 'run finished',
@@ -16,29 +16,25 @@ const RUN = {
 
 describe('a line of the log on a terminal', () => {
   it.each([
+    ['names its job', { msg: 'waiting', organization: 'acme', collection: 'orders' }, 'acme orders waiting'],
+    ['is only the message without a job', { msg: 'started', jobs: 4 }, 'started'],
     [
-      'says whose it is',
-      { msg: 'waiting', organization: 'acme', collection: 'orders' },
-      'acme orders waiting',
-    ],
-    ["is the message alone where it is nobody's", { msg: 'started', jobs: 4 }, 'started'],
-    [
-      'tells what a run did',
+      'says what a run did',
       RUN,
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), steady',
     ],
     [
-      'tells what such a walk misses',
+      'says what such a walk misses',
       { ...RUN, coverage: 'repaired', expected_missed: 0.0264 },
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), repaired (such a walk misses 0.026 items on average)',
     ],
     [
-      'tells what it waited for',
+      'says what it waited for',
       { ...RUN, coverage: null, rate_limit_wait_ms: 120_000 },
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), 2 minutes at the rate limit',
     ],
     [
-      'tells why a run failed',
+      'says why a run failed',
       {
         ...RUN,
         pages: 1,
@@ -51,7 +47,7 @@ describe('a line of the log on a terminal', () => {
       'acme orders run finished, failed, 1 page, 1 row (12 new, 3 changed), NETWORK: it failed',
     ],
     [
-      'tells why a run did not begin',
+      'says why a run did not begin',
       {
         msg: 'run not begun',
         organization: 'acme',

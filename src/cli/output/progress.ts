@@ -1,22 +1,27 @@
-import { grouped, inWords } from '../text.ts'
+import { grouped, inWords } from '../../text.ts'
 
-/** What is known of a job while it runs. Times are epoch milliseconds. */
+/** The progress of a running job. Times are epoch milliseconds. */
 export interface JobProgress {
   label: string
   startedAt: number
   /** Pages read by this run. */
   pages: number
-  /** The page that was read last, and the list's last one, where it is told. */
+  /** The page read last (0: none yet), and the last page of the list, if known. */
   page: number
   lastPage: number | null
   rows: number
   pass: number
-  /** Requests a minute that the rate limit leaves us, as far as it is known. */
+  /** Requests a minute that the rate limit leaves us, if known. */
   allowedPerMinute: number | null
   wait: { reason: string; until: number } | null
 }
 
-/** As many lines as leave room for others on a screen of this height, those at work first, and how many more there are. */
+export function newProgress(label: string, startedAt: number): JobProgress {
+  const unknown = { lastPage: null, allowedPerMinute: null, wait: null }
+  return { label, startedAt, pages: 0, page: 0, rows: 0, pass: 1, ...unknown }
+}
+
+/** One line a job, on at most half of the screen: jobs that have read a page first, then how many more there are. */
 export function progressLines(jobs: readonly JobProgress[], height: number, now: number): string[] {
   const room = Math.max(Math.floor(height / 2), 1)
   const sorted = jobs.toSorted((a, b) => Number(b.page > 0) - Number(a.page > 0))
@@ -24,7 +29,6 @@ export function progressLines(jobs: readonly JobProgress[], height: number, now:
   return jobs.length > room ? [...lines, `and ${grouped(jobs.length - room)} more`] : lines
 }
 
-/** The line that shows a job's progress: page of pages, what it waits for, rows, rate and time left. */
 function progressLine(job: JobProgress, now: number): string {
   const parts = [
     job.label.padEnd(20),
@@ -53,7 +57,7 @@ function rate(job: JobProgress, now: number): string {
   return msPerPage === null ? '' : `${grouped(Math.round(60_000 / msPerPage))} pages a minute`
 }
 
-/** By the speed so far; never less than what the rate limit allows, or than the wait that is on. */
+/** By the speed so far, but not less than the rate limit or the present wait takes. */
 function timeLeft(job: JobProgress, now: number): string {
   const { page, lastPage, allowedPerMinute, wait } = job
   const msPerPage = speed(job, now)

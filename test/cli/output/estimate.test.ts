@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { allowedPerMinute, estimate } from '../../src/cli/estimate.ts'
+import { allowedPerMinute, estimate } from '../../../src/cli/output/estimate.ts'
 
 const PACE = { requestsPerMinute: null, announcedLimit: null, sharePercent: 100, msPerPage: 100 }
 

@@ -1,0 +1,43 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+const ORG = "an organization's name or UUID"
+
+/** `without` says what a command does without the option. */
+export const orgOption = (without = 'all') => repeatedOption('--org <org>', ORG, without)
+export const collectionOption = () => repeatedOption('--collection <name>', 'a collection', 'all')
+export const waitOption = () => new Option('--wait', 'wait for jobs that another process is working on')
+
+/** Collects its values all the same, so that a second one can be refused. */
+export const oneOrgOption = () => new Option('--org <org>', ORG).argParser(collect).default([], 'none')
+
+export const filterOption = () =>
+  new Option('--filter <K=V>', 'a filter on top of the configured ones (may be repeated)')
+    .argParser(collectFilter)
+    .default([], 'none')
+
+export const formatOption = (...formats: string[]) =>
+  new Option('--format <format>', 'output format').choices(formats)
+
+function repeatedOption(flags: string, description: string, without: string): Option {
+  return new Option(flags, `${description} (may be repeated)`).argParser(collect).default([], without)
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value]
+}
+
+function collectFilter(value: string, previous: [string, string][]): [string, string][] {
+  const at = value.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
+  return [...previous, [value.slice(0, at), value.slice(at + 1)]]
+}
+
+/** Parses the value of an option. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  return (value: string): number => {
+    const number = Number(value)
+    if (/^\d+$/.test(value) && number >= least && number <= most) return number
+    const range = most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''
+    throw new InvalidArgumentError(`Expected a whole number from ${least}${range}.`)
+  }
+}

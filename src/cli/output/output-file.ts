@@ -1,0 +1,164 @@
+import fs from 'node:fs'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Config } from '../../config/config.ts'
+import { UsageError } from '../../errors.ts'
+import { chunked } from './write-all.ts'
+
+/** A file that a command writes for an option. */
+export interface OutputFile {
+  /** Its name in messages: `--output /home/you/orders.csv`. */
+  shown: string
+  /** The absolute path of the file itself, not of a link to it. */
+  place: string
+  /** Whether it can be replaced whole. A device or a pipe (`/dev/stdout`) cannot. */
+  isRegular: boolean
+  /** The file that exists already. */
+  before: fs.Stats | null
+}
+
+/** Looks at the file of `option`, an absolute path. Throws UsageError for a folder, and for what cannot be reached. */
+export function outputFile(option: string, file: string): OutputFile {
+  const shown = `${option} ${file}`
+  try {
+    // Throws for a link that another user has put into a folder for all (/tmp): the kernel does not follow it.
+    const before = fs.statSync(file, { throwIfNoEntry: false }) ?? null
+    if (before?.isDirectory()) throw new UsageError(`${shown} is a folder; name a file in it`)
+    return { shown, place: realPath(file), isRegular: before?.isFile() ?? true, before }
+  } catch (error) {
+    throw explained(shown, error)
+  }
+}
+
+/**
+ * Throws UsageError if an output would replace a file that the program needs: the mirror and the files beside it, the
+ * published copy, the configuration, a token; through links, too.
+ */
+export function assertMayReplace(
+  { shown, place }: OutputFile,
+  { database, publish, file, organizations }: Config,
+): void {
+  const mirrors = [database, realPath(database)]
+  const tokenFiles = organizations.map((organization) => organization.tokenFile())
+  const needed = [
+    ...mirrors.flatMap((one) => [one, `${one}-wal`, `${one}-shm`, `${one}-journal`]),
+    ...[publish, file, ...tokenFiles].filter((one) => one !== null),
+  ]
+  const isNeeded = needed.some((one) => isSameFile(place, one))
+  const isInOwners = mirrors.some((one) => isInside(place, realPath(`${one}-owners`)))
+  if (isNeeded || isInOwners)
+    throw new UsageError(
+      `${shown}: this is a file of the mirror, its configuration or a token; choose another one`,
+    )
+}
+
+/** Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal. */
+export async function writeOutput(
+  output: OutputFile,
+  pieces: Iterable<string>,
+  newToken: () => string,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    if (!output.isRegular) return await pipeline(chunked(pieces), fs.createWriteStream(output.place))
+    await replaceWhole(output, newToken(), (handle) =>
+      pipeline(chunked(pieces), textInto(handle), signal ? { signal } : {}),
+    )
+  } catch (error) {
+    throw explained(output.shown, error)
+  }
+}
+
+/** Writes beside the file and moves the result there, so that a reader never finds half of it. */
+async function replaceWhole(
+  { place, before }: OutputFile,
+  token: string,
+  write: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
+  // With a random name, and only if it does not exist: in a shared folder it could be another user's link.
+  const unfinished = path.join(path.dirname(place), `.admin-mirror-${token}.unfinished`)
+  const handle = await open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before ? 0o600 : 0o666)
+  try {
+    if (before) await makeLike(before, handle)
+    await write(handle)
+    await handle.sync()
+    await handle.close()
+    await rename(unfinished, place)
+  } catch (error) {
+    await handle.close().catch(() => {})
+    await rm(unfinished, { force: true })
+    throw error
+  }
+}
+
+/** Leaves the file open, unlike a stream that the handle itself makes. */
+function textInto({ fd }: FileHandle): fs.WriteStream {
+  return fs.createWriteStream('', { fd, autoClose: false })
+}
+
+/** Gives the new file the owner, the group and the rights of the old one, as far as this user may. */
+async function makeLike({ mode, uid, gid }: fs.Stats, handle: FileHandle): Promise<void> {
+  const own = await handle.stat()
+  // One by one, since a user may change the group but not the owner. If the group stays ours, it gets no rights.
+  const isOurGroup = own.gid !== gid && !(await succeeds(handle.chown(own.uid, gid)))
+  if (own.uid !== uid) await succeeds(handle.chown(uid, isOurGroup ? own.gid : gid))
+  await handle.chmod(mode & (isOurGroup ? 0o707 : 0o777))
+}
+
+function succeeds(task: Promise<void>): Promise<boolean> {
+  return task.then(
+    () => true,
+    () => false,
+  )
+}
+
+function explained(shown: string, error: unknown): unknown {
+  const isOfFiles = error instanceof Error && 'syscall' in error
+  return isOfFiles ? new UsageError(`${shown} cannot be written: ${error.message}`) : error
+}
+
+function isSameFile(one: string, other: string): boolean {
+  if (realPath(one) === realPath(other)) return true
+  const [left, right] = [one, other].map(statOf)
+  return left != null && right != null && left.dev === right.dev && left.ino === right.ino
+}
+
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false })
+  } catch {
+    // A file that cannot be reached cannot be replaced either.
+    return undefined
+  }
+}
+
+function isInside(file: string, folder: string): boolean {
+  const way = path.relative(folder, file)
+  return way === '' || (!path.isAbsolute(way) && way.split(path.sep)[0] !== '..')
+}
+
+/** As many links as Linux follows; this also ends a circle of links. */
+const MOST_LINKS = 40
+
+/** The path without links, also of a file that does not exist: SQLite makes and deletes the WAL of a mirror. */
+function realPath(file: string, links = 0): string {
+  try {
+    return fs.realpathSync(file)
+  } catch {
+    const folder = path.dirname(file)
+    if (folder === file || links > MOST_LINKS) return file
+    const target = linkTarget(file)
+    if (target !== null) return realPath(path.resolve(folder, target), links + 1)
+    return path.join(realPath(folder, links), path.basename(file))
+  }
+}
+
+function linkTarget(file: string): string | null {
+  try {
+    return fs.readlinkSync(file)
+  } catch {
+    return null
+  }
+}

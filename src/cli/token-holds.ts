@@ -1,0 +1,119 @@
+import type { Logger } from 'pino'
+import type { Api, Credentials } from '../api/client.ts'
+import type { TokenGuard } from '../api/token-guard.ts'
+import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
+import type { Registry } from '../store/sqlite/tokens.ts'
+import type { Runtime } from './runtime.ts'
+
+export interface CredentialsReaderOptions {
+  config: Pick<Config, 'organizations' | 'rateLimit'>
+  registry: Registry
+  api: Pick<Api, 'guard'>
+  runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
+  logger: Logger
+  /** Whether a token that an earlier run saw refused may be tried once more: only in a command typed by hand. */
+  tryHeldTokens: boolean
+}
+
+/**
+ * Returns a function that reads the token of an organization again, and gives its requests what they need. It throws
+ * TokenRefusedError for a held token.
+ */
+export function createCredentialsReader(options: CredentialsReaderOptions) {
+  const { config, registry, api, runtime, logger, tryHeldTokens } = options
+  const guards = new Map<string, TokenGuard>()
+
+  function guardOf(fingerprint: string): TokenGuard {
+    // A token file may change while its old token is refused: then no organization is held, but jobs that began with the
+    // old token must not send it again.
+    let refusedLast: string | null = null
+    return api.guard({
+      heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
+      hold: async (reason) => {
+        const at = new Date(runtime.now()).toISOString()
+        const write = async () => {
+          const ids = organizationsWith(fingerprint).map(({ id }) => id)
+          if (ids.length === 0) refusedLast = reason
+          await registry.hold(ids, fingerprint, reason, at)
+        }
+        const onWait = (error: MirrorError) => logger.warn({ reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
+        if (await untilHoldIsWritten(write, { ...runtime, onWait }))
+          logger.info({ reason }, 'the hold of the refused token is written')
+      },
+      lift: () => registry.liftHold(fingerprint),
+    })
+  }
+
+  function organizationsWith(fingerprint: string): OrganizationConfig[] {
+    return config.organizations.filter((organization) => {
+      try {
+        return registry.fingerprint(organization.readToken()) === fingerprint
+      } catch {
+        return false
+      }
+    })
+  }
+
+  function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): void {
+    const reason = registry.heldReasonOf(id, fingerprint)
+    if (reason === null) return
+    throw new TokenRefusedError(
+      `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
+        `"admin-mirror resume --org ${name}" if it is valid again`,
+    )
+  }
+
+  return async (organization: OrganizationConfig): Promise<Credentials> => {
+    const token = organization.readToken()
+    const fingerprint = registry.fingerprint(token)
+    await registry.useToken(organization.id, fingerprint)
+    if (!tryHeldTokens) assertNotHeld(organization, fingerprint)
+    const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
+    guards.set(fingerprint, guard)
+    const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
+    return { token, scope: scopes[config.rateLimit.scope], guard }
+  }
+}
+
+const UNWRITTEN_HOLD =
+  'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +
+  'one sends that token once more)'
+
+/** Between two tries of a write that fails at once (a full disk); one that meets a lock takes 30 seconds by itself. */
+const TRY_EVERY_MS = 500
+
+const REPORT_EVERY_MS = 60_000
+
+export interface HoldWriting extends Pick<Runtime, 'now' | 'sleep'> {
+  /** Aborted when the process was told to stop. The wait continues. */
+  signal: AbortSignal
+  /** Called after a failed try: the first one, then once a minute, and once after the signal. */
+  onWait: (error: MirrorError) => void
+}
+
+/**
+ * Writes the hold of a refused token, however long the mirror cannot be written: without it, the next process would send the
+ * token again. Returns whether it had to wait. Throws MirrorLostError where this process can never write the mirror again.
+ */
+export async function untilHoldIsWritten(write: () => Promise<void>, options: HoldWriting): Promise<boolean> {
+  const { now, sleep, signal, onWait } = options
+  let reportedAt: number | null = null
+  let isStopReported = false
+  for (;;) {
+    try {
+      await write()
+      return reportedAt !== null
+    } catch (error) {
+      if (!(error instanceof MirrorError) || error instanceof MirrorLostError) throw error
+      const isStopNews = signal.aborted && !isStopReported
+      if (reportedAt === null || isStopNews || now() - reportedAt >= REPORT_EVERY_MS) {
+        onWait(error)
+        reportedAt = now()
+        isStopReported = signal.aborted
+      }
+    }
+    await sleep(TRY_EVERY_MS)
+  }
+}

@@ -1,0 +1,114 @@
+import path from 'node:path'
+import type { Logger } from 'pino'
+import manifest from '../../package.json' with { type: 'json' }
+import type { Config } from '../config/config.ts'
+import { KnownError } from '../errors.ts'
+import type { JobResult } from '../sync/job.ts'
+import { runJobs } from '../sync/jobs.ts'
+import type { Trigger, WalkPlan } from '../sync/types.ts'
+import type { Globals } from './config-file.ts'
+import { exitCodeOfStop } from './exit-code.ts'
+import { createLogger } from './output/log.ts'
+import { createReporter, type Reporter } from './output/reporter.ts'
+import { createTerminal } from './output/terminal.ts'
+import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
+import { openSession, type Session } from './session.ts'
+
+/** What a command that reads lists works with. */
+export interface CommandSession extends Session {
+  logger: Logger
+  reporter: Reporter
+  /** Runs these jobs side by side, once. */
+  runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
+}
+
+export interface HowToRun {
+  plan: WalkPlan
+  trigger: Trigger
+  /** `--wait`: wait for a job that another process has, instead of reporting it as busy. */
+  waitForOwner: boolean
+  /** `--accept-removals`: remove what is held back, and what would be. */
+  acceptRemovals?: boolean
+  signal: AbortSignal
+}
+
+/** The walk of a sync, by schedule or by hand. */
+export function syncPlan({ resumeWithin }: Config): WalkPlan {
+  return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
+}
+
+export interface SessionMode {
+  /** Typed by hand: it may try a held token once more, and a signal has an exit code of its own. */
+  byHand: boolean
+  acceptAddress?: boolean
+}
+
+/** Opens a session, runs `work`, and closes the session. Returns the exit code. */
+export async function withSession(
+  config: Config,
+  runtime: Runtime,
+  { logLevel }: Globals,
+  { byHand, acceptAddress = false }: SessionMode,
+  work: (session: CommandSession) => Promise<number>,
+): Promise<number> {
+  const { signal, stderr, env } = runtime
+  const terminal = createTerminal(stderr)
+  const logger = await createLogger({
+    level: logLevel,
+    destination: terminal.isWatched ? terminal.log : stderr,
+    pretty: terminal.isWatched,
+    color: !env.NO_COLOR,
+  })
+  // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
+  env.SQLITE_TMPDIR ??= path.dirname(config.database)
+  const userAgent = `admin-mirror/${manifest.version}`
+  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
+  const session = await openSession(options).catch(unlessStopped(signal))
+  if (!session) {
+    logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')
+    return byHand ? exitCodeOfStop(signal) : 0
+  }
+  const reporter = createReporter({ config, runtime, logger, terminal })
+  try {
+    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
+  } finally {
+    reporter.close()
+    session.close()
+  }
+}
+
+/** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */
+function unlessStopped(signal: AbortSignal): (error: unknown) => null {
+  return (error) => {
+    if (signal.aborted && error instanceof KnownError) return null
+    throw error
+  }
+}
+
+/** Returns the function that runs jobs in a session. */
+export function runner(
+  session: Pick<Session, 'store' | 'source'>,
+  config: Config,
+  reporter: Pick<Reporter, 'observe'>,
+  { now, sleep, turn }: Runtime,
+): CommandSession['runJobs'] {
+  return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
+    runJobs(
+      jobs.map(({ organization, job }) => ({
+        job,
+        plan,
+        trigger,
+        source: () => session.source(organization, job),
+        store: session.store,
+        maxPasses: config.maxPasses,
+        removals: { ...config.removals, accept },
+        waitForOwner,
+        now,
+        sleep,
+        turn,
+        observer: reporter.observe(job),
+      })),
+      signal,
+    )
+}
