@@ -95,12 +95,6 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * From this answer of a walk on, the next page is asked for before the one in hand is written: a server that is far away then
- * costs no writing time. A kill repeats one request more, so short lists go without it.
- */
-const READ_AHEAD_FROM = 32
-
-/**
  * Reads from the checkpoint to the end of the list. Pages are asked for one after another, since only an answer tells
  * which page is next. Each is committed with its checkpoint before
  * the next one is looked at: a process that is killed at any point has written either all of a page or nothing of it.
@@ -118,7 +112,7 @@ async function walkPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
       const { newToWalk } = match
       const entry = ledgerEntry(page, match)
       const next = advanceOn(job, rules, checkpoint, page, match)
-      if (next.ask && entry.ordinal >= READ_AHEAD_FROM) await pages.request(next.ask)
+      if (next.ask) await pages.request(next.ask)
       const saved = await mirror.savePage({ job, walk, run, page, items, newToWalk, entry, next })
       seen.add(entry)
       checkpoint = next

@@ -48,7 +48,8 @@ function copyOf(file: string): string {
 function killAfter({ test, list }: Scene, transactions: number): void {
   const { connection } = test
   const original = connection.transaction.bind(connection)
-  let left = transactions
+  // The page before the last is written while the last one is in flight.
+  let left = transactions + 1
   // Its pages, and one of them once more.
   const asksAll = () => list.asked.length > Math.ceil(list.ids.length / 100)
   connection.transaction = ((task: () => unknown) =>
