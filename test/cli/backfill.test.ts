@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
+import { written } from './written.ts'
 
 const ITEMS = items(10)
 const FILTERED = ITEMS.filter(({ state }) => state === 'paid')
@@ -22,14 +23,19 @@ async function createScene(reply = async (asked: Asked) => list(asked), more: ob
   return { server, workspace, queries }
 }
 
-/** A server that answers no page from this one on until its door is opened. */
-async function createBlockedScene(blocked: (asked: Asked) => boolean, more: object = {}) {
+/** A server that does not answer the third page until its door is opened. */
+async function createBlockedScene(more: object = {}) {
   const door = createDoor()
   const scene = await createScene(async (asked) => {
-    if (blocked(asked)) await door.opened
+    if (asked.page === 3) await door.opened
     return list(asked)
   }, more)
-  return { ...scene, open: door.open }
+  /** Waits until somebody stands before the door, with two pages written. */
+  async function stand(): Promise<void> {
+    await scene.server.arrival(({ page }) => page === 3)
+    await written(scene.workspace, 3)
+  }
+  return { ...scene, stand, open: door.open }
 }
 
 const WALKS = 'SELECT kind, filters, status, next_page FROM sync_walks ORDER BY id'
@@ -146,10 +152,10 @@ describe.concurrent('backfill', () => {
   })
 
   it('typed again after an interruption goes on where it stopped', async () => {
-    const { server, workspace, queries, open } = await createBlockedScene(({ page }) => page === 3)
+    const { workspace, queries, stand, open } = await createBlockedScene()
     const typed = [...ACME, '--filter', 'a=1', '--filter', 'b=2']
     const backfill = workspace.start(typed)
-    await server.arrival(({ page }) => page === 3)
+    await stand()
     backfill.kill('SIGTERM')
     await backfill.ended
     queries()
@@ -164,9 +170,9 @@ describe.concurrent('backfill', () => {
   })
 
   it('typed again with --restart begins at the first page', async () => {
-    const { server, workspace, queries, open } = await createBlockedScene(({ page }) => page === 3)
+    const { workspace, queries, stand, open } = await createBlockedScene()
     const backfill = workspace.start(ACME)
-    await server.arrival(({ page }) => page === 3)
+    await stand()
     backfill.kill('SIGTERM')
     await backfill.ended
     queries()
@@ -182,9 +188,9 @@ describe.concurrent('backfill', () => {
   })
 
   it('typed otherwise begins a walk of its own, and leaves the interrupted one open', async () => {
-    const { server, workspace, open } = await createBlockedScene(({ page }) => page === 3)
+    const { workspace, stand, open } = await createBlockedScene()
     const backfill = workspace.start([...ACME, '--filter', 'a=1'])
-    await server.arrival(({ page }) => page === 3)
+    await stand()
     backfill.kill('SIGTERM')
     await backfill.ended
     open()
@@ -198,9 +204,9 @@ describe.concurrent('backfill', () => {
   })
 
   it("in part leaves a sync's open walk alone; a full one takes its place", async () => {
-    const { server, workspace, queries, open } = await createBlockedScene(({ page }) => page === 3)
+    const { workspace, queries, stand, open } = await createBlockedScene()
     const sync = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(({ page }) => page === 3)
+    await stand()
     sync.kill('SIGTERM')
     await sync.ended
     open()
@@ -218,11 +224,9 @@ describe.concurrent('backfill', () => {
   })
 
   it('is not gone on with by a sync, whose resumeWithin does not bound it', async () => {
-    const { server, workspace, queries, open } = await createBlockedScene(({ page }) => page === 3, {
-      resumeWithin: '1ms',
-    })
+    const { workspace, queries, stand, open } = await createBlockedScene({ resumeWithin: '1ms' })
     const backfill = workspace.start(ACME)
-    await server.arrival(({ page }) => page === 3)
+    await stand()
     backfill.kill('SIGTERM')
     await backfill.ended
     queries()

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
+import { written } from './written.ts'
 
 const ITEMS = items(6)
 const isOrdersPage = (wanted: number) => (asked: Asked) =>
@@ -19,14 +20,19 @@ async function createScene() {
     baseUrl: server.url,
     organizations: [organization('acme', 1), organization('globex', 2)],
   })
-  return { door, server, workspace }
+  /** Waits until somebody stands before the door, with the first page written. */
+  async function stand(): Promise<void> {
+    await server.arrival(isOrdersPage(2))
+    await written(workspace, 2)
+  }
+  return { door, workspace, stand }
 }
 
 describe.concurrent('a job that another process is working on', () => {
   it('is reported as busy, leaves no run, and does not keep other jobs', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
 
     const other = await workspace.run(['sync'])
     door.open()
@@ -51,9 +57,9 @@ describe.concurrent('a job that another process is working on', () => {
   })
 
   it('is waited for with --wait, and then read anew', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
 
     const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
     await waiting.log(({ msg }) => msg.includes('another process'))
@@ -68,9 +74,9 @@ describe.concurrent('a job that another process is working on', () => {
   })
 
   it('stops waiting when it is told to stop', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
     const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
     await waiting.log(({ msg }) => msg.includes('another process'))
 
@@ -85,9 +91,9 @@ describe.concurrent('a job that another process is working on', () => {
   })
 
   it('is taken over at once from a process that was killed, whose run is closed as interrupted', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
 
     owner.killAll('SIGKILL')
     await owner.ended
@@ -96,15 +102,16 @@ describe.concurrent('a job that another process is working on', () => {
 
     expect(next.code).toBe(0)
     expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
-      { status: 'interrupted', pages: 1, requests: 1 },
+      // The second page was asked for before the first one was written.
+      { status: 'interrupted', pages: 1, requests: 2 },
       { status: 'succeeded', pages: 4, requests: 4 },
     ])
   })
 
   it('stays with a process that merely stands still', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
     owner.killAll('SIGSTOP')
 
     const other = await workspace.run(['sync', '--org', 'acme'])
@@ -117,10 +124,10 @@ describe.concurrent('a job that another process is working on', () => {
   })
 
   it('is had by one alone of several that begin in the same instant', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
 
     const rivals = Array.from({ length: 4 }, () => workspace.start(['sync', '--org', 'acme']))
-    await server.arrival(isOrdersPage(2))
+    await stand()
     const losers = rivals.map((rival) => rival.ended)
     await Promise.race(losers)
     door.open()
@@ -138,9 +145,9 @@ describe.concurrent('a job that another process is working on', () => {
   })
 
   it('is not kept by what a dead process left, though another has its number now', async () => {
-    const { door, server, workspace } = await createScene()
+    const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
-    await server.arrival(isOrdersPage(2))
+    await stand()
     owner.killAll('SIGKILL')
     await owner.ended
     const owners = `${workspace.mirror}-owners`

@@ -33,8 +33,8 @@ export interface Life {
   code: number | null
   signal: NodeJS.Signals | null
   stderr: string
-  /** The pages that it asked for. */
-  pages: number[]
+  /** The pages that it asked for, as far as they have come: the last request may come after its end. */
+  readonly pages: number[]
   /** What SQLite says of the mirror as the process left it. */
   integrity: unknown
 }
@@ -47,24 +47,30 @@ export interface CrashScene {
 }
 
 export interface CrashSettings {
-  /** What the server answers instead of the page; requests are counted from 1. */
-  instead?: (asked: Asked, count: number) => Reply | undefined
+  /** What the server answers instead of the page; requests of all lives are counted from 1. */
+  instead?: (asked: Asked, count: number, workspace: Workspace) => Reply | undefined | Promise<Reply>
 }
 
 export async function createCrashScene({ instead }: CrashSettings = {}): Promise<CrashScene> {
-  const server = await serve((asked) => {
-    const count = server.asked.length
-    return instead?.(asked, count) ?? pageOf(ORDERS, asked)
-  })
-  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const workspace = createWorkspace()
+  let count = 0
   return {
     workspace,
     async sync(...patches) {
-      const before = server.asked.length
+      // Another port for each life, which is the same address: what a dead one left in the wires comes to its own server.
+      const server = await serve((asked) => instead?.(asked, ++count, workspace) ?? pageOf(ORDERS, asked))
+      workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)] })
       const options = patches.length > 0 ? { env: patchedBy(...patches) } : {}
       const { code, signal, stderr } = await workspace.run(['sync'], options)
-      const pages = server.asked.slice(before).map(({ page }) => page)
-      return { code, signal, stderr, pages, integrity: integrityOf(workspace) }
+      return {
+        code,
+        signal,
+        stderr,
+        get pages() {
+          return server.asked.map(({ page }) => page)
+        },
+        integrity: integrityOf(workspace),
+      }
     },
   }
 }

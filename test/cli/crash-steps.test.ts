@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { Patch } from '../helpers/patch.ts'
 import { DIE, dyingAfter, dyingBefore, dyingWith } from '../helpers/planted.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie, ORDERS } from './crash-scene.ts'
-import { type Asked, pageOf, type Reply } from './list-server.ts'
+import { pageOf, type Reply } from './list-server.ts'
+import { written } from './written.ts'
 
 // Each test has one process after another die on one mirror, each at the next step, and a last one live: what the dead
 // leave, the next has to cope with.
@@ -197,9 +198,11 @@ describe.concurrent('a sync that dies', () => {
       ],
     ],
   ])('at any step of %s loses nothing', async (_of, steps, refusal, pages) => {
-    const refused: Asked[] = []
+    let refused = 0
     const scene = await createCrashScene({
-      instead: (asked) => (asked.page === 3 && refused.push(asked) <= 2 ? refusal : undefined),
+      // Once the second page is written, so that each life goes on there.
+      instead: ({ page }, _count, workspace) =>
+        page === 3 && ++refused <= 2 ? written(workspace, 3).then(() => refusal) : undefined,
     })
 
     const lives = await liveAndDie(scene, steps)

@@ -7,6 +7,7 @@ import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
 import type { Ended } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
+import { written } from './written.ts'
 
 // What a disk without room does to a sync, with real disks: a small one in memory, which only root may make, and a limit
 // on the size of files, which SQLite meets as a disk that cannot be written.
@@ -32,7 +33,10 @@ function canMount(): boolean {
 }
 
 /** A workspace whose mirror lies on a disk of its own. */
-async function onSmallDisk(size: string, instead: (asked: Asked) => Reply | undefined = () => undefined) {
+async function onSmallDisk(
+  size: string,
+  instead: (asked: Asked) => Promise<Reply> | undefined = () => undefined,
+) {
   const server = await serve((asked) => instead(asked) ?? pageOf(ITEMS, asked))
   const workspace = createWorkspace(
     { baseUrl: server.url, organizations: [organization('acme', 1)] },
@@ -64,14 +68,18 @@ function expectRefusal(ended: Ended, message: RegExp): void {
   expect(ended.stderr).not.toContain('INTERNAL')
 }
 
-/** The next run asks for these pages, and for one again as of any still list; the mirror is whole then. */
-async function expectNextRun(workspace: Workspace, asked: readonly Asked[], pages: number[]): Promise<void> {
-  const before = asked.length
+/**
+ * The next run asks for these pages, and for one again as of any still list; the mirror is whole then. It has a server of its
+ * own, since a request that the run before it sent last may come late.
+ */
+async function expectNextRun(workspace: Workspace, pages: number[]): Promise<void> {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)] })
 
   const next = await workspace.run(['sync'])
 
   expect(next.code).toBe(0)
-  expect(asked.slice(before).map(({ page }) => page)).toEqual([...pages, 7])
+  expect(server.asked.map(({ page }) => page)).toEqual([...pages, 7])
   expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
   expect(workspace.value('SELECT count(DISTINCT id) FROM orders_raw')).toBe(40)
   expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
@@ -108,7 +116,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expectRefusal(ended, /mirror\.db.* full.*make room/)
     expect(server.asked).toEqual([])
     makeRoom()
-    await expectNextRun(workspace, server.asked, PAGES)
+    await expectNextRun(workspace, PAGES)
   })
 
   it('when a mirror is opened that is there, is told, and nothing is sent', async () => {
@@ -122,11 +130,11 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expectRefusal(ended, /mirror\.db.* (?:full.*make room|cannot be written.*look at the disk)/)
     expect(server.asked).toHaveLength(before)
     makeRoom()
-    await expectNextRun(workspace, server.asked, PAGES)
+    await expectNextRun(workspace, PAGES)
   })
 
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from', async () => {
-    const { server, workspace, makeRoom } = await onSmallDisk('1500k')
+    const { workspace, makeRoom } = await onSmallDisk('1500k')
 
     const ended = await workspace.run(['sync', '--log-level', 'trace'])
 
@@ -142,15 +150,16 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expect(workspace.rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
       { status: 'failed', error_code: 'DATABASE', pages: 21 - left.length },
     ])
-    await expectNextRun(workspace, server.asked, left)
+    await expectNextRun(workspace, left)
   })
 
   it('when a token is refused keeps the process waiting until that can be written', async () => {
-    const scene = await onSmallDisk('64m', ({ page }) => {
-      if (page !== 3) return undefined
+    const refuse = async (): Promise<Reply> => {
+      await written(scene.workspace, 3)
       fillUp(scene.disk)
       return { status: 401, body: {} }
-    })
+    }
+    const scene = await onSmallDisk('64m', ({ page }) => (page === 3 ? refuse() : undefined))
     const { server, workspace, makeRoom } = scene
     const sync = workspace.start(['sync'])
     const waiting = await sync.log(({ msg }) => msg.startsWith('waiting to write the hold'))
@@ -165,7 +174,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
   })
 
   it('when the end of a run is written leaves its line to the next run', async () => {
-    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
+    const { workspace, disk, makeRoom } = await onSmallDisk('64m')
     const filler = JSON.stringify(`${disk}/filler`)
     const fill = {
       file: 'src/store/sqlite/store.ts',
@@ -182,7 +191,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expect(ended.logs.at(-1)).toMatchObject({ level: 'error', error_code: 'DATABASE' })
     makeRoom()
     expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([{ status: 'running', pages: 21 }])
-    await expectNextRun(workspace, server.asked, PAGES)
+    await expectNextRun(workspace, PAGES)
     expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
       { status: 'interrupted', pages: 21 },
       { status: 'succeeded', pages: 21 },
@@ -204,13 +213,13 @@ describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () =
     const { server, workspace } = await limited(60_000)
 
     expect(server.asked).toEqual([])
-    await expectNextRun(workspace, server.asked, PAGES)
+    await expectNextRun(workspace, PAGES)
   })
 
   it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
-    const { server, workspace } = await limited(700_000)
+    const { workspace } = await limited(700_000)
 
     expect(workspace.rows('SELECT error_code FROM sync_runs')).toEqual([{ error_code: 'DATABASE' }])
-    await expectNextRun(workspace, server.asked, pagesLeft(workspace))
+    await expectNextRun(workspace, pagesLeft(workspace))
   })
 })

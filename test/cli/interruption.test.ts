@@ -3,12 +3,15 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, type ListServer, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
+import { written } from './written.ts'
 
 const ITEMS = items(10)
 
 interface Scene {
   workspace: Workspace
   server: ListServer
+  /** Waits until the third page is asked for and the two in front of it are written; returns the request. */
+  stand(): Promise<Asked>
   /** Lets the page that is held back be answered, and all later ones. */
   open(): void
 }
@@ -25,16 +28,19 @@ async function createScene(more: object = {}): Promise<Scene> {
     organizations: [organization('acme', 1)],
     ...more,
   })
-  return { workspace, server, open: door.open }
+  async function stand(): Promise<Asked> {
+    const asked = await server.arrival(({ page }) => page === 3)
+    await written(workspace, 3)
+    return asked
+  }
+  return { workspace, server, stand, open: door.open }
 }
-
-const onThirdPage = ({ page }: Asked) => page === 3
 
 describe.concurrent('a sync that is killed in the middle', () => {
   it('goes on where it stopped, and has every item once', async () => {
-    const { workspace, server, open } = await createScene()
+    const { workspace, server, stand, open } = await createScene()
     const sync = workspace.start(['sync'])
-    await server.arrival(onThirdPage)
+    await stand()
 
     sync.kill('SIGKILL')
     const killed = await sync.ended
@@ -65,10 +71,35 @@ describe.concurrent('a sync that is killed in the middle', () => {
     expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
   })
 
-  it('begins again when it has stood still for longer than resumeWithin', async () => {
-    const { workspace, server, open } = await createScene({ resumeWithin: '1ms' })
+  it('has three requests repeated: the last page written, the one being written, and the one in flight', async () => {
+    const { workspace, server, stand, open } = await createScene()
     const sync = workspace.start(['sync'])
-    await server.arrival(onThirdPage)
+    await stand()
+    // With the lock in our hands the third page cannot be written; the fourth is asked for all the same.
+    const lock = new Database(workspace.mirror)
+    lock.exec('BEGIN IMMEDIATE')
+    open()
+    await server.arrival(({ page }) => page === 4)
+
+    sync.kill('SIGKILL')
+    await sync.ended
+    lock.close()
+    const asked = server.asked.map(({ page }) => page)
+    const again = await workspace.run(['sync'])
+
+    expect(asked).toEqual([1, 2, 3, 4])
+    expect(again.code).toBe(0)
+    expect(server.asked.slice(asked.length).map(({ page }) => page)).toEqual([2, 3, 4, 5, 2])
+    expect(workspace.rows('SELECT id FROM orders ORDER BY id')).toEqual(ITEMS.map(({ id }) => ({ id })))
+    expect(workspace.rows('SELECT status, coverage FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: 'steady' },
+    ])
+  })
+
+  it('begins again when it has stood still for longer than resumeWithin', async () => {
+    const { workspace, stand, open } = await createScene({ resumeWithin: '1ms' })
+    const sync = workspace.start(['sync'])
+    await stand()
     sync.kill('SIGKILL')
     await sync.ended
 
@@ -89,9 +120,9 @@ describe.concurrent.each([
   it.each([[['sync']], [['backfill', '--org', 'acme']]])(
     `ends %j with ${code} and keeps the checkpoint`,
     async (args) => {
-      const { workspace, server, open } = await createScene()
+      const { workspace, stand, open } = await createScene()
       const command = workspace.start([...args, '--log-level', 'trace'])
-      await server.arrival(onThirdPage)
+      await stand()
 
       command.kill(signal)
       const ended = await command.ended
@@ -144,9 +175,9 @@ describe.concurrent('a signal', () => {
   })
 
   it('that comes a second time ends the command at once, and nothing is lost', async () => {
-    const { workspace, server, open } = await createScene()
+    const { workspace, stand, open } = await createScene()
     const sync = workspace.start(['sync'])
-    const { gone } = await server.arrival(onThirdPage)
+    const { gone } = await stand()
     // With the lock in our hands the command can write no end to its run, and would wait for it.
     const lock = new Database(workspace.mirror)
     lock.exec('BEGIN IMMEDIATE')
@@ -168,9 +199,9 @@ describe.concurrent('a signal', () => {
 
 describe.concurrent('a log that nobody reads any more', () => {
   it('stops no sync', async () => {
-    const { workspace, server, open } = await createScene()
+    const { workspace, stand, open } = await createScene()
     const sync = workspace.start(['sync', '--log-level', 'trace'])
-    await server.arrival(onThirdPage)
+    await stand()
 
     sync.closeStderr()
     open()

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
+import { written } from './written.ts'
 
 // The command as a system with an older Node runs it: src/bin.js starts the locked one in its place.
 
@@ -53,6 +54,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
     const { server, workspace } = await createScene()
     const sync = workspace.start(['sync'], { node })
     await server.arrival(({ page }) => page === 2)
+    await written(workspace, 2)
 
     sync.kill(signal)
     const ended = await sync.ended
@@ -65,6 +67,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
     const { server, workspace } = await createScene()
     const start = workspace.start(['start'], { node })
     const { gone } = await server.arrival(({ page }) => page === 2)
+    await written(workspace, 2)
     // With the lock in our hands it cannot end before both signals have come: its own, and the one that is handed on.
     const lock = new Database(workspace.mirror)
     lock.exec('BEGIN IMMEDIATE')
@@ -113,6 +116,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
     const { server, workspace } = await createScene()
     const sync = workspace.start(['sync'], { node })
     const { gone } = await server.arrival(({ page }) => page === 2)
+    await written(workspace, 2)
 
     sync.kill('SIGKILL')
 

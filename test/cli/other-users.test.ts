@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { IS_ROOT, runs } from '../helpers/system.ts'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
+import { written } from './written.ts'
 
 // Two users of one machine work with one mirror. Only root can start processes of other users.
 
@@ -40,11 +41,12 @@ async function createScene() {
   expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
   const asked = server.asked.length
 
-  /** A command of this user that is at work on the job, until the door opens. */
+  /** A command of this user that has written the first page and is at work on the job, until the door opens. */
   async function startWorking(args: readonly string[], user: object) {
     door = createDoor()
     const running = workspace.start(args, user)
     await server.arrivals(onSecondPage, server.asked.filter(onSecondPage).length + 1)
+    await written(workspace, 2)
     return { running, open: () => door.open(), lock: lockOf(workspace.mirror) }
   }
 

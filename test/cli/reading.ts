@@ -1,8 +1,9 @@
 import { expect } from 'vitest'
 
 /**
- * That the requests of a process read a list of so many pages on: no page left out, and at most three asked again after
- * what others had asked for before it: the last page written, the one being written, and the one in flight. Behind the last page, any still list is asked for one of its pages once more.
+ * That the requests of a process read a list of so many pages on: no page left out, and at most three asked again after what
+ * others had asked for before it: the last page written, the one being written, and the one in flight. Behind the last page,
+ * any still list is asked for one of its pages once more.
  */
 export function expectReadOn(asked: readonly number[], furthest: number, lastPage: number): void {
   const pages = withoutCheck(asked, furthest, lastPage)

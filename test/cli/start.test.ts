@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, type Reply, serve } from './list-server.ts'
 import type { LogLine } from './processes.ts'
 import { createWorkspace, organization } from './workspace.ts'
+import { written } from './written.ts'
 
 const ITEMS = items(6)
 const NEVER = '0 0 29 2 *'
@@ -111,6 +112,7 @@ describe.concurrent('start', () => {
     })
     const first = workspace.start(['start'])
     await server.arrival(({ page }) => page === 2)
+    await written(workspace, 2)
     first.kill('SIGTERM')
 
     expect((await first.ended).code).toBe(0)

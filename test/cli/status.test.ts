@@ -1,8 +1,8 @@
 import fs from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+import { written } from './written.ts'
 
 interface Job {
   organization: string
@@ -44,11 +44,6 @@ async function createStoppedBackfill(typed: readonly string[]) {
   await written(workspace, 3)
   running.kill('SIGKILL')
   return { workspace, backfill: await running.ended }
-}
-
-/** The next page is asked for before the page in front of it is written: this waits for that. */
-async function written(workspace: Workspace, next: number): Promise<void> {
-  while (workspace.value('SELECT max(next_page) FROM sync_walks') !== next) await sleep(20)
 }
 
 async function jobs(workspace: Workspace): Promise<Job[]> {
