@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Patch, patchedBy } from '../helpers/patch.ts'
-import { DIE, SMALL_STEPS } from '../helpers/planted.ts'
+import { DIE, SMALL_BATCHES } from '../helpers/planted.ts'
 import { countingStatements, statementsTold, TELLING_STATEMENTS } from './counting-statements.ts'
 import { copyOf } from './crash-scene.ts'
 import { pageOf, serve } from './list-server.ts'
@@ -50,11 +50,11 @@ function copyPrepared(): Workspace {
   return workspace
 }
 
-const patched = (...patches: Patch[]) => ({ env: patchedBy(...patches, SMALL_STEPS) })
+const patched = (...patches: Patch[]) => ({ env: patchedBy(...patches, ...SMALL_BATCHES) })
 
 /**
- * Up to so many numbers, as far from each other as they can be. Steps that are quick become larger ones, so that another
- * life may take fewer statements: the last of them are not counted on.
+ * Up to so many numbers, as far from each other as they can be. Another life may take fewer statements: the last of them are
+ * not counted on.
  */
 function spread(total: number): number[] {
   const certain = Math.floor(total * 0.8)
@@ -69,7 +69,7 @@ function seen({ rows }: Workspace): unknown {
     typed: rows('SELECT _organization_id, id, note FROM orders ORDER BY 1, 2'),
     history: rows('SELECT _organization_id, id, _json, _reason FROM orders_history ORDER BY 1, 2'),
     jobs: rows('SELECT organization_id, rows, removals_held, owner FROM sync_jobs ORDER BY 1'),
-    missing: rows('SELECT organization_id, mark, state FROM sync_missing ORDER BY 1, 2'),
+    missing: rows('SELECT organization_id, key, state FROM sync_missing ORDER BY 1, 2'),
     ledger: rows('SELECT DISTINCT organization_id FROM sync_walks ORDER BY 1'),
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DIE, SMALL_STEPS } from '../helpers/planted.ts'
+import { DIE, SMALL_BATCHES } from '../helpers/planted.ts'
 import { countingStatements, statementsTold, TELLING_STATEMENTS } from './counting-statements.ts'
 import { createCrashScene, endsOf, expectOneReading, expectWhole, liveAndDie } from './crash-scene.ts'
 
@@ -11,7 +11,7 @@ const EVERY = process.env.STATEMENTS === 'all' ? 1 : 23
 /** How many statements a first sync takes. */
 async function countStatements(): Promise<number> {
   const { sync } = await createCrashScene()
-  const { stderr } = await sync(TELLING_STATEMENTS, SMALL_STEPS)
+  const { stderr } = await sync(TELLING_STATEMENTS, ...SMALL_BATCHES)
   return statementsTold(stderr)
 }
 
@@ -23,7 +23,7 @@ describe.concurrent(`a sync of ${TOTAL} statements`, () => {
     const scene = await createCrashScene()
 
     const lives = await liveAndDie(scene, [
-      [`statement ${count}`, countingStatements(`if (count === ${count}) ${DIE}`), SMALL_STEPS],
+      [`statement ${count}`, countingStatements(`if (count === ${count}) ${DIE}`), ...SMALL_BATCHES],
     ])
 
     expectWhole(scene.workspace)

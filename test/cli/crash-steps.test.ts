@@ -23,6 +23,7 @@ const OWNERS = 'src/store/sqlite/leases.ts'
 const LOCK_FILE = 'src/store/sqlite/file/lock-file.ts'
 
 const ON_THIRD = 'page.number === 3'
+const ENTRY_IS_THIRD = 'entry.page === 3'
 
 type Step = [where: string, ...patches: Patch[]]
 
@@ -61,29 +62,29 @@ const OF_A_BEGINNING: Step[] = [
   ['before the lock', dyingBefore(LOCK_FILE, "connection.exec('BEGIN IMMEDIATE')")],
   ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
   ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name)')],
-  ['with the job taken', dyingBefore(JOB, 'if (claimed.taken) return')],
-  ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, beginning, time())')],
-  ['between walk and run', dyingBefore(JOB, 'const traffic: RunTraffic')],
-  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, trigger, time())')],
+  ['with the job taken', dyingBefore(JOB, 'if (lease) return lease')],
+  ['before the walk', dyingBefore(JOB, 'const { runId, walk } = await store.beginRun(lease, {')],
+  ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, begin, at)')],
+  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, trigger, at)')],
 ]
 
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
-  ['before the transaction', dyingBefore(WALK, 'const saved = await mirror.savePage(', ON_THIRD)],
-  ['before the rows', dyingBefore(SAVING, 'const saved = nothingSaved()', ON_THIRD)],
-  ['after the first row', dyingAfter(SAVING, 'saved.added++', `toSave.${ON_THIRD}`)],
-  ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ON_THIRD)],
+  ['before the transaction', dyingBefore(WALK, 'const kept = await keeper.keep(', ON_THIRD)],
+  ['before the rows', dyingBefore(SAVING, 'const keepsHistory = job', ENTRY_IS_THIRD)],
+  ['after the first row', dyingAfter(SAVING, 'tables.insert(job.organization.id, key.parts, text, typed, at)', ENTRY_IS_THIRD)],
+  ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ENTRY_IS_THIRD)],
   [
     'within the line of the ledger',
     dyingBefore('src/store/sqlite/walks/walks.ts', 'countAnswer.run(', 'page === 3'),
   ],
-  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `commit.${ON_THIRD}`)],
-  ['after the commit', dyingBefore(WALK, 'for (const id of replaces)', ON_THIRD)],
+  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `answer.${ENTRY_IS_THIRD}`)],
+  ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],
   [
     'before the walk is complete',
-    dyingBefore(WALK, 'const held = await mirror.completeWalk(job, walk, outcome)'),
+    dyingBefore('src/sync/end-walk.ts', 'const { held } = await store.closeWalk('),
   ],
-  ['completing the walk', dyingWith(MIRROR, 'walks.complete(walk.id, outcome, time())')],
+  ['completing the walk', dyingAfter('src/store/sqlite/walks/close.ts', 'walks.complete(walkId, outcome, at)')],
 ]
 
 /** Of a table that is copied, where `when` is true of it. */
@@ -115,7 +116,7 @@ const OF_A_KEY: Step[] = [
 
 const BETWEEN_PASSES: Step[] = [
   ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end)')],
-  ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(walk.id, next, time())')],
+  ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(page.walk.id, page.next, time())')],
   ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
 ]
 
@@ -135,14 +136,14 @@ const OF_A_PAUSE: Step[] = [
 ]
 
 const OF_AN_END: Step[] = [
-  ['between walk and run', dyingBefore(JOB, 'if (traffic.requests === 0 && isRefusal(')],
+  ['between walk and run', dyingBefore(JOB, 'const outcome = outcomeOf(result, traffic)')],
   ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
 ]
 
 const OF_A_FINISHED_RUN: Step[] = [
-  ['when it is finished', dyingBefore(JOB, 'if (!result.error) await mirror.prune(job)')],
-  ['taking old lines away', dyingWith(MIRROR, 'pruning.step(job, before, rows)')],
-  ['letting go of the job', dyingWith(MIRROR, 'owners.release(organization.id, collection.name)')],
+  ['when it is finished', dyingBefore(JOB, 'if (!result.error) await store.prune(job)')],
+  ['taking old lines away', dyingWith(MIRROR, 'pruning.walks(job, before)')],
+  ['letting go of the job', dyingWith(MIRROR, 'leases.release(organization.id, collection.name)')],
   ['letting go of the lock', dyingAfter(LOCK_FILE, 'lock.close()')],
 ]
 

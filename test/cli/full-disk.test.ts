@@ -134,7 +134,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
   })
 
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from', async () => {
-    const { workspace, makeRoom } = await onSmallDisk('1500k')
+    const { workspace, makeRoom } = await onSmallDisk('2000k')
 
     const ended = await workspace.run(['sync', '--log-level', 'trace'])
 

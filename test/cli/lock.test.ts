@@ -72,7 +72,7 @@ describe.concurrent('a lock that another program holds for a moment', () => {
 const REGISTERING = { file: 'src/cli/session.ts', statement: 'await registry.register(' }
 const WRITING = {
   file: 'src/sync/walk.ts',
-  statement: 'const saved = await mirror.savePage(',
+  statement: 'const kept = await keeper.keep(',
   when: 'page.number === 3',
 }
 

@@ -41,7 +41,7 @@ const REGISTERING: Place = [
 ]
 const WRITING: Place = [
   'writing a page',
-  { file: 'src/sync/walk.ts', statement: 'const saved = await mirror.savePage(', when: 'page.number === 3' },
+  { file: 'src/sync/walk.ts', statement: 'const kept = await keeper.keep(', when: 'page.number === 3' },
 ]
 
 const PERMITS = 'src/api/permits.ts'
@@ -50,9 +50,8 @@ const PLACES: Place[] = [
   REGISTERING,
   WRITING,
   ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await registry.useToken(' }],
-  ['taking a job', { file: 'src/sync/job.ts', statement: 'const claimed = await mirror.claimJob(job)' }],
-  ['beginning a walk', { file: 'src/sync/resume.ts', statement: 'const { resume, abandon, replace } =' }],
-  ['beginning a run', { file: 'src/sync/job.ts', statement: 'const traffic: RunTraffic' }],
+  ['taking a job', { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' }],
+  ['beginning a run', { file: 'src/sync/job.ts', statement: 'const { resume, abandon, replace } =' }],
   [
     'writing a pause of the server',
     {
@@ -72,9 +71,9 @@ const PLACES: Place[] = [
     { file: PERMITS, statement: "await write('report')", when: 'inFlight === 0 && !isUrgent' },
     limited(),
   ],
-  ['completing a walk', { file: 'src/sync/walk.ts', statement: 'const held = await mirror.completeWalk(' }],
-  ['finishing a run', { file: 'src/sync/job.ts', statement: 'if (traffic.requests === 0 && isRefusal(' }],
-  ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await mirror.releaseJob(job)' }],
+  ['completing a walk', { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' }],
+  ['finishing a run', { file: 'src/sync/job.ts', statement: 'const outcome = outcomeOf(result, traffic)' }],
+  ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]
 
 /** Pages that announce a limit, and what each request leaves of it. */

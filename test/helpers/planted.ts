@@ -52,5 +52,9 @@ export function withConstant(file: string, name: string, value: number): Patch {
   return { file, find: `const ${name} = `, replace: `const ${name} = ${value} || ` }
 }
 
-/** Has long work on the file begin with steps of one row, so that it takes several on a small one, too. */
-export const SMALL_STEPS: Patch = withConstant('src/store/sqlite/steps.ts', 'FIRST', 1)
+/** Long work on a small mirror takes several batches, too. */
+export const SMALL_BATCHES: readonly Patch[] = [
+  withConstant('src/store/sqlite/walks/forget.ts', 'MOST_ROWS', 7),
+  withConstant('src/store/sqlite/tables/rebuild.ts', 'MOST_ROWS', 7),
+  withConstant('src/store/sqlite/walks/prune.ts', 'PRUNED_AT_ONCE', 2),
+]

@@ -17,6 +17,9 @@ const STALE_PAGES = 1000
  */
 const FALSE_PAGES = 10
 
+/** Of a list that says nothing of its length, empty pages: an API that filters after it has cut its pages leaves some. */
+const EMPTY_PAGES = 100
+
 /** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
 export function isBeyondEnd(page: Page): boolean {
   return (
@@ -32,6 +35,12 @@ export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: Cover
     throw endless(`it had ${was} at first, and page ${grouped(page.number)} names a next one`)
   }
   if (stale >= STALE_PAGES) throw endless(`the last ${counted(STALE_PAGES, 'page')} brought nothing new`)
+  const isEmpty = page.items.length === 0 && total === 'check'
+  if (stale >= EMPTY_PAGES && isEmpty && page.lastPage === null)
+    throw endless(
+      `the last ${counted(EMPTY_PAGES, 'page')} brought nothing new, and page ${grouped(page.number)} has no items and names a ` +
+        'next one; if the API leaves so many pages empty, set total: ignore',
+    )
   if (stale >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
     throw endless(
       `page ${grouped(page.number)} of ${grouped(page.lastPage)} names a next one, and the last ${counted(FALSE_PAGES, 'page')} ` +
