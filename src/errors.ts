@@ -25,8 +25,8 @@ export abstract class KnownError extends Error {
 }
 
 /** A fault that may pass by itself: the same request is worth another try. */
-export class PassingError extends KnownError {
-  override readonly name = 'PassingError'
+export class RetryableError extends KnownError {
+  override readonly name = 'RetryableError'
   readonly code: ErrorCode
   /** The server's own word on when to come back, in milliseconds from now; null when it gave none. */
   readonly retryAfterMs: number | null
@@ -39,8 +39,8 @@ export class PassingError extends KnownError {
 }
 
 /** The server told us to slow down (429). The rate limiter waits by now: ask again through it, and count no try. */
-export class ThrottledError extends KnownError {
-  override readonly name = 'ThrottledError'
+export class RateLimitedError extends KnownError {
+  override readonly name = 'RateLimitedError'
   readonly code = 'RATE_LIMITED'
 }
 

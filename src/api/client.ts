@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { ThrottledError, TokenRefusedError } from '../errors.ts'
+import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import type { BudgetStore, RateRules } from './budget.ts'
 import { createConnectionPool, readArrived } from './connections.ts'
@@ -111,7 +111,7 @@ function createPageSource(
     if (asksForPause(response.status, told, options.rate.maxWaitMs)) {
       answer.throttled(told)
       observer.onThrottled()
-      throw new ThrottledError(`the server asks for fewer requests (${response.status})`)
+      throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
     answer.accepted(isFailure(response.status) ? told : { ...told, retryAfterMs: null })
     await judgeToken(response.status, guard, job, page)

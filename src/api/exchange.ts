@@ -1,5 +1,5 @@
 import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
-import { JobError, KnownError, PassingError } from '../errors.ts'
+import { JobError, KnownError, RetryableError } from '../errors.ts'
 import { type Connections, createConnectionPool } from './connections.ts'
 import type { Headers } from './rate-headers.ts'
 
@@ -18,7 +18,7 @@ export interface Response {
 }
 
 /**
- * One GET and its answer, whatever its status. Throws PassingError or JobError whose message is a phrase without a
+ * One GET and its answer, whatever its status. Throws RetryableError or JobError whose message is a phrase without a
  * place; got's own errors carry the request's headers and so the token, and are never handed on, not even as a cause.
  * Only an answer with status 2xx is whole. What another one means stands in its status and headers: its body may be
  * empty because it did not come, and of a 401, a 429 and a redirect nobody waits for it.
@@ -130,14 +130,14 @@ function translate(error: unknown, url: URL, timeoutMs: number): KnownError {
     return new JobError('INTERNAL', `the request failed in an unforeseen way (${nameOf(error)})`)
   const code = codeOf(error)
   if (error.name === 'TimeoutError') {
-    return new PassingError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
+    return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   }
   if (REFUSED_CERTIFICATE.test(code))
     return new JobError('NETWORK', `the server's certificate is refused (${code})`)
   if (code === 'HPE_HEADER_OVERFLOW') return new JobError('BAD_RESPONSE', 'the answer has endless headers')
   if (DAMAGED.test(code))
-    return new PassingError('BAD_RESPONSE', `the compressed answer breaks off (${code})`)
-  return new PassingError('NETWORK', `the network failed (${code}) at ${url.origin}${HINTS[code] ?? ''}`)
+    return new RetryableError('BAD_RESPONSE', `the compressed answer breaks off (${code})`)
+  return new RetryableError('NETWORK', `the network failed (${code}) at ${url.origin}${HINTS[code] ?? ''}`)
 }
 
 /** What went wrong while the body was read, got tells in the cause alone. */

@@ -1,4 +1,4 @@
-import { JobError, KnownError, PassingError, ThrottledError } from '../errors.ts'
+import { JobError, KnownError, RateLimitedError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { EnvelopeError } from './envelope-error.ts'
@@ -6,7 +6,7 @@ import { scrub } from './scrub.ts'
 
 /** Nothing is tried again on a token that is held. */
 export function asFinal(error: unknown): unknown {
-  const isPassing = error instanceof PassingError || error instanceof ThrottledError
+  const isPassing = error instanceof RetryableError || error instanceof RateLimitedError
   return isPassing ? new JobError(error.code, error.message) : error
 }
 
@@ -16,12 +16,12 @@ export function placed(error: unknown, job: Job, page: number, token: string): u
   const message = (text: string) => `${place}: ${scrub(text, token)}`
   if (error instanceof EnvelopeError) {
     return error.passing
-      ? new PassingError('BAD_RESPONSE', message(error.message))
+      ? new RetryableError('BAD_RESPONSE', message(error.message))
       : new JobError('BAD_RESPONSE', message(error.message))
   }
-  if (error instanceof PassingError)
-    return new PassingError(error.code, message(error.message), error.retryAfterMs)
-  if (error instanceof ThrottledError) return new ThrottledError(message(error.message))
+  if (error instanceof RetryableError)
+    return new RetryableError(error.code, message(error.message), error.retryAfterMs)
+  if (error instanceof RateLimitedError) return new RateLimitedError(message(error.message))
   if (error instanceof JobError) return new JobError(error.code, message(error.message))
   return isUnforeseen(error) ? unforeseen(error, message, token) : error
 }

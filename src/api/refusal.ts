@@ -1,4 +1,4 @@
-import { JobError, type KnownError, PassingError } from '../errors.ts'
+import { JobError, type KnownError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './exchange.ts'
@@ -35,7 +35,7 @@ export function refusalOf(response: Response, announced: RateHeaders, job: Job, 
     )
   }
   if (isFailure(status)) {
-    return new PassingError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
+    return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
   }
   const isRedirect = status >= 300 && status <= 399
   return new JobError(

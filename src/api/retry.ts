@@ -1,5 +1,5 @@
 import pRetry from 'p-retry'
-import { PassingError, ThrottledError } from '../errors.ts'
+import { RateLimitedError, RetryableError } from '../errors.ts'
 
 export interface RetryRules {
   /** Tries of one page in all. */
@@ -13,12 +13,12 @@ export interface RetryOptions {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
   signal: AbortSignal
-  onRetry: (error: PassingError, delayMs: number) => void
+  onRetry: (error: RetryableError, delayMs: number) => void
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or has used up its tries. Only a PassingError is tried again; a
- * ThrottledError too, but it uses up no try: the rate limiter waits when it is asked again.
+ * Runs `attempt` until it succeeds, fails for good, or has used up its tries. Only a RetryableError is tried again; a
+ * RateLimitedError too, but it uses up no try: the rate limiter waits when it is asked again.
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
@@ -28,12 +28,12 @@ export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): 
     retries: Number.POSITIVE_INFINITY,
     // All waiting is our own sleep below, so that tests need no clock and a stop is heard at once.
     minTimeout: 0,
-    shouldConsumeRetry: ({ error }) => !(error instanceof ThrottledError),
+    shouldConsumeRetry: ({ error }) => !(error instanceof RateLimitedError),
     shouldRetry: ({ error, retriesConsumed }) =>
-      error instanceof ThrottledError || (error instanceof PassingError && !isLast(retriesConsumed + 1)),
+      error instanceof RateLimitedError || (error instanceof RetryableError && !isLast(retriesConsumed + 1)),
     onFailedAttempt: async ({ error, retriesConsumed }) => {
       // p-retry calls this after the last try too, when there is nothing left to wait for.
-      if (!(error instanceof PassingError) || isLast(retriesConsumed + 1)) return
+      if (!(error instanceof RetryableError) || isLast(retriesConsumed + 1)) return
       const delayMs = retryDelay(retriesConsumed + 1, error.retryAfterMs, rules, random)
       onRetry(error, delayMs)
       await sleep(delayMs, signal)

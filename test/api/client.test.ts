@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import nock from 'nock'
 import { describe, expect, it } from 'vitest'
-import { JobError, KnownError, PassingError, TokenRefusedError } from '../../src/errors.ts'
+import { JobError, KnownError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { createSetting, TOKEN } from './helpers/api.ts'
 import { BASE_URL, createJob, ORDERS, pageText } from './helpers/job.ts'
 import { createHoldMemory } from './helpers/memory.ts'
@@ -244,7 +244,7 @@ describe('an answer that is refused', () => {
 
     const error = await errorOf()
 
-    expect(error).toBeInstanceOf(PassingError)
+    expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({
       code: 'SERVER_ERROR',
       message: 'acme orders page 1: the server failed (500) and says: Server Error',

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { createExchange, type ExchangeOptions } from '../../src/api/exchange.ts'
-import { JobError, KnownError, PassingError } from '../../src/errors.ts'
+import { JobError, KnownError, RetryableError } from '../../src/errors.ts'
 import { createSelfSigned } from './helpers/self-signed.ts'
 import { serve, serveRaw, serveTls } from './helpers/server.ts'
 
@@ -217,7 +217,7 @@ describe('a network fault', () => {
 
     const error = await errorOf(url)
 
-    expect(error).toBeInstanceOf(PassingError)
+    expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({ code: 'NETWORK' })
     expect(error.message).toMatch(/^the network failed \([A-Z_]+\) at http:\/\/127\.0\.0\.1:\d+/)
   })
@@ -226,7 +226,7 @@ describe('a network fault', () => {
     const url = await closedPort()
 
     expect(await errorOf(url)).toMatchObject({
-      name: 'PassingError',
+      name: 'RetryableError',
       code: 'NETWORK',
       message: expect.stringMatching(
         /^the network failed \(ECONNREFUSED\) at http:.*, where nothing listens$/,
@@ -237,7 +237,7 @@ describe('a network fault', () => {
   it('may pass by itself: a host that nobody knows', async () => {
     const error = await errorOf(new URL('http://nobody.invalid/list'))
 
-    expect(error).toMatchObject({ name: 'PassingError', code: 'NETWORK' })
+    expect(error).toMatchObject({ name: 'RetryableError', code: 'NETWORK' })
   })
 
   it('passes not by itself: a certificate that nobody trusts', async () => {
@@ -256,7 +256,7 @@ describe('a network fault', () => {
     const url = await serve((_request, response) => response.end('[]'))
     url.protocol = 'https:'
 
-    expect(await errorOf(url)).toMatchObject({ name: 'PassingError', code: 'NETWORK' })
+    expect(await errorOf(url)).toMatchObject({ name: 'RetryableError', code: 'NETWORK' })
   })
 })
 
@@ -291,7 +291,7 @@ describe('an answer that takes too long', () => {
   ])('is a time-out, which may pass by itself: %s', async (_case, start) => {
     const error = await errorOf(await start(), SHORT)
 
-    expect(error).toBeInstanceOf(PassingError)
+    expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({ code: 'TIMEOUT', message: 'no whole answer within api.timeout (200 ms)' })
   })
 })
@@ -328,7 +328,7 @@ describe('a compressed answer', () => {
   ])('%s may pass by itself: %s', async (_case, encoding, body) => {
     const error = await errorOf(await serveEncoded(encoding, body))
 
-    expect(error).toBeInstanceOf(PassingError)
+    expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({ code: 'BAD_RESPONSE' })
     expect(error.message).toMatch(/^the compressed answer breaks off \([A-Za-z_]\w+\)$/)
   })

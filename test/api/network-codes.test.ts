@@ -1,7 +1,7 @@
 import nock from 'nock'
 import { describe, expect, it } from 'vitest'
 import { createExchange } from '../../src/api/exchange.ts'
-import { JobError, PassingError } from '../../src/errors.ts'
+import { JobError, RetryableError } from '../../src/errors.ts'
 import { watchTheWire } from './helpers/wire.ts'
 
 watchTheWire()
@@ -27,8 +27,8 @@ describe('a network that fails', () => {
   ])('may pass by itself, and says where to look: %s', async (code, hint) => {
     const error = await errorOf(code)
 
-    expect(error).toEqual(new PassingError('NETWORK', `the network failed (${code}) at ${ORIGIN}${hint}`))
-    expect(error).toBeInstanceOf(PassingError)
+    expect(error).toEqual(new RetryableError('NETWORK', `the network failed (${code}) at ${ORIGIN}${hint}`))
+    expect(error).toBeInstanceOf(RetryableError)
   })
 
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EnvelopeError } from '../../src/api/envelope-error.ts'
 import { asFinal, placed } from '../../src/api/placed.ts'
-import { JobError, PassingError, ThrottledError, TokenRefusedError } from '../../src/errors.ts'
+import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { createJob } from './helpers/job.ts'
 
 const TOKEN = '12|s3cr3t-t0ken'
@@ -14,13 +14,13 @@ describe('an error with its place', () => {
   it.each<[string, Error, Error]>([
     [
       'one that may pass',
-      new PassingError('SERVER_ERROR', `it said ${TOKEN}`, 500),
-      new PassingError('SERVER_ERROR', 'acme orders page 7: it said [token]', 500),
+      new RetryableError('SERVER_ERROR', `it said ${TOKEN}`, 500),
+      new RetryableError('SERVER_ERROR', 'acme orders page 7: it said [token]', 500),
     ],
     [
       'a 429',
-      new ThrottledError(`it said ${TOKEN}`),
-      new ThrottledError('acme orders page 7: it said [token]'),
+      new RateLimitedError(`it said ${TOKEN}`),
+      new RateLimitedError('acme orders page 7: it said [token]'),
     ],
     [
       'one that does not pass',
@@ -30,7 +30,7 @@ describe('an error with its place', () => {
     [
       'an envelope that breaks off',
       new EnvelopeError('it breaks off', true),
-      new PassingError('BAD_RESPONSE', 'acme orders page 7: it breaks off'),
+      new RetryableError('BAD_RESPONSE', 'acme orders page 7: it breaks off'),
     ],
     [
       'an envelope that is none',
@@ -63,8 +63,8 @@ describe('an error with its place', () => {
 
 describe('an error that is final', () => {
   it.each([
-    [new PassingError('TIMEOUT', 'no answer', 500), new JobError('TIMEOUT', 'no answer')],
-    [new ThrottledError('too many'), new JobError('RATE_LIMITED', 'too many')],
+    [new RetryableError('TIMEOUT', 'no answer', 500), new JobError('TIMEOUT', 'no answer')],
+    [new RateLimitedError('too many'), new JobError('RATE_LIMITED', 'too many')],
   ])('is not tried again: %s', (error, expected) => {
     const found = asFinal(error)
 

@@ -5,8 +5,8 @@ import {
   InterruptedError,
   JobError,
   MirrorError,
-  PassingError,
-  ThrottledError,
+  RateLimitedError,
+  RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
 
@@ -32,8 +32,8 @@ async function run(errors: readonly Error[], rules: Partial<RetryRules> = {}, ra
   return { ...log, outcome }
 }
 
-const passing = (message = 'failed') => new PassingError('SERVER_ERROR', message)
-const throttled = () => new ThrottledError('slower')
+const passing = (message = 'failed') => new RetryableError('SERVER_ERROR', message)
+const throttled = () => new RateLimitedError('slower')
 
 function times<T>(count: number, make: () => T): T[] {
   return Array.from({ length: count }, make)

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../src/api/exchange.ts'
-import { PassingError } from '../../src/errors.ts'
+import { RetryableError } from '../../src/errors.ts'
 import type { VirtualClock } from './clock.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
@@ -93,8 +93,8 @@ function responseOf({ status, headers, body }: Outcome & { kind: 'answer' }) {
   return { status, headers, body: Buffer.from(body) }
 }
 
-function faultOf({ kind }: Outcome, timeoutMs: number): PassingError {
+function faultOf({ kind }: Outcome, timeoutMs: number): RetryableError {
   return kind === 'silence'
-    ? new PassingError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
-    : new PassingError('NETWORK', 'the network failed (ECONNRESET)')
+    ? new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
+    : new RetryableError('NETWORK', 'the network failed (ECONNRESET)')
 }

@@ -64,11 +64,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug(
     'a 401 is tried again',
     3,
-    ['api/client.ts', 'import { ThrottledError,', 'import { PassingError, ThrottledError,'],
+    ['api/client.ts', 'import { RateLimitedError,', 'import { RetryableError, RateLimitedError,'],
     [
       'api/client.ts',
       'if (status === 401) {',
-      "if (status === 401) {\n    throw new PassingError('SERVER_ERROR', '401')",
+      "if (status === 401) {\n    throw new RetryableError('SERVER_ERROR', '401')",
     ],
   ),
   bug('start tries a token that is held', 68, [
