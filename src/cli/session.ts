@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Credentials, createApi } from '../api/client.ts'
-import type { Exchange } from '../api/exchange.ts'
-import type { TokenGuard } from '../api/token-guard.ts'
+import type { HttpGet } from '../api/http.ts'
+import type { TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, type MirrorError, TokenRefusedError, toKnownError } from '../errors.ts'
@@ -39,7 +39,7 @@ export interface SessionOptions {
   acceptAddress?: boolean
   userAgent: string
   /** What stands in for the network, in a world where that is simulated. */
-  exchange?: Exchange
+  exchange?: HttpGet
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
@@ -70,24 +70,24 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     createMirror({ connection, file, baseUrl, owners, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
-  const guards = new Map<string, TokenGuard>()
+  const holds = new Map<string, TokenHold>()
   for (const warning of idleSettings(config)) logger.warn(warning)
 
   async function credentials(organization: OrganizationConfig): Promise<Credentials> {
     const token = organization.readToken()
     const fingerprint = registry.fingerprint(token)
     await registry.useToken(organization.id, fingerprint)
-    const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
-    guards.set(fingerprint, guard)
+    const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
+    holds.set(fingerprint, hold)
     const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
-    return { token, scope: scopes[config.rateLimit.scope], guard }
+    return { token, scope: scopes[config.rateLimit.scope], hold }
   }
 
-  function guardOf(fingerprint: string): TokenGuard {
+  function holdOf(fingerprint: string): TokenHold {
     // A token file may be exchanged while its old token is refused: nobody is held then, and jobs that began with the old
     // one must not send it again all the same.
     let refusedLast: string | null = null
-    return api.guard({
+    return api.tokenHold({
       heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
       hold: async (reason) => {
         const at = new Date(now()).toISOString()

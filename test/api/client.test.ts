@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { JobError, KnownError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { createSetting, TOKEN } from './helpers/api.ts'
 import { BASE_URL, createJob, ORDERS, pageText } from './helpers/job.ts'
-import { createHoldMemory } from './helpers/memory.ts'
+import { createHoldStore } from './helpers/stores.ts'
 import { watchTheWire } from './helpers/wire.ts'
 
 watchTheWire()
@@ -457,7 +457,7 @@ describe('a budget', () => {
 describe('a 401', () => {
   it('says what to do, and no further request is sent with the token', async () => {
     foresee().reply(401, '{"message":"Unauthenticated."}')
-    const { open, hold, told } = createSetting()
+    const { open, holdStore, told } = createSetting()
 
     const error = await open().errorOf()
     const others = [await open().errorOf(2), await open(createJob({ name: 'other' })).errorOf()]
@@ -468,7 +468,7 @@ describe('a 401', () => {
         'sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
     )
     expect(others.every((other) => other instanceof TokenRefusedError)).toBe(true)
-    expect(hold.heldReason()).toBe('the token of organization acme was refused (401)')
+    expect(holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
     expect(told.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
@@ -493,20 +493,20 @@ describe('a 401', () => {
 describe('a token that is held', () => {
   it.each([200, 299, 403])('is held no longer after a %i', async (status) => {
     foresee().reply(status, pageText(1))
-    const { fetchPage, hold } = createSetting({ hold: createHoldMemory('401') })
+    const { fetchPage, holdStore } = createSetting({ holdStore: createHoldStore('401') })
 
     await fetchPage().catch(() => {})
 
-    expect(hold.heldReason()).toBeNull()
+    expect(holdStore.heldReason()).toBeNull()
   })
 
   it.each([400, 404, 422, 301])('stays held after a %i', async (status) => {
     foresee().reply(status)
-    const { errorOf, hold } = createSetting({ hold: createHoldMemory('401') })
+    const { errorOf, holdStore } = createSetting({ holdStore: createHoldStore('401') })
 
     await errorOf()
 
-    expect(hold.heldReason()).toBe('401')
+    expect(holdStore.heldReason()).toBe('401')
   })
 
   it.each([
@@ -515,42 +515,42 @@ describe('a token that is held', () => {
     [404, 'ORGANIZATION_NOT_FOUND'],
   ])('is tried by one request, and not again after a %i, which proves nothing', async (status, code) => {
     foresee().reply(status)
-    const { open, hold, clock } = createSetting({ hold: createHoldMemory('401') })
+    const { open, holdStore, clock } = createSetting({ holdStore: createHoldStore('401') })
 
     const errors = await Promise.all(['one', 'two'].map((name) => open(createJob({ name })).errorOf()))
 
     expect(errors).toMatchObject([{ name: 'JobError', code }, { name: 'TokenRefusedError' }])
-    expect(hold.heldReason()).toBe('401')
+    expect(holdStore.heldReason()).toBe('401')
     expect(clock.slept).toEqual([])
   })
 
   it('is tried by the next when the first was stopped before its request', async () => {
     foresee().reply(200, pageText(1))
-    const { open, budgets, clock, hold } = createSetting({ hold: createHoldMemory('401') })
+    const { open, budgets, clock, holdStore } = createSetting({ holdStore: createHoldStore('401') })
     budgets.change('scope', { closedUntil: clock.now() + 3_600_000 })
     expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
 
     budgets.change('scope', { closedUntil: 0 })
     await open().fetchPage()
 
-    expect(hold.heldReason()).toBeNull()
+    expect(holdStore.heldReason()).toBeNull()
   })
 
   it('is tried by one request, and by no other after another 401', async () => {
     foresee().reply(401)
-    const { open, hold } = createSetting({ hold: createHoldMemory('401') })
+    const { open, holdStore } = createSetting({ holdStore: createHoldStore('401') })
 
     const errors = await Promise.all(
       ['one', 'two', 'three'].map((name) => open(createJob({ name })).errorOf()),
     )
 
     expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => 'TokenRefusedError'))
-    expect(hold.heldReason()).toBe('the token of organization one was refused (401)')
+    expect(holdStore.heldReason()).toBe('the token of organization one was refused (401)')
   })
 
   it('is used by all after the one was served', async () => {
     foresee().times(3).reply(200, pageText(1))
-    const { open } = createSetting({ hold: createHoldMemory('401') })
+    const { open } = createSetting({ holdStore: createHoldStore('401') })
 
     const pages = await Promise.all(
       ['one', 'two', 'three'].map((name) => open(createJob({ name })).fetchPage()),

@@ -2,8 +2,13 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createConnectionPool, type IdleLimits, readArrived } from '../../src/api/connections.ts'
-import { createExchange, type Exchange } from '../../src/api/exchange.ts'
+import {
+  createConnectionPool,
+  createHttpGet,
+  type HttpGet,
+  type IdleLimits,
+  readArrived,
+} from '../../src/api/http.ts'
 import { createSetting } from './helpers/api.ts'
 import { BASE_URL, pageText } from './helpers/job.ts'
 import { serve, serveRaw } from './helpers/server.ts'
@@ -12,15 +17,15 @@ const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'ad
 const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 3_600_000 }
 
 /** Two lists that are read by one process, and what closes their connections. */
-function openLists(limits: IdleLimits = LIMITS, count = 2): { exchange: Exchange; close(): void }[] {
+function openLists(limits: IdleLimits = LIMITS, count = 2): { exchange: HttpGet; close(): void }[] {
   const open = createConnectionPool(limits)
   return Array.from({ length: count }, () => {
     const connections = open()
-    return { exchange: createExchange(OPTIONS, connections), close: connections.close }
+    return { exchange: createHttpGet(OPTIONS, connections), close: connections.close }
   })
 }
 
-async function read(exchange: Exchange | undefined, url: URL): Promise<string> {
+async function read(exchange: HttpGet | undefined, url: URL): Promise<string> {
   await readArrived()
   const response = await exchange?.(url, {}, new AbortController().signal)
   return new TextDecoder().decode(response?.body)
@@ -155,7 +160,7 @@ describe('the connections of lists', () => {
   it('are closed when they receive bytes while they are idle, without the help of Node', async () => {
     const url = await serve((_request, response) => response.end('[]'))
     const { agent } = createConnectionPool(LIMITS)()
-    await read(createExchange(OPTIONS, { agent, close: () => {} }), url)
+    await read(createHttpGet(OPTIONS, { agent, close: () => {} }), url)
     await expect.poll(() => Object.keys(agent.http.freeSockets)).toHaveLength(1)
     const [socket] = Object.values(agent.http.freeSockets).flat()
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cutBody } from '../../src/api/body.ts'
+import { splitBody } from '../../src/api/body.ts'
 import { type Envelope, readEnvelope } from '../../src/api/envelope.ts'
-import { EnvelopeError } from '../../src/api/envelope-error.ts'
+import { EnvelopeError } from '../../src/api/response-errors.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
 
@@ -11,12 +11,12 @@ const MOST_BYTES = 32 * 1024 * 1024
 const LIST = 'https://admin.example.com/api/v1/admin/orders'
 
 function read(text: string): Envelope {
-  return readEnvelope(cutBody(Buffer.from(text), MOST_BYTES))
+  return readEnvelope(splitBody(Buffer.from(text), MOST_BYTES))
 }
 
 function errorOf(body: string | Uint8Array): EnvelopeError {
   try {
-    readEnvelope(cutBody(Buffer.from(body), MOST_BYTES))
+    readEnvelope(splitBody(Buffer.from(body), MOST_BYTES))
   } catch (error) {
     if (error instanceof EnvelopeError) return error
     throw error
@@ -232,7 +232,7 @@ function withoutMeta(): string {
 }
 
 function inHalfAMegabyte(text: string) {
-  return () => readEnvelope(cutBody(Buffer.from(text), 500_000))
+  return () => readEnvelope(splitBody(Buffer.from(text), 500_000))
 }
 
 function deep(levels: number): string {
@@ -425,7 +425,7 @@ describe('an answer that is no list', () => {
     const error = errorOf(text)
 
     expect(error.message).toBe(message)
-    expect(error.passing).toBe(false)
+    expect(error.retryable).toBe(false)
   })
 
   it.each<[string, object]>([
@@ -465,7 +465,7 @@ describe('an answer that is no list', () => {
     const error = errorOf(paged(fields))
 
     expect(error.message).toContain(`the answer is not the list envelope: ${place}: `)
-    expect(error.passing).toBe(false)
+    expect(error.retryable).toBe(false)
   })
 
   it('may be an envelope with two defects, and both are told', () => {
@@ -516,7 +516,7 @@ describe('an answer that breaks off', () => {
     'may pass by itself: %j',
     (text) => {
       expect(errorOf(text)).toMatchObject({
-        passing: true,
+        retryable: true,
         message: `the answer breaks off after ${text.length} bytes`,
       })
     },
@@ -527,17 +527,17 @@ describe('an answer that breaks off', () => {
 
     const broken = Array.from({ length: body.length - 1 }, (_, index) => body.subarray(0, index + 1))
 
-    expect(broken.map((part) => errorOf(part).passing)).toEqual(broken.map(() => true))
+    expect(broken.map((part) => errorOf(part).retryable)).toEqual(broken.map(() => true))
   })
 
   it('may pass by itself within the first of all characters of two bytes', () => {
-    expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).passing).toBe(true)
+    expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).retryable).toBe(true)
   })
 
   it.each(['['.repeat(100_000), `[${'1,'.repeat(600_000)}`])(
     'may pass by itself though it is nested deeply, or has many items',
     (text) => {
-      expect(errorOf(text).passing).toBe(true)
+      expect(errorOf(text).retryable).toBe(true)
     },
   )
 })
@@ -556,7 +556,7 @@ describe('an answer that is not UTF-8', () => {
   ])('is refused for good: %s', (_case, bytes) => {
     expect(errorOf(Uint8Array.from(bytes))).toMatchObject({
       message: 'the answer is not UTF-8 text',
-      passing: false,
+      retryable: false,
     })
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { cutBody } from '../../src/api/body.ts'
+import { splitBody } from '../../src/api/body.ts'
 import { readEnvelope } from '../../src/api/envelope.ts'
-import { breaksOff } from '../../src/api/items.ts'
 import { createLinkReader } from '../../src/api/links.ts'
-import { readRateHeaders } from '../../src/api/rate-headers.ts'
-import { refusalOf } from '../../src/api/refusal.ts'
+import { readRateHeaders } from '../../src/api/rate/headers.ts'
+import { errorOfStatus } from '../../src/api/response-errors.ts'
+import { breaksOff } from '../../src/api/split-items.ts'
 import { canonicalNumber } from '../../src/json/decimal.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import { printableJson } from '../../src/text.ts'
@@ -40,13 +40,13 @@ function linkOf(bytes: number): string {
 }
 
 function readText(text: string): unknown {
-  return readEnvelope(cutBody(Buffer.from(text), 32_000_000))
+  return readEnvelope(splitBody(Buffer.from(text), 32_000_000))
 }
 
 function readMessage(message: string): unknown {
   const body = Buffer.from(JSON.stringify({ message })).subarray(0, 100_000)
   const told = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
-  return refusalOf({ status: 500, headers: {}, body }, told, createJob(), LINK.baseUrl)
+  return errorOfStatus({ status: 500, headers: {}, body }, told, createJob(), LINK.baseUrl)
 }
 
 function readHeaders(text: string): unknown {

@@ -14,7 +14,7 @@ function read(link: string, { currentPage = 1, ...changed }: Setting = {}): Link
   return createLinkReader(rules)(link, currentPage)
 }
 
-function refusalOf(link: string, changed: Setting = {}): string {
+function errorOfStatus(link: string, changed: Setting = {}): string {
   const verdict = read(link, changed)
   return 'refused' in verdict ? verdict.refused : `accepted page ${verdict.page}`
 }
@@ -202,7 +202,7 @@ describe('a link that is refused', () => {
     ['ftp', `ftp://admin.example.com${PATH}?page=2`, {}, 'is not http'],
     ['a word', 'next', {}, 'leads to another path'],
   ])('has %s', (_case, link, changed, reason) => {
-    const message = refusalOf(link, changed)
+    const message = errorOfStatus(link, changed)
 
     expect(message).toContain(reason)
     expect(message).toMatch(/^links\.next /)
@@ -253,11 +253,11 @@ describe('a link that is refused', () => {
     ],
     ['a plus that became a space', { q: 'a+b' }, 'q=a+b&page=2', 'changes the filter q ('],
   ])('has %s', (_case, filters, query, reason) => {
-    expect(refusalOf(`${LIST}?${query}`, { filters })).toContain(reason)
+    expect(errorOfStatus(`${LIST}?${query}`, { filters })).toContain(reason)
   })
 
   it('says which host it was and where to allow it', () => {
-    const message = refusalOf(`http://internal:8080${PATH}?page=2`)
+    const message = errorOfStatus(`http://internal:8080${PATH}?page=2`)
 
     expect(message).toContain('another host, internal; if it is the same service, add it to api.linkHosts')
     expect(message).toContain(`http://internal:8080${PATH}?page=2`)
@@ -270,7 +270,7 @@ describe('a link that is refused', () => {
     ['the page', `${LIST}?page=%1b`, {}],
     ['a broken link', `http://[\u001b\u0000`, {}],
   ])('is told without the control characters of %s', (_case, link, filters) => {
-    expect(refusalOf(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+    expect(errorOfStatus(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   })
 
   it.each<[string, string, Filters]>([
@@ -279,7 +279,7 @@ describe('a link that is refused', () => {
     ['a filter', `${LIST}?state=${'x'.repeat(10_000)}&page=2`, { state: 'paid' }],
     ['a page', `${LIST}?page=${'1'.repeat(10_000)}`, {}],
   ])('is told in few words however long %s is', (_case, link, filters) => {
-    expect(refusalOf(link, { filters }).length).toBeLessThan(700)
+    expect(errorOfStatus(link, { filters }).length).toBeLessThan(700)
   })
 
   it.each([
@@ -290,7 +290,7 @@ describe('a link that is refused', () => {
     `https:////user:secret-word@evil.example${PATH}?page=2`,
     `  https://user:secret-word@evil.example${PATH}?page=2`,
   ])('is told without the user information of %s', (link) => {
-    const message = refusalOf(link)
+    const message = errorOfStatus(link)
 
     expect(message).toContain('another host, evil.example')
     expect(message).not.toContain('secret-word')
@@ -307,7 +307,7 @@ describe('a link that is refused', () => {
     ['x//user:secret-word@evil.example/x?page=2', 'x//evil.example/x?page=2'],
     ['/a/b@c?page=2', '/a/b@c?page=2'],
   ])('is told without what may be user information where it is no web address: %s', (link, told) => {
-    expect(refusalOf(link)).toContain(` (${told})`)
+    expect(errorOfStatus(link)).toContain(` (${told})`)
   })
 
   it.each<[string, string, Filters, string]>([
@@ -342,7 +342,7 @@ describe('a link that is refused', () => {
     ],
     ['without values', `${LIST}?secret`, {}, `names no page (${LIST}?secret)`],
   ])('is told with the names of its query and its page alone: one %s', (_case, link, filters, told) => {
-    const message = refusalOf(link, { filters })
+    const message = errorOfStatus(link, { filters })
 
     expect(message).toContain(told)
     expect(message).not.toContain('secret-word')
@@ -351,7 +351,7 @@ describe('a link that is refused', () => {
   it('is refused and never crashes, whatever the text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.webPath()), (link) => {
-        expect(refusalOf(link)).toMatch(/^links\.next /)
+        expect(errorOfStatus(link)).toMatch(/^links\.next /)
       }),
     )
   })

@@ -1,6 +1,6 @@
 import nock from 'nock'
 import { describe, expect, it } from 'vitest'
-import { createExchange } from '../../src/api/exchange.ts'
+import { createHttpGet } from '../../src/api/http.ts'
 import { JobError, RetryableError } from '../../src/errors.ts'
 import { watchTheWire } from './helpers/wire.ts'
 
@@ -13,7 +13,7 @@ async function errorOf(code: string): Promise<unknown> {
   nock(ORIGIN)
     .get('/list')
     .replyWithError(Object.assign(new Error('failed'), { code }))
-  const exchange = createExchange({ timeoutMs: 20_000, maxResponseBytes: 1000, userAgent: 'test' })
+  const exchange = createHttpGet({ timeoutMs: 20_000, maxResponseBytes: 1000, userAgent: 'test' })
   return exchange(new URL('/list', ORIGIN), {}, new AbortController().signal).catch((error: unknown) => error)
 }
 

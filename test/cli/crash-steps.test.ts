@@ -114,16 +114,16 @@ const BETWEEN_PASSES: Step[] = [
 
 const OF_A_HOLD: Step[] = [
   ['writing it', dyingAfter(REGISTRY, 'hold.run(at, reason, id, { fingerprint })')],
-  ['with it written', dyingAfter('src/api/token-guard.ts', 'await memory.hold(why)')],
+  ['with it written', dyingAfter('src/api/token-hold.ts', 'await store.hold(why)')],
   ['lifting it', dyingAfter(REGISTRY, 'liftHold.run(fingerprint)')],
-  ['with it lifted', dyingAfter('src/api/token-guard.ts', 'await memory.lift()')],
+  ['with it lifted', dyingAfter('src/api/token-hold.ts', 'await store.lift()')],
 ]
 
 const OF_A_PAUSE: Step[] = [
   ['writing it', dyingBefore(BUDGETS, 'return versionOf({ closed_until, known })', 'closedUntil > 0')],
   [
     'with it written',
-    dyingAfter('src/api/permits.ts', "await write('report')", 'known().closedUntil > now()'),
+    dyingAfter('src/api/rate/permits.ts', "await write('report')", 'known().closedUntil > now()'),
   ],
 ]
 

@@ -44,7 +44,7 @@ const WRITING: Place = [
   { file: 'src/sync/walk.ts', statement: 'const saved = await mirror.savePage(', when: 'page.number === 3' },
 ]
 
-const PERMITS = 'src/api/permits.ts'
+const PERMITS = 'src/api/rate/permits.ts'
 
 const PLACES: Place[] = [
   REGISTERING,
@@ -134,7 +134,7 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
         organizations: [organization('acme', 1)],
         ...settings,
       })
-      const asks = saysBefore('src/api/client.ts', 'const response = await exchange(', 'asked', 'page === 3')
+      const asks = saysBefore('src/api/client.ts', 'const response = await get(', 'asked', 'page === 3')
       const command = workspace.start([args], { env: patchedBy(asks) })
       await command.log(isWaiting)
 
@@ -181,7 +181,7 @@ describe.concurrent('a signal while another process has the lock', () => {
 
   it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
     const { workspace, startWaiting, letGo } = await createLockScene(
-      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' },
       once({ status: 401, body: {} }),
     )
     const sync = await startWaiting(['sync'])
@@ -198,7 +198,7 @@ describe.concurrent('a signal while another process has the lock', () => {
 
   it('ends a sync that writes a hold as soon as that is written', async () => {
     const { server, workspace, startWaiting, letGo } = await createLockScene(
-      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' },
       once({ status: 401, body: {} }),
     )
     const sync = await startWaiting(['sync'])

@@ -30,25 +30,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'async savePage(commit) {\n',
     'async savePage(commit) {\n      await transact(() => walks.saveCheckpoint(commit.walk.id, commit.next, time()))\n',
   ]),
-  bug('a gate that has closed is not kept', 31, [
+  bug('a pause that the server asked for is not kept', 31, [
     'mirror/budget-store.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),
-  bug('a gate opens before the server said', 7, [
-    'api/rate-answer.ts',
+  bug('a pause ends before the server said', 7, [
+    'api/rate/answers.ts',
     'announced.retryAfterMs ?? announced.resetMs',
     'announced.retryAfterMs === null ? null : announced.retryAfterMs / 4',
   ]),
   bug('each process has our own limit for itself', 56, [
-    'api/budget.ts',
+    'api/rate/budget.ts',
     'JSON.stringify({ ...budget, closedUntil: undefined })',
     'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], inFlight: [] })',
   ]),
   bug(
     'a server that failed is asked again before it said',
     55,
-    ['api/rate-answer.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
+    ['api/rate/answers.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
     [
       'api/retry.ts',
       'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',
@@ -60,7 +60,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
-  bug('a hold is asked for before the wait at the gate alone', 7, ['api/client.ts', 'guard.check()\n', '\n']),
+  bug('a hold is asked for before the wait for the rate limit alone', 7, ['api/client.ts', 'hold.check()\n', '\n']),
   bug(
     'a 401 is tried again',
     3,
@@ -76,7 +76,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 371, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 371, ['api/token-hold.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'mirror/owners.ts',
     'owner && isAlive(owner)',

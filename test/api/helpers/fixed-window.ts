@@ -1,4 +1,4 @@
-import type { Headers } from '../../../src/api/rate-headers.ts'
+import type { Headers } from '../../../src/api/rate/headers.ts'
 
 /** What a server answers to one request: 200 or 429, and what it tells of its limit. */
 export interface Answered {

@@ -1,0 +1,394 @@
+import { describe, expect, it } from 'vitest'
+import type { BudgetStore } from '../../../src/api/rate/budget.ts'
+import { decide } from '../../../src/api/rate/decision.ts'
+import { createPermits, type Permit, type Permits } from '../../../src/api/rate/permits.ts'
+import { announced, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
+import { settle } from '../helpers/stepped-clock.ts'
+import { createTestBudgetStore } from '../helpers/stores.ts'
+
+/** Two processes on one budget, and a clock that the test sets. */
+function createScene(changed = {}) {
+  const store = createTestBudgetStore()
+  const clock = { time: NOW }
+  const rules = { ...RULES, ...changed }
+  const open = (by: string, its: BudgetStore = store) =>
+    createPermits({ scope: 'a', by, rules, store: its, now: () => clock.time })
+  const wait = async (permits: Permits) => {
+    const decision = decide(await permits.view(), rules, clock.time)
+    await permits.noteWait(decision)
+    return decision
+  }
+  return { store, clock, open, wait, one: open('one'), other: open('the other') }
+}
+
+/** A permit that must be there. */
+async function take(permits: Permits): Promise<Permit> {
+  const permit = await permits.take()
+  if (permit === null) throw new Error('there is no permit')
+  return permit
+}
+
+/** One request and its answer. */
+async function request(permits: Permits, answer = NOTHING): Promise<void> {
+  permits.answered(await take(permits), answer)
+  await permits.publish()
+}
+
+/** How many requests may leave one after the other, in this moment, without an answer. */
+async function leaving(permits: Permits): Promise<number> {
+  for (let count = 0; ; count++) if (count === 100 || !(await permits.take())) return count
+}
+
+describe('a process that nothing limits', () => {
+  it('writes nothing but for its first request', async () => {
+    const { store, one } = createScene()
+    await request(one)
+    const first = store.writes()
+
+    for (let count = 0; count < 50; count++) await request(one)
+
+    expect(first).toBe(2)
+    expect(store.writes()).toBe(first)
+  })
+})
+
+describe('a permit', () => {
+  it('is one transaction, and an answer that counts down is none', async () => {
+    const { store, one } = createScene()
+    await request(one, announced(60, 59))
+    const before = store.writes()
+
+    for (let left = 58; left >= 40; left--) await request(one, announced(60, left))
+
+    expect(store.writes() - before).toBe(19)
+  })
+
+  it('is given to one of two processes, never to both', async () => {
+    const { one, other } = createScene()
+    await request(one, announced(60, 59))
+
+    const counts = await Promise.all([leaving(one), leaving(other)])
+
+    expect(counts[0] + counts[1]).toBe(59)
+    expect(Math.min(...counts)).toBeGreaterThan(20)
+  })
+
+  it('is decided by the clock and the budget in the moment in which it is written', async () => {
+    const { store, clock, open, one } = createScene()
+    await request(one, announced(60, 59))
+    const locked: BudgetStore = {
+      ...store,
+      compareAndSet: (scope, version, next) => {
+        clock.time += 2 * MINUTE
+        return store.compareAndSet(scope, version, next)
+      },
+    }
+
+    await take(open('a slow one', locked))
+
+    expect((await one.view()).inFlight).toEqual([{ by: 'a slow one', count: 1, at: NOW + 2 * MINUTE }])
+  })
+
+  it('is none while the budget of another process is closed, from its own transaction on', async () => {
+    const { store, open, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await take(other)
+    let isFirst = true
+    const slow: BudgetStore = {
+      ...store,
+      compareAndSet: async (scope, version, next) => {
+        if (isFirst) {
+          isFirst = false
+          other.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
+          await other.publish()
+        }
+        return store.compareAndSet(scope, version, next)
+      },
+    }
+
+    expect(await open('a slow one', slow).take()).toBeNull()
+    expect(store.conflicts()).toBe(1)
+  })
+
+  it('is given back when its request does not leave', async () => {
+    const { one, other } = createScene()
+    await request(one, announced(20, 19))
+    expect(await leaving(one)).toBe(19)
+
+    one.unused()
+    await one.flush()
+
+    expect(await leaving(other)).toBe(1)
+  })
+
+  it('is none for what another process has made void by a 429, but for the first after it', async () => {
+    const { clock, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await take(other)
+    await take(one)
+
+    other.throttled({ ...NOTHING, retryAfterMs: 0 }, 0)
+    await other.publish()
+    expect(await one.take()).toBeNull()
+    clock.time += 30 * SECOND
+
+    expect(await leaving(one)).toBe(1)
+  })
+
+  it('is there in the moment in which the pause is forgotten', async () => {
+    const { store, one } = createScene()
+    await take(one)
+    one.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
+    await one.publish()
+    expect(await one.take()).toBeNull()
+
+    store.change('a', { closedUntil: 0 })
+
+    expect(await one.take()).not.toBeNull()
+  })
+})
+
+describe('what others have to know', () => {
+  it.each<[string, (permits: Permits, permit: Permit) => void]>([
+    ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
+    ['that the first request got none', (permits, permit) => permits.answered(permit, null)],
+    ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
+    [
+      'a budget that is used up for an hour',
+      (permits, permit) => permits.answered(permit, announced(60, 0, 60 * MINUTE)),
+    ],
+    [
+      'a server that failed and names a time',
+      (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
+    ],
+    ['a 429', (permits) => permits.throttled(NOTHING, 0)],
+  ])('is written at once: %s', async (_what, happen) => {
+    const { store, one, other } = createScene()
+    const permit = await take(one)
+    const before = store.writes()
+
+    happen(one, permit)
+    await one.publish()
+
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toEqual(one.known())
+  })
+
+  it.each([
+    ['counts down by those in flight', 57, 0],
+    ['counts down by more', 56, 1],
+    ['has jumped up', 64, 1],
+  ])('is an answer that %s, or not', async (_what, remaining, writes) => {
+    const { store, clock, one } = createScene()
+    await request(one, announced(70, 60))
+    const permit = await take(one)
+    await take(one)
+    await take(one)
+    const before = store.writes()
+    clock.time += SECOND
+
+    one.answered(permit, announced(70, remaining))
+    await one.publish()
+
+    expect(store.writes() - before).toBe(writes)
+  })
+
+  it('is written though it comes while something else is being written', async () => {
+    const { store, clock, open, one } = createScene()
+    await request(one, announced(60, 59))
+    const said = Promise.withResolvers<void>()
+    const slow: BudgetStore = {
+      ...store,
+      compareAndSet: async (scope, version, next) => {
+        const isSet = await store.compareAndSet(scope, version, next)
+        await said.promise
+        return isSet
+      },
+    }
+    const other = open('the other', { ...store, compareAndSet: (...asked) => its.compareAndSet(...asked) })
+    let its: BudgetStore = store
+    const permit = await take(other)
+    its = slow
+    const written = other.take()
+    await settle()
+    other.answered(permit, announced(60, 0, 60 * MINUTE))
+
+    said.resolve()
+    await written
+    await other.publish()
+
+    expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
+  })
+
+  it('is when the next window began, though the process is killed after its first answer', async () => {
+    const { clock, open, one } = createScene()
+    await request(one, announced(20, 19))
+    clock.time += MINUTE + SECOND
+    await request(one, announced(20, 19))
+
+    const { window } = await open('the next').view()
+
+    expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
+  })
+
+  it('is that a request which was on its way when its process began to wait is answered, after a second', async () => {
+    const { store, clock, one, other, wait } = createScene()
+    await request(one, announced(2, 1))
+    const permit = await take(one)
+    await wait(one)
+    one.answered(permit, announced(2, 0))
+    await one.publish()
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+    clock.time += SECOND
+
+    await wait(one)
+    await wait(one)
+
+    expect(store.writes()).toBe(before + 1)
+    expect((await other.view()).inFlight).toEqual([])
+  })
+
+  it('is at rest that nothing is in flight any more, once', async () => {
+    const { store, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await request(one, announced(60, 58))
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+
+    await one.flush()
+    await one.flush()
+
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toMatchObject({ inFlight: [], window: { remaining: 58, ours: 2 } })
+  })
+})
+
+describe('a wait', () => {
+  it('is written with its reason and its end, once', async () => {
+    const { store, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    const before = store.writes()
+
+    const { at, reason } = await wait(one)
+    await wait(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: reason, waitingUntil: at })
+    expect(reason).toBe("the server's limit of 60 requests a minute")
+    expect(store.writes()).toBe(before + 1)
+  })
+
+  it.each([
+    ['that ends within a second', announced(60, 0, 0)],
+    ['for an answer', NOTHING],
+  ])('is not written where it is one %s', async (_case, answer) => {
+    const { store, one, other, wait } = createScene()
+    if (answer === NOTHING) await take(other)
+    else await request(one, answer)
+    const before = store.writes()
+
+    expect((await wait(one)).at).toBeGreaterThan(NOW)
+
+    expect(store.writes()).toBe(before)
+  })
+
+  it('is written no longer once it is over', async () => {
+    const { store, clock, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    await wait(one)
+    clock.time += MINUTE + SECOND
+
+    await take(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: null, waitingUntil: 0 })
+  })
+})
+
+async function meet429(permits: Permits): Promise<void> {
+  await take(permits)
+  permits.throttled(NOTHING, 0)
+  await permits.publish()
+}
+
+describe('answers that announce nothing', () => {
+  it('are counted once by each process when a 429 comes', async () => {
+    const { clock, one, other, wait } = createScene()
+    for (let count = 0; count < 5; count++) await request(one)
+    for (let count = 0; count < 3; count++) await request(other)
+
+    await meet429(one)
+    expect(one.known().learned.count).toBe(5)
+    await wait(other)
+    clock.time += 2 * SECOND
+    await wait(one)
+
+    expect((await one.view()).learned.count).toBe(8)
+    expect((await other.view()).learned.count).toBe(8)
+  })
+
+  it('are no others', async () => {
+    const { one } = createScene()
+    await request(one, announced(60, 59))
+
+    await meet429(one)
+
+    expect(one.known().learned.count).toBe(0)
+  })
+
+  it('are counted for the last minute, however long they have come', async () => {
+    const { clock, one } = createScene()
+    for (let second = 0; second < 150; second++) {
+      await request(one)
+      clock.time += SECOND
+    }
+
+    await meet429(one)
+
+    expect(one.known().learned.count).toBe(59)
+  })
+})
+
+describe('what an earlier version of the program wrote', () => {
+  const blocks = [{ by: 'an old one', count: 3, until: NOW, inFlight: 1 }]
+  const known = JSON.stringify({
+    sent: [[NOW - SECOND, 1]],
+    blocks,
+    heardAt: NOW,
+    throttled: 0,
+    throttledAt: 0,
+  })
+
+  it('keeps its pause, and begins without a burst', async () => {
+    const { store, clock, one } = createScene({ requestsPerMinute: 6 })
+    store.change('a', { known, closedUntil: NOW + 5 * SECOND })
+
+    expect(await one.take()).toBeNull()
+    clock.time += 5 * SECOND
+    expect(await leaving(one)).toBe(1)
+  })
+
+  it('counts at our own ceiling', async () => {
+    const { store, one } = createScene({ requestsPerMinute: 6 })
+    store.change('a', { known })
+
+    await request(one)
+
+    expect(await leaving(one)).toBe(1)
+  })
+})
+
+describe('our own ceiling', () => {
+  it('counts what was sent before a restart, and by a process that was killed', async () => {
+    const { clock, open, one, wait } = createScene({ requestsPerMinute: 5 })
+    await request(one)
+    expect(await leaving(one)).toBe(4)
+    clock.time += 30 * SECOND
+
+    const next = open('the next')
+
+    expect(await next.take()).toBeNull()
+    expect((await wait(next)).at).toBe(NOW + MINUTE + 250)
+    clock.time = NOW + MINUTE + 250
+    expect(await leaving(next)).toBe(1)
+  })
+})
