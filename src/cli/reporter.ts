@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { isWorthTelling } from '../report/expected-missed.ts'
+import { isWorthReporting } from '../report/progress.ts'
 import type { JobObserver, JobResult } from '../sync/job.ts'
 import { untrustedNote } from '../sync/removals.ts'
 import type { Job, Page } from '../sync/types.ts'
@@ -198,7 +198,7 @@ function tellFinish(log: Logger, result: JobResult): void {
       rate_limit_hits: run.rateLimitHits,
       rate_limit_wait_ms: run.rateLimitWaitMs,
       coverage,
-      ...(isWorthTelling(expectedMissed) ? { expected_missed: expectedMissed } : {}),
+      ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
       ...failure,
     },
     'run finished',

@@ -60,7 +60,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
-  bug('a hold is asked for before the wait for the rate limit alone', 7, ['api/client.ts', 'hold.check()\n', '\n']),
+  bug('a hold is asked for before the wait for the rate limit alone', 7, [
+    'api/client.ts',
+    'hold.check()\n',
+    '\n',
+  ]),
   bug(
     'a 401 is tried again',
     3,

@@ -140,9 +140,9 @@ export function withLearned(
   { limit, learnedAt }: LearnedLimit,
   window: Window | null,
 ): Answered {
-  const { at, leftIn, announced } = answered
+  const { at, leftIn: left, announced } = answered
   // A request that left in the last window may have been counted there.
-  const begins = leftIn === null && !currentWindow(window, at)
+  const begins = left === null && !currentWindow(window, at)
   if (!begins || !announced || announced.limit || limit === null || at > learnedAt + LEARNED_FOR_MS)
     return answered
   return { ...answered, announced: { ...announced, limit, remaining: limit - 1 } }

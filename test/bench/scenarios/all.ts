@@ -4,9 +4,9 @@ import { distant } from './distant.ts'
 import { firstSync } from './first-sync.ts'
 import { idle } from './idle.ts'
 import { manyJobs } from './many-jobs.ts'
+import { memory } from './memory.ts'
 import { queries } from './queries.ts'
 import { start } from './start.ts'
-import { memory } from './memory.ts'
 import { unchanged } from './unchanged.ts'
 
 /** In the order of the table. */
