@@ -50,10 +50,10 @@ function optionsOrExit() {
     const options = readOptions()
     if (!options.help) return options
     process.stdout.write(USAGE)
-    process.exit(0)
+    return process.exit(0)
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
-    process.exit(2)
+    return process.exit(2)
   }
 }
 
