@@ -19,13 +19,13 @@ function foresee(page = 1, filters: Record<string, string> = {}): nock.Intercept
 }
 
 describe('a page', () => {
-  it('is handed over checked', async () => {
+  it('is returned checked', async () => {
     foresee().reply(200, pageText(1, 3), {
       ...JSON_TYPE,
       'x-ratelimit-limit': '60',
       'x-ratelimit-remaining': '59',
     })
-    const { fetchPage, told } = createSetting()
+    const { fetchPage, reports } = createSetting()
 
     const page = await fetchPage()
 
@@ -38,8 +38,8 @@ describe('a page', () => {
       paginated: true,
       announcedLimit: 60,
     })
-    expect(told).toEqual(expect.arrayContaining([['request'], ['waited', 0]]))
-    expect(told).toHaveLength(2)
+    expect(reports).toEqual(expect.arrayContaining([['request'], ['waited', 0]]))
+    expect(reports).toHaveLength(2)
   })
 
   it('that is the last has no next', async () => {
@@ -56,7 +56,7 @@ describe('a page', () => {
     expect(await fetchPage()).toMatchObject({ next: null, total: null, lastPage: null, paginated: false })
   })
 
-  it('may be a whole list that tells its total, and announces no limit where that is 0', async () => {
+  it('may be a whole list with its total, and announces no limit if that is 0', async () => {
     foresee().reply(200, '{"data":[{"id":1}],"meta":{"total":1}}', {
       'x-ratelimit-limit': '0',
       'x-ratelimit-remaining': '0',
@@ -66,7 +66,7 @@ describe('a page', () => {
     expect(await fetchPage()).toMatchObject({ next: null, paginated: false, announcedLimit: null })
   })
 
-  it('may be empty and lie beyond the last', async () => {
+  it('may be empty and beyond the last', async () => {
     foresee(9).reply(
       200,
       pageText(9, 2, { data: [], links: { next: null }, meta: { current_page: 9, last_page: 2, total: 30 } }),
@@ -76,7 +76,7 @@ describe('a page', () => {
     expect(await fetchPage(9)).toMatchObject({ items: [], next: null, lastPage: 2, total: 30 })
   })
 
-  it('that is empty, lies beyond the last and names a next one all the same ends the walk', async () => {
+  it('that is empty, beyond the last and still names a next one ends the walk', async () => {
     const next = `${BASE_URL}${ORDERS}?page=4`
     const fields = { data: [], links: { next }, meta: { current_page: 3, last_page: 2, total: 30 } }
     foresee(3).reply(200, pageText(3, 2, fields))
@@ -115,7 +115,7 @@ describe('a page', () => {
 })
 
 describe('every request', () => {
-  it('carries both headers and asks for JSON first and alone, and carries nothing that names anybody else', async () => {
+  it('carries both headers, accepts JSON first and alone, and names no other organization or program', async () => {
     const seen: Record<string, string>[] = []
     const { fetchPage } = createSetting()
     for (const page of [1, 2]) {
@@ -214,31 +214,28 @@ describe('an answer that is refused', () => {
   ])('with %i is not asked for again, and is %s', async (status, code, says) => {
     const location = { ...JSON_TYPE, location: `${BASE_URL}/login` }
     foresee().reply(status, status === 304 ? '' : '{"message":"no"}', location)
-    const { errorOf, told } = createSetting()
+    const { errorOf, reports } = createSetting()
 
     const error = await errorOf()
 
     expect(error).toBeInstanceOf(JobError)
     expect(error).toMatchObject({ code, message: `acme orders page 1: ${says}` })
-    expect(told.filter(([what]) => what === 'retry')).toEqual([])
+    expect(reports.filter(([what]) => what === 'retry')).toEqual([])
   })
 
-  it.each([408, 500, 502, 503, 504, 520, 599])(
-    'with %i is asked for again, and is had then',
-    async (status) => {
-      foresee().reply(status, 'x')
-      foresee().reply(200, pageText(1))
-      const { fetchPage, told, clock } = createSetting()
+  it.each([408, 500, 502, 503, 504, 520, 599])('with %i is retried, and succeeds then', async (status) => {
+    foresee().reply(status, 'x')
+    foresee().reply(200, pageText(1))
+    const { fetchPage, reports, clock } = createSetting()
 
-      await expect(fetchPage()).resolves.toMatchObject({ number: 1 })
-      expect(told.filter(([what]) => what === 'retry')).toEqual([
-        ['retry', `acme orders page 1: the server failed (${status})`, 1000],
-      ])
-      expect(clock.slept).toEqual([1000])
-    },
-  )
+    await expect(fetchPage()).resolves.toMatchObject({ number: 1 })
+    expect(reports.filter(([what]) => what === 'retry')).toEqual([
+      ['retry', `acme orders page 1: the server failed (${status})`, 1000],
+    ])
+    expect(clock.slept).toEqual([1000])
+  })
 
-  it('with 500 each time fails after the last try', async () => {
+  it('with 500 each time fails after the last attempt', async () => {
     foresee().times(3).reply(500, '{"message":"Server Error"}')
     const { errorOf, clock } = createSetting()
 
@@ -252,7 +249,7 @@ describe('an answer that is refused', () => {
     expect(clock.slept).toHaveLength(2)
   })
 
-  it('with 503 is asked for again when the server says', async () => {
+  it('with 503 is retried when the server says', async () => {
     foresee().reply(503, '', { 'retry-after': '120' })
     foresee().reply(200, pageText(1))
     const { fetchPage, clock } = createSetting()
@@ -262,7 +259,7 @@ describe('an answer that is refused', () => {
     expect(clock.slept).toEqual([120_000])
   })
 
-  it('with 503 keeps other jobs from asking before the server says, too', async () => {
+  it('with 503 keeps other jobs waiting until the server says, too', async () => {
     foresee().reply(503, '', { 'retry-after': '120' })
     const { open, clock, budgets } = createSetting({
       options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } },
@@ -274,24 +271,21 @@ describe('an answer that is refused', () => {
     expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 120_000)
   })
 
-  it.each([503, 429])(
-    'with %i and a pause beyond maxWait is not asked for before then, by nobody',
-    async (status) => {
-      foresee().reply(status, '', { 'retry-after': '7200' })
-      const { open, clock, budgets } = createSetting()
+  it.each([503, 429])('with %i and a pause beyond maxWait stops all jobs until then', async (status) => {
+    foresee().reply(status, '', { 'retry-after': '7200' })
+    const { open, clock, budgets } = createSetting()
 
-      const [error, later] = [await open().errorOf(), await open(createJob({ name: 'other' })).errorOf()]
+    const [error, later] = [await open().errorOf(), await open(createJob({ name: 'other' })).errorOf()]
 
-      expect(error).toMatchObject({ code: 'RATE_LIMITED' })
-      expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
-      expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
-      expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-      expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 7_201_000)
-      expect(clock.slept).toEqual([])
-    },
-  )
+    expect(error).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
+    expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
+    expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 7_201_000)
+    expect(clock.slept).toEqual([])
+  })
 
-  it('with a body that broke off is asked for again', async () => {
+  it('with a body that broke off is retried', async () => {
     foresee().reply(200, pageText(1).slice(0, -20))
     foresee().reply(200, pageText(1))
     const { fetchPage } = createSetting()
@@ -299,7 +293,7 @@ describe('an answer that is refused', () => {
     expect(await fetchPage()).toMatchObject({ number: 1 })
   })
 
-  it('with a body that breaks off each time fails after the last try', async () => {
+  it('with a body that breaks off each time fails after the last attempt', async () => {
     foresee().times(3).reply(200, pageText(1).slice(0, 20))
     const { errorOf } = createSetting()
 
@@ -370,14 +364,14 @@ describe('an answer that is refused', () => {
     expect(await errorOf()).toMatchObject({ code: 'LINK_REFUSED' })
   })
 
-  it('because the network failed is asked for again', async () => {
+  it('because the network failed is retried', async () => {
     foresee().replyWithError(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
     foresee().reply(200, pageText(1))
-    const { fetchPage, told } = createSetting()
+    const { fetchPage, reports } = createSetting()
 
     await fetchPage()
 
-    expect(told).toContainEqual([
+    expect(reports).toContainEqual([
       'retry',
       expect.stringMatching(/^acme orders page 1: the network failed \(ECONNRESET\) at http/),
       1000,
@@ -410,54 +404,54 @@ describe('an answer that is refused', () => {
 })
 
 describe('a 429', () => {
-  it('is waited out and uses up no try', async () => {
+  it('is waited out and uses up no attempt', async () => {
     foresee().times(5).reply(429, '', { 'retry-after': '10' })
     foresee().reply(200, pageText(1))
-    const { fetchPage, told, clock } = createSetting({
+    const { fetchPage, reports, clock } = createSetting({
       options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } },
     })
 
     await fetchPage()
 
-    expect(told.filter(([what]) => what === 'throttled')).toHaveLength(5)
-    expect(told.filter(([what]) => what === 'request')).toHaveLength(6)
-    expect(told.filter(([what]) => what === 'retry')).toEqual([])
+    expect(reports.filter(([what]) => what === 'throttled')).toHaveLength(5)
+    expect(reports.filter(([what]) => what === 'request')).toHaveLength(6)
+    expect(reports.filter(([what]) => what === 'retry')).toEqual([])
     expect(clock.slept.reduce((sum, ms) => sum + ms)).toBe(4 * 11_000 + 17_000)
   })
 
-  it('tells what is waited for, and how long it took', async () => {
+  it('reports the reason and the length of its wait', async () => {
     foresee().reply(429, '<h1>429</h1>')
     foresee().reply(200, pageText(1))
-    const { fetchPage, told, clock } = createSetting()
+    const { fetchPage, reports, clock } = createSetting()
     const until = clock.now() + 61_000
 
     await fetchPage()
 
-    expect(told).toContainEqual(['wait', 'the server asked for a pause', until])
-    expect(told).toContainEqual(['waited', 61_000])
+    expect(reports).toContainEqual(['wait', 'the server asked for a pause', until])
+    expect(reports).toContainEqual(['waited', 61_000])
   })
 })
 
 describe('a budget', () => {
   const usedUp = { ...JSON_TYPE, 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' }
 
-  it('is shared by all jobs of its scope, whatever answer told of it', async () => {
-    const { open, told } = createSetting()
+  it('is shared by all jobs of its scope, whichever response announced it', async () => {
+    const { open, reports } = createSetting()
     foresee().reply(200, pageText(1), usedUp)
     await open(createJob({ name: 'acme' })).fetchPage()
-    told.length = 0
+    reports.length = 0
     foresee().reply(200, pageText(1))
 
     await open(createJob({ name: 'globex' })).fetchPage()
 
-    expect(told).toContainEqual(['waited', 60_250])
+    expect(reports).toContainEqual(['waited', 60_250])
   })
 })
 
 describe('a 401', () => {
   it('says what to do, and no further request is sent with the token', async () => {
     foresee().reply(401, '{"message":"Unauthenticated."}')
-    const { open, holdStore, told } = createSetting()
+    const { open, holdStore, reports } = createSetting()
 
     const error = await open().errorOf()
     const others = [await open().errorOf(2), await open(createJob({ name: 'other' })).errorOf()]
@@ -469,10 +463,10 @@ describe('a 401', () => {
     )
     expect(others.every((other) => other instanceof TokenRefusedError)).toBe(true)
     expect(holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
-    expect(told.filter(([what]) => what === 'request')).toHaveLength(1)
+    expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
-  it('stops those who wait at the gate, too', async () => {
+  it('stops requests that wait for the rate limit, too', async () => {
     foresee().reply(401)
     const { open } = createSetting({ options: { concurrency: 1 } })
 
@@ -481,7 +475,7 @@ describe('a 401', () => {
     expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => 'TokenRefusedError'))
   })
 
-  it('ends the tries of a page that failed before', async () => {
+  it('ends the attempts of a page that failed before', async () => {
     foresee().reply(500)
     foresee().reply(401)
     const { errorOf } = createSetting()
@@ -491,7 +485,7 @@ describe('a 401', () => {
 })
 
 describe('a token that is held', () => {
-  it.each([200, 299, 403])('is held no longer after a %i', async (status) => {
+  it.each([200, 299, 403])('is released by a %i', async (status) => {
     foresee().reply(status, pageText(1))
     const { fetchPage, holdStore } = createSetting({ holdStore: createHoldStore('401') })
 
@@ -524,7 +518,7 @@ describe('a token that is held', () => {
     expect(clock.slept).toEqual([])
   })
 
-  it('is tried by the next when the first was stopped before its request', async () => {
+  it('is tried by the next request if the first was stopped before it was sent', async () => {
     foresee().reply(200, pageText(1))
     const { open, budgets, clock, holdStore } = createSetting({ holdStore: createHoldStore('401') })
     budgets.change('scope', { closedUntil: clock.now() + 3_600_000 })
@@ -536,7 +530,7 @@ describe('a token that is held', () => {
     expect(holdStore.heldReason()).toBeNull()
   })
 
-  it('is tried by one request, and by no other after another 401', async () => {
+  it('is tried by one request only, if that gets another 401', async () => {
     foresee().reply(401)
     const { open, holdStore } = createSetting({ holdStore: createHoldStore('401') })
 
@@ -548,7 +542,7 @@ describe('a token that is held', () => {
     expect(holdStore.heldReason()).toBe('the token of organization one was refused (401)')
   })
 
-  it('is used by all after the one was served', async () => {
+  it('is used by all once the trial was served', async () => {
     foresee().times(3).reply(200, pageText(1))
     const { open } = createSetting({ holdStore: createHoldStore('401') })
 
@@ -560,7 +554,7 @@ describe('a token that is held', () => {
   })
 })
 
-describe('what a server says', () => {
+describe('the message of a server', () => {
   it('is cut and cleaned of control characters', async () => {
     foresee().reply(422, JSON.stringify({ message: `\u001b[31mred\u0007\u202e${'x'.repeat(5000)}` }))
     const { errorOf } = createSetting()
@@ -574,7 +568,7 @@ describe('what a server says', () => {
   it.each([
     ['a debug page', '<h1>SQLSTATE: select * from users</h1>'],
     ['a trace', '{"exception":"x","trace":["password"]}'],
-    ['a message that is none', '{"message":{"a":1}}'],
+    ['a message that is no text', '{"message":{"a":1}}'],
     ['nothing', ''],
     ['null', 'null'],
     ['too much', `{"message":"${'x'.repeat(100_001)}"}`],
@@ -586,7 +580,7 @@ describe('what a server says', () => {
   })
 })
 
-/** A message that is cut when so many characters of the token have come. */
+/** A message that is cut after so many characters of the token. */
 function cutAfter(length: number): string {
   return 'x'.repeat(200 - length) + TOKEN
 }
@@ -594,11 +588,7 @@ function cutAfter(length: number): string {
 describe('the token', () => {
   it.each<[string, number, string]>([
     ['in the message of an error', 422, JSON.stringify({ message: `no user for ${TOKEN}` })],
-    [
-      'in the message of an error that is tried again',
-      500,
-      JSON.stringify({ message: `no user for ${TOKEN}` }),
-    ],
+    ['in the message of an error that is retried', 500, JSON.stringify({ message: `no user for ${TOKEN}` })],
     ['in a message that is cut within it', 422, JSON.stringify({ message: cutAfter(15) })],
     [
       'in a message that is cut just before its end',
@@ -625,32 +615,32 @@ describe('the token', () => {
     ],
     ['in a path', 200, pageText(1, 2, { links: { next: `https://evil.example/${TOKEN}` } })],
     ['in a link that is none', 200, pageText(1, 2, { links: { next: `http://[${TOKEN}` } })],
-  ])('is not told when the server echoes it %s', async (_case, status, body) => {
+  ])('is redacted if the server echoes it %s', async (_case, status, body) => {
     foresee()
       .times(status === 500 ? 3 : 1)
       .reply(status, body)
-    const { errorOf, told } = createSetting()
+    const { errorOf, reports } = createSetting()
 
     const error = await errorOf()
 
     expectNoToken(error)
-    expectNoToken(told)
+    expectNoToken(reports)
     expect(error.message).toContain('[token]')
   })
 
   it.each([TOKEN, encodeURIComponent(TOKEN), encodeURIComponent(TOKEN).toLowerCase()])(
-    'is not told, nor any other value, when the query of a link echoes it: %s',
+    'is not shown, nor any other value, if the query of a link echoes it: %s',
     async (echo) => {
       foresee().reply(
         200,
         pageText(1, 2, { links: { next: `https://evil.example/?api_token=${echo}&page=2` } }),
       )
-      const { errorOf, told } = createSetting()
+      const { errorOf, reports } = createSetting()
 
       const error = await errorOf()
 
       expectNoToken(error)
-      expectNoToken(told)
+      expectNoToken(reports)
       expect(error).toMatchObject({ code: 'LINK_REFUSED' })
       expect(error.message).toContain('(https://evil.example/?api_token&page=2)')
     },

@@ -16,18 +16,18 @@ import { serve, serveRaw } from './helpers/server.ts'
 const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'admin-mirror/0.0.0' }
 const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 3_600_000 }
 
-/** Two lists that are read by one process, and what closes their connections. */
-function openLists(limits: IdleLimits = LIMITS, count = 2): { exchange: HttpGet; close(): void }[] {
+/** Two lists that one process reads, and what closes their connections. */
+function openLists(limits: IdleLimits = LIMITS, count = 2): { get: HttpGet; close(): void }[] {
   const open = createConnectionPool(limits)
   return Array.from({ length: count }, () => {
     const connections = open()
-    return { exchange: createHttpGet(OPTIONS, connections), close: connections.close }
+    return { get: createHttpGet(OPTIONS, connections), close: connections.close }
   })
 }
 
-async function read(exchange: HttpGet | undefined, url: URL): Promise<string> {
+async function read(get: HttpGet | undefined, url: URL): Promise<string> {
   await readArrived()
-  const response = await exchange?.(url, {}, new AbortController().signal)
+  const response = await get?.(url, {}, new AbortController().signal)
   return new TextDecoder().decode(response?.body)
 }
 
@@ -61,7 +61,7 @@ async function servePages(): Promise<{ url: URL; sockets: Socket[] }> {
   return { url, sockets }
 }
 
-/** When a copy of the first answer comes. The test goes on when the returned promise is resolved. */
+/** When a copy of the first answer comes. The test continues when the returned promise resolves. */
 const COPIES: [string, (socket: Socket, answer: string) => void, () => Promise<unknown>][] = [
   ['together with it', (socket, answer) => socket.write(answer + answer), async () => {}],
   ['right behind it', writeBehind, async () => {}],
@@ -82,27 +82,27 @@ function writeBehind(socket: Socket, answer: string): void {
 }
 
 describe('an answer that comes twice', () => {
-  it.each(COPIES)('is no answer to the next request of its list: %s', async (_when, write, wait) => {
+  it.each(COPIES)('is not taken for the next response of its list: %s', async (_when, write, wait) => {
     const url = await serveInTurn((socket, body) => write(socket, answerWith(body)))
     const [list] = openLists()
 
-    expect(await read(list?.exchange, url)).toBe('first')
+    expect(await read(list?.get, url)).toBe('first')
     await wait()
 
-    expect(await read(list?.exchange, url)).toBe('second')
+    expect(await read(list?.get, url)).toBe('second')
   })
 
-  it.each(COPIES)('is no answer to a request of another list: %s', async (_when, write, wait) => {
+  it.each(COPIES)('is not taken for a response of another list: %s', async (_when, write, wait) => {
     const url = await serveInTurn((socket, body) => write(socket, answerWith(body)))
     const [one, other] = openLists()
 
-    expect(await read(one?.exchange, url)).toBe('first')
+    expect(await read(one?.get, url)).toBe('first')
     await wait()
 
-    expect(await read(other?.exchange, url)).toBe('second')
+    expect(await read(other?.get, url)).toBe('second')
   })
 
-  it('is dropped where it has arrived, and was not read yet, when the next page is asked for', async () => {
+  it('is dropped if it arrived before the next request and was not read yet', async () => {
     const { url, sockets } = await servePages()
     const { fetchPage } = createSetting({ options: { baseUrl: url.origin, linkHosts: [LINK_HOST] } })
     await fetchPage(1)
@@ -113,7 +113,7 @@ describe('an answer that comes twice', () => {
     expect(new Set(sockets).size).toBe(2)
   })
 
-  it('is no answer to a request of another list, even after that request was sent', async () => {
+  it('is not taken for a response of another list, even after that request was sent', async () => {
     const sockets: Socket[] = []
     const url = await serveInTurn((socket, body) => {
       // The copy goes over the old connection before the answer goes over the new one.
@@ -123,11 +123,11 @@ describe('an answer that comes twice', () => {
     })
     const [one, other] = openLists()
 
-    expect(await read(one?.exchange, url)).toBe('first')
-    expect(await read(other?.exchange, url)).toBe('second')
+    expect(await read(one?.get, url)).toBe('first')
+    expect(await read(other?.get, url)).toBe('second')
   })
 
-  it('closes its connection also while the first one is still unpacked', async () => {
+  it('closes its connection while the first one is still being unpacked, too', async () => {
     let closed: Promise<unknown> = Promise.resolve()
     const packed = gzipSync(Buffer.alloc(900_000, 'x'))
     const url = await serveRaw((socket) => {
@@ -138,7 +138,7 @@ describe('an answer that comes twice', () => {
     })
     const [list] = openLists()
 
-    expect(await read(list?.exchange, url)).toHaveLength(900_000)
+    expect(await read(list?.get, url)).toHaveLength(900_000)
     await closed
   })
 })
@@ -157,14 +157,14 @@ async function countConnections() {
 }
 
 describe('the connections of lists', () => {
-  it('are closed when they receive bytes while they are idle, without the help of Node', async () => {
+  it('are closed when they receive bytes while idle, even without a check by Node', async () => {
     const url = await serve((_request, response) => response.end('[]'))
     const { agent } = createConnectionPool(LIMITS)()
     await read(createHttpGet(OPTIONS, { agent, close: () => {} }), url)
     await expect.poll(() => Object.keys(agent.http.freeSockets)).toHaveLength(1)
     const [socket] = Object.values(agent.http.freeSockets).flat()
 
-    // As the socket does where Node leaves its listeners as they are.
+    // As the socket does in a Node that keeps these listeners.
     socket?.emit('data', Buffer.from('HTTP/1.1 200 OK'))
 
     expect(socket?.destroyed).toBe(true)
@@ -174,7 +174,7 @@ describe('the connections of lists', () => {
     const server = await countConnections()
     const lists = openLists(LIMITS, 3)
 
-    for (let round = 0; round < 4; round++) for (const { exchange } of lists) await read(exchange, server.url)
+    for (let round = 0; round < 4; round++) for (const { get } of lists) await read(get, server.url)
 
     expect(server.opened()).toBe(3)
   })
@@ -193,29 +193,29 @@ describe('the connections of lists', () => {
   it('are closed with their list', async () => {
     const server = await countConnections()
     const lists = openLists()
-    for (const { exchange } of lists) await read(exchange, server.url)
+    for (const { get } of lists) await read(get, server.url)
 
     lists[0]?.close()
 
     await expect.poll(server.open).toBe(1)
   })
 
-  it('stay open without a request only as many as are allowed, and work without that, too', async () => {
+  it('stay open while idle up to the allowed number, and work beyond it, too', async () => {
     const server = await countConnections()
     const lists = openLists({ ...LIMITS, mostIdle: 2 }, 20)
-    for (const { exchange } of lists) await read(exchange, server.url)
+    for (const { get } of lists) await read(get, server.url)
     await expect.poll(server.open).toBe(2)
 
-    // Those that are kept are used again, and leave room for others when they are closed.
-    for (const { exchange } of lists) await read(exchange, server.url)
+    // Kept ones are used again, and make room for others when they are closed.
+    for (const { get } of lists) await read(get, server.url)
     expect(server.opened()).toBe(38)
     for (const { close } of lists.slice(0, 2)) close()
     await expect.poll(server.open).toBe(0)
-    for (const { exchange } of lists.slice(2, 4)) await read(exchange, server.url)
+    for (const { get } of lists.slice(2, 4)) await read(get, server.url)
     expect(server.open()).toBe(2)
   })
 
-  it('are closed when they were idle for so long, but not while an answer is waited for', async () => {
+  it('are closed after their idle time, but not while a response is awaited', async () => {
     const sockets = new Set<Socket>()
     let closed = 0
     const url = await serve(({ socket }, response) => {
@@ -225,7 +225,7 @@ describe('the connections of lists', () => {
     })
     const [list] = openLists({ ...LIMITS, idleMs: 50 })
 
-    expect(await read(list?.exchange, url)).toBe('late')
+    expect(await read(list?.get, url)).toBe('late')
     await expect.poll(() => closed).toBe(1)
   })
 })

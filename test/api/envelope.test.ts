@@ -30,7 +30,7 @@ interface Fields {
   [name: string]: unknown
 }
 
-/** The paginated envelope as a server writes it, with some fields written otherwise; undefined leaves one out. */
+/** The paginated envelope as a server writes it, with some fields changed; undefined leaves one out. */
 function paged({ links = {}, meta = {}, ...fields }: Fields = {}): string {
   return JSON.stringify({
     data: [{ id: 1 }, { id: 2 }],
@@ -107,7 +107,7 @@ describe('an envelope that is accepted', () => {
     ],
     ['one page of one, with a total twice', { meta: { current_page: 1, last_page: 1, total: [3, 3] } }],
     ['its total, without a cursor', { meta: { total: 3, next_cursor: null, next: '' } }],
-  ])('may be a whole list without links that tells %s', (_case, fields) => {
+  ])('may be a whole list without links, with %s', (_case, fields) => {
     const envelope = read(JSON.stringify({ data: [1, 2, 3], ...fields }))
 
     expect(envelope.paging).toBeNull()
@@ -121,7 +121,7 @@ describe('an envelope that is accepted', () => {
     expect(textsOf(envelope)).toEqual(['1', '2'])
   })
 
-  it('may stand between white space and behind a byte order mark', () => {
+  it('may have white space around it, and a byte order mark before it', () => {
     const envelope = read(`\ufeff\r\n\t ${paged()} \n`)
 
     expect(textsOf(envelope)).toEqual(['{"id":1}', '{"id":2}'])
@@ -202,16 +202,13 @@ describe('an envelope that is accepted', () => {
     ['{"h":[],"\\\\":0}', '{"h":[],"\\n":2}'],
     ['{"h":[],"\\n":0}', '{"h":[],"\\t":2}'],
     ['{"h":[],"\\u00e9":0}', '{"h":[],"\\u00e8":2}'],
-  ])(
-    'keeps names of fields apart that are written with escapes, which JSON.parse may not: %s, %s',
-    (...items) => {
-      const envelope = read(`{"data":[${items.join(',')}]}`)
+  ])('keeps apart names of fields with escapes, which JSON.parse may not: %s, %s', (...items) => {
+    const envelope = read(`{"data":[${items.join(',')}]}`)
 
-      expect(envelope.items.map(({ value }) => JSON.stringify(value))).toEqual(
-        items.map((item) => written(item)),
-      )
-    },
-  )
+    expect(envelope.items.map(({ value }) => JSON.stringify(value))).toEqual(
+      items.map((item) => written(item)),
+    )
+  })
 
   it('may be nested 500 levels deep', () => {
     // The envelope and its list are two of them.
@@ -252,7 +249,7 @@ const shape = fc.constantFrom<Shape>(
 describe('items', () => {
   const spaced = fc.record({ before: space, text: jsonTexts, after: space })
 
-  it('have the text that was sent and its value, whatever stands around them', () => {
+  it('have the text that was sent and its value, whatever is around them', () => {
     fc.assert(
       fc.property(fc.array(spaced), shape, space, (list, around, s) => {
         const joined = list.map(({ before, text, after }) => before + text + after).join(',')
@@ -267,7 +264,7 @@ describe('items', () => {
     )
   })
 
-  it('are taken from no body that JSON.parse would refuse, and from no other one refused as such', () => {
+  it('are taken from every body that JSON.parse accepts, and from no other', () => {
     const bodies = fc
       .tuple(fc.array(spaced, { maxLength: 4 }), shape, space)
       .map(([list, around, s]) =>
@@ -283,7 +280,7 @@ describe('items', () => {
   })
 
   it('have every number as it was written', () => {
-    // Compact texts whose names neither repeat nor look like numbers: JSON.stringify gives such a text back.
+    // Compact texts whose names neither repeat nor look like numbers: JSON.stringify returns them unchanged.
     const fields = fc.uniqueArray(fc.tuple(fc.stringMatching(/^[a-z]{1,3}$/), numberTexts), {
       selector: ([name]) => name,
     })
@@ -446,7 +443,7 @@ describe('an answer that is no list', () => {
     ['a place in the list', { meta: { total: 3, cursor: 'x' } }],
     ['a next page', { total: 3, next_page_url: '/orders?page=2' }],
     ['a next', { meta: { total: 3 }, next: 2 }],
-  ])('may be a list of 3 without links that tells %s', (_case, fields) => {
+  ])('may be a list of 3 without links, with %s', (_case, fields) => {
     const { message } = errorOf(JSON.stringify({ data: [1, 2, 3], ...fields }))
 
     expect(message).toMatch(/^the answer is paged \(it has .*\) but has no "links" to follow$/)
@@ -468,7 +465,7 @@ describe('an answer that is no list', () => {
     expect(error.retryable).toBe(false)
   })
 
-  it('may be an envelope with two defects, and both are told', () => {
+  it('may be an envelope with two defects, and names both', () => {
     const error = errorOf(paged({ meta: { total: -1, last_page: {} } }))
 
     expect(error.message).toMatch(/meta\.last_page: [^;]+; meta\.total: /)
@@ -503,7 +500,7 @@ describe('an answer that is no list', () => {
     expect(inHalfAMegabyte(text.replace(/(1,|\[\],){1000}/, ''))).not.toThrow()
   })
 
-  it('is told in few words however long it is', () => {
+  it('is shown in few words however long it is', () => {
     const long = 'x'.repeat(100_000)
     const bodies = [long, `<title>${long}</title>`, `{"message":"${long}"}`, `{"data":{"${long}":1}}`]
 
@@ -513,7 +510,7 @@ describe('an answer that is no list', () => {
 
 describe('an answer that breaks off', () => {
   it.each(['{', '{"da', '{"data":[{"id":1},', '{"data":[{"id":1}]', '[1,2', ' [', '{"a":"\\', '{"a":"x\\"'])(
-    'may pass by itself: %j',
+    'is retryable: %j',
     (text) => {
       expect(errorOf(text)).toMatchObject({
         retryable: true,
@@ -522,7 +519,7 @@ describe('an answer that breaks off', () => {
     },
   )
 
-  it('may pass by itself wherever it broke, also within a character', () => {
+  it('is retryable wherever it broke, also within a character', () => {
     const body = Buffer.from('{"data":[{"name":"é€😀"}],"success":true}')
 
     const broken = Array.from({ length: body.length - 1 }, (_, index) => body.subarray(0, index + 1))
@@ -530,7 +527,7 @@ describe('an answer that breaks off', () => {
     expect(broken.map((part) => errorOf(part).retryable)).toEqual(broken.map(() => true))
   })
 
-  it('may pass by itself within the first of all characters of two bytes', () => {
+  it('is retryable within the first of all characters of two bytes', () => {
     expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).retryable).toBe(true)
   })
 

@@ -11,7 +11,7 @@ import { serve, serveRaw, serveTls } from './helpers/server.ts'
 
 const SECRET = 'Bearer s3cr3t-token-of-somebody'
 
-/** Long enough for any answer that comes; what never comes needs a short one of its own. */
+/** Long enough for every response that comes. */
 const OPTIONS: HttpOptions = {
   timeoutMs: 20_000,
   maxResponseBytes: 1_000_000,
@@ -23,7 +23,7 @@ function ask(url: URL, options: Partial<HttpOptions> = {}, signal = new AbortCon
   return createHttpGet({ ...OPTIONS, ...options })(url, { authorization: SECRET }, signal)
 }
 
-/** The error of a request, which holds nothing of its headers. */
+/** The error of a request; checks that it holds nothing of the headers. */
 async function errorOf(url: URL, options: Partial<HttpOptions> = {}): Promise<Error> {
   const outcome: unknown = await ask(url, options).catch((error: unknown) => error)
   if (!(outcome instanceof Error)) throw new Error(`it was answered: ${inspect(outcome)}`)
@@ -38,7 +38,7 @@ function textOf(body: Uint8Array): string {
 
 describe('an answer', () => {
   it.each([200, 204, 301, 400, 401, 404, 429, 500, 503])(
-    'is handed over whatever its status, with its body unless nobody needs it: %i',
+    'is returned whatever its status, with its body if that is needed: %i',
     async (status) => {
       const url = await serve((_request, response) =>
         response.writeHead(status, { 'x-some': 'thing', location: '/else' }).end('[1]'),
@@ -62,13 +62,13 @@ describe('an answer', () => {
         (response) => response.end('this is no gzip'),
       ],
       ['is endless', {}, endless],
-    ])('counts by its status and headers though its body %s', async (_case, headers, answer) => {
+    ])('keeps its status and headers though its body %s', async (_case, headers, answer) => {
       const url = await serve((_request, response) => {
         response.writeHead(status, { ...headers, 'retry-after': '7' })
         answer(response)
       })
 
-      // Only a body that never ends is waited for so long.
+      // Waiting for a body that never ends would take this long.
       const response = await ask(url, { timeoutMs: 1000 })
 
       expect(response).toMatchObject({ status, headers: { 'retry-after': '7' } })
@@ -76,20 +76,17 @@ describe('an answer', () => {
     })
   })
 
-  it.each([300, 301, 399, 401, 429])(
-    'with status %i is handed over before its body comes',
-    async (status) => {
-      const url = await serve((_request, response) => response.writeHead(status).write('{'))
+  it.each([300, 301, 399, 401, 429])('with status %i is returned before its body comes', async (status) => {
+    const url = await serve((_request, response) => response.writeHead(status).write('{'))
 
-      expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
-    },
-  )
+    expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
+  })
 
   it.each([
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
     ['zstd', zstdCompressSync],
-  ])('is handed over as bytes, without its compression: %s', async (encoding, compress) => {
+  ])('is returned as bytes, decompressed: %s', async (encoding, compress) => {
     const url = await serve((_request, response) => {
       response.setHeader('content-encoding', encoding)
       response.end(compress(Buffer.from([0x5b, 0xff, 0x5d])))
@@ -98,7 +95,7 @@ describe('an answer', () => {
     expect([...(await ask(url)).body]).toEqual([0x5b, 0xff, 0x5d])
   })
 
-  it('of any success is handed over whole, however long a refusal may be', async () => {
+  it('of any success is returned whole, whatever the limit of a refusal is', async () => {
     const url = await serve((_request, response) => response.writeHead(299).end('x'.repeat(200_000)))
 
     expect((await ask(url)).body).toHaveLength(200_000)
@@ -121,7 +118,7 @@ describe('an answer', () => {
 })
 
 describe('a request', () => {
-  it('is one GET with the headers that are given and ours', async () => {
+  it('is one GET with the given headers and ours', async () => {
     const seen: unknown[] = []
     const url = await serve(({ method, headers, url: path }, response) => {
       const { authorization, accept, cookie } = headers
@@ -150,9 +147,9 @@ describe('a request', () => {
       ports.add(socket.remotePort)
       response.end('[]')
     })
-    const exchange = createHttpGet(OPTIONS)
+    const get = createHttpGet(OPTIONS)
 
-    for (let count = 0; count < 5; count++) await exchange(url, {}, new AbortController().signal)
+    for (let count = 0; count < 5; count++) await get(url, {}, new AbortController().signal)
 
     expect(ports.size).toBe(1)
   })
@@ -168,7 +165,7 @@ describe('a request', () => {
     expect(paths).toEqual(['/list'])
   })
 
-  it('is made once when the server fails', async () => {
+  it('is sent once if the server fails', async () => {
     let count = 0
     const url = await serve(({ socket }) => {
       count++
@@ -212,7 +209,7 @@ describe('a network fault', () => {
       () => serve((_request, response) => breakOff(response, {}, (res) => res.socket?.end())),
     ],
     ['what is no HTTP', () => serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))],
-  ])('may pass by itself: %s', async (_case, start) => {
+  ])('is retryable: %s', async (_case, start) => {
     const url = await start()
 
     const error = await errorOf(url)
@@ -222,7 +219,7 @@ describe('a network fault', () => {
     expect(error.message).toMatch(/^the network failed \([A-Z_]+\) at http:\/\/127\.0\.0\.1:\d+/)
   })
 
-  it('may pass by itself: a refused connection', async () => {
+  it('is retryable: a refused connection', async () => {
     const url = await closedPort()
 
     expect(await errorOf(url)).toMatchObject({
@@ -234,13 +231,13 @@ describe('a network fault', () => {
     })
   })
 
-  it('may pass by itself: a host that nobody knows', async () => {
+  it('is retryable: an unknown host', async () => {
     const error = await errorOf(new URL('http://nobody.invalid/list'))
 
     expect(error).toMatchObject({ name: 'RetryableError', code: 'NETWORK' })
   })
 
-  it('passes not by itself: a certificate that nobody trusts', async () => {
+  it('is not retryable: a certificate that is not trusted', async () => {
     const url = await serveTls(createSelfSigned(), (_request, response) => response.end('[]'))
 
     const error = await errorOf(url)
@@ -252,7 +249,7 @@ describe('a network fault', () => {
     })
   })
 
-  it('may pass by itself: a server without TLS where TLS is asked for', async () => {
+  it('is retryable: a server without TLS that is asked with TLS', async () => {
     const url = await serve((_request, response) => response.end('[]'))
     url.protocol = 'https:'
 
@@ -260,7 +257,7 @@ describe('a network fault', () => {
   })
 })
 
-/** Half an answer, and then its end as it comes. */
+/** Half a response, and then its end as it comes. */
 function breakOff(
   response: ServerResponse,
   headers: Record<string, number>,
@@ -288,7 +285,7 @@ describe('an answer that takes too long', () => {
     ['because the body never begins', () => serve((_request, response) => response.flushHeaders())],
     ['because the body never ends', () => serve((_request, response) => void response.write('[1,'))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
-  ])('is a time-out, which may pass by itself: %s', async (_case, start) => {
+  ])('is a time-out, which is retryable: %s', async (_case, start) => {
     const error = await errorOf(await start(), SHORT)
 
     expect(error).toBeInstanceOf(RetryableError)
@@ -325,7 +322,7 @@ describe('a compressed answer', () => {
     ['that breaks off', 'br', brotliCompressSync(whole).subarray(0, -20)],
     ['that is none', 'zstd', Buffer.from('[1,2]')],
     ['that breaks off', 'zstd', zstdCompressSync(whole).subarray(0, -20)],
-  ])('%s may pass by itself: %s', async (_case, encoding, body) => {
+  ])('%s is retryable: %s', async (_case, encoding, body) => {
     const error = await errorOf(await serveEncoded(encoding, body))
 
     expect(error).toBeInstanceOf(RetryableError)
@@ -363,7 +360,7 @@ describe('an answer that is too large', () => {
         response.setHeader('content-encoding', 'gzip').setHeader('content-length', body.length).end(body)
       },
     ],
-  ])('is not asked for again: %s', async (_case, answer) => {
+  ])('is not retried: %s', async (_case, answer) => {
     const url = await serve((_request, response) => answer(response))
 
     const error = await errorOf(url)
@@ -379,7 +376,7 @@ describe('an answer that is too large', () => {
       'compressed',
       (response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(limit))),
     ],
-  ])('is one byte larger than the largest that is handed over: %s', async (_case, answer) => {
+  ])('is one byte larger than the largest that is returned: %s', async (_case, answer) => {
     const url = await serve((_request, response) => answer(response))
 
     expect((await ask(url)).body).toHaveLength(limit)
@@ -408,7 +405,7 @@ function endless(response: ServerResponse): void {
 }
 
 describe('headers', () => {
-  it('without an end are not asked for again', async () => {
+  it('without an end are not retried', async () => {
     const url = await serveRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const more = () => void (socket.destroyed || socket.write(`x-more: ${'x'.repeat(1000)}\r\n`, more))
@@ -422,7 +419,7 @@ describe('headers', () => {
   })
 })
 
-describe('a stop', () => {
+describe('an abort', () => {
   it.each<[string, (response: ServerResponse) => void]>([
     ['before the headers', () => {}],
     ['in mid-body', (response) => void response.write('[1,')],
@@ -439,7 +436,7 @@ describe('a stop', () => {
     await closed.promise
   })
 
-  it('is listened for only as long as the request takes', async () => {
+  it('is listened for only while the request runs', async () => {
     const url = await serve((_request, response) => response.end('[]'))
     const { signal } = new AbortController()
 

@@ -14,7 +14,7 @@ function read(link: string, { currentPage = 1, ...changed }: Setting = {}): Link
   return createLinkReader(rules)(link, currentPage)
 }
 
-function errorOfStatus(link: string, changed: Setting = {}): string {
+function refusalOf(link: string, changed: Setting = {}): string {
   const verdict = read(link, changed)
   return 'refused' in verdict ? verdict.refused : `accepted page ${verdict.page}`
 }
@@ -202,7 +202,7 @@ describe('a link that is refused', () => {
     ['ftp', `ftp://admin.example.com${PATH}?page=2`, {}, 'is not http'],
     ['a word', 'next', {}, 'leads to another path'],
   ])('has %s', (_case, link, changed, reason) => {
-    const message = errorOfStatus(link, changed)
+    const message = refusalOf(link, changed)
 
     expect(message).toContain(reason)
     expect(message).toMatch(/^links\.next /)
@@ -253,11 +253,11 @@ describe('a link that is refused', () => {
     ],
     ['a plus that became a space', { q: 'a+b' }, 'q=a+b&page=2', 'changes the filter q ('],
   ])('has %s', (_case, filters, query, reason) => {
-    expect(errorOfStatus(`${LIST}?${query}`, { filters })).toContain(reason)
+    expect(refusalOf(`${LIST}?${query}`, { filters })).toContain(reason)
   })
 
   it('says which host it was and where to allow it', () => {
-    const message = errorOfStatus(`http://internal:8080${PATH}?page=2`)
+    const message = refusalOf(`http://internal:8080${PATH}?page=2`)
 
     expect(message).toContain('another host, internal; if it is the same service, add it to api.linkHosts')
     expect(message).toContain(`http://internal:8080${PATH}?page=2`)
@@ -269,8 +269,8 @@ describe('a link that is refused', () => {
     ['the name of a filter', `${LIST}?page=2`, { 'a\u001b[31m\u202e': 'paid' }],
     ['the page', `${LIST}?page=%1b`, {}],
     ['a broken link', `http://[\u001b\u0000`, {}],
-  ])('is told without the control characters of %s', (_case, link, filters) => {
-    expect(errorOfStatus(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+  ])('is shown without the control characters of %s', (_case, link, filters) => {
+    expect(refusalOf(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   })
 
   it.each<[string, string, Filters]>([
@@ -278,8 +278,8 @@ describe('a link that is refused', () => {
     ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
     ['a filter', `${LIST}?state=${'x'.repeat(10_000)}&page=2`, { state: 'paid' }],
     ['a page', `${LIST}?page=${'1'.repeat(10_000)}`, {}],
-  ])('is told in few words however long %s is', (_case, link, filters) => {
-    expect(errorOfStatus(link, { filters }).length).toBeLessThan(700)
+  ])('is shown in few words however long %s is', (_case, link, filters) => {
+    expect(refusalOf(link, { filters }).length).toBeLessThan(700)
   })
 
   it.each([
@@ -289,8 +289,8 @@ describe('a link that is refused', () => {
     `https://user:secret-word@half@evil.example${PATH}?page=2`,
     `https:////user:secret-word@evil.example${PATH}?page=2`,
     `  https://user:secret-word@evil.example${PATH}?page=2`,
-  ])('is told without the user information of %s', (link) => {
-    const message = errorOfStatus(link)
+  ])('is shown without the user information of %s', (link) => {
+    const message = refusalOf(link)
 
     expect(message).toContain('another host, evil.example')
     expect(message).not.toContain('secret-word')
@@ -306,8 +306,8 @@ describe('a link that is refused', () => {
     ['//user:secret-word@[/x?page=2', '//[/x?page=2'],
     ['x//user:secret-word@evil.example/x?page=2', 'x//evil.example/x?page=2'],
     ['/a/b@c?page=2', '/a/b@c?page=2'],
-  ])('is told without what may be user information where it is no web address: %s', (link, told) => {
-    expect(errorOfStatus(link)).toContain(` (${told})`)
+  ])('is shown without what may be user information if it is no web address: %s', (link, shown) => {
+    expect(refusalOf(link)).toContain(` (${shown})`)
   })
 
   it.each<[string, string, Filters, string]>([
@@ -341,17 +341,17 @@ describe('a link that is refused', () => {
       '(http://[/orders?q&page=2)',
     ],
     ['without values', `${LIST}?secret`, {}, `names no page (${LIST}?secret)`],
-  ])('is told with the names of its query and its page alone: one %s', (_case, link, filters, told) => {
-    const message = errorOfStatus(link, { filters })
+  ])('is shown with the names of its query and its page alone: one %s', (_case, link, filters, shown) => {
+    const message = refusalOf(link, { filters })
 
-    expect(message).toContain(told)
+    expect(message).toContain(shown)
     expect(message).not.toContain('secret-word')
   })
 
   it('is refused and never crashes, whatever the text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.webPath()), (link) => {
-        expect(errorOfStatus(link)).toMatch(/^links\.next /)
+        expect(refusalOf(link)).toMatch(/^links\.next /)
       }),
     )
   })

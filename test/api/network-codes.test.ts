@@ -8,13 +8,13 @@ watchTheWire()
 
 const ORIGIN = 'https://admin.example.com'
 
-/** What a network that fails with this code is told as. */
+/** The code and message of a network error with this code. */
 async function errorOf(code: string): Promise<unknown> {
   nock(ORIGIN)
     .get('/list')
     .replyWithError(Object.assign(new Error('failed'), { code }))
-  const exchange = createHttpGet({ timeoutMs: 20_000, maxResponseBytes: 1000, userAgent: 'test' })
-  return exchange(new URL('/list', ORIGIN), {}, new AbortController().signal).catch((error: unknown) => error)
+  const get = createHttpGet({ timeoutMs: 20_000, maxResponseBytes: 1000, userAgent: 'test' })
+  return get(new URL('/list', ORIGIN), {}, new AbortController().signal).catch((error: unknown) => error)
 }
 
 describe('a network that fails', () => {
@@ -24,7 +24,7 @@ describe('a network that fails', () => {
     ['ENOTFOUND', ', a name that is not known'],
     ['EAI_AGAIN', ', a name that could not be looked up'],
     ['EPROTO', ', which speaks no TLS'],
-  ])('may pass by itself, and says where to look: %s', async (code, hint) => {
+  ])('is retryable, and says where to look: %s', async (code, hint) => {
     const error = await errorOf(code)
 
     expect(error).toEqual(new RetryableError('NETWORK', `the network failed (${code}) at ${ORIGIN}${hint}`))
@@ -42,7 +42,7 @@ describe('a network that fails', () => {
     'INVALID_PURPOSE',
     'PATH_LENGTH_EXCEEDED',
     'HOSTNAME_MISMATCH',
-  ])('passes not by itself where a certificate does not hold: %s', async (code) => {
+  ])('is not retryable if a certificate is not valid: %s', async (code) => {
     const error = await errorOf(code)
 
     expect(error).toEqual(new JobError('NETWORK', `the server's certificate is refused (${code})`))

@@ -23,7 +23,7 @@ describe('a token in a text', () => {
     ['in a mixture of all', '1%7cSecret\\/Word\\u002B9'],
     ['decoded as a query', '1|Secret/Word 9'],
     ['in part', '1|Secret/Word'],
-  ])('is not told %s', (_case, echo) => {
+  ])('is redacted %s', (_case, echo) => {
     expect(redact(`no user for ${echo}, nor ${echo}`, TOKEN)).toBe('no user for [token], nor [token]')
   })
 
@@ -33,12 +33,12 @@ describe('a token in a text', () => {
     ['encoded twice', '1%257cSecret%252fWord%252b9'],
     ['in escapes of JSON', '1\\u007cSecret\\u002fWord\\u002b9'],
     ['in escapes of HTML', '1&#124;Secret&#x2f;Word&#43;9'],
-  ])('is not told %s, wherever it is cut', (_case, echo) => {
+  ])('is redacted %s, wherever it is cut', (_case, echo) => {
     const lengths = Array.from({ length: echo.length + 1 }, (_, length) => length)
 
-    const told = lengths.map((length) => redact(printable(`${echo} and more`, length), TOKEN))
+    const shown = lengths.map((length) => redact(printable(`${echo} and more`, length), TOKEN))
 
-    expect(told.filter((text) => /secret/i.test(text))).toEqual([])
+    expect(shown.filter((text) => /secret/i.test(text))).toEqual([])
   })
 
   it.each([
@@ -49,7 +49,7 @@ describe('a token in a text', () => {
     expect(redact(text, TOKEN)).toBe(text)
   })
 
-  it.each(['', 'a', 'ab', 'abc', 'user:'])('is not told in base64, behind %j', (before) => {
+  it.each(['', 'a', 'ab', 'abc', 'user:'])('is redacted in base64, after %j', (before) => {
     const echo = Buffer.from(`${before}${TOKEN}`)
     const inBase64 = [echo.toString('base64'), echo.toString('base64url')]
 
@@ -88,7 +88,7 @@ describe('a token in a text', () => {
     )
   })
 
-  it('that is none takes nothing away', () => {
+  it('that is empty changes nothing', () => {
     expect(redact('a text', '')).toBe('a text')
   })
 
@@ -96,7 +96,7 @@ describe('a token in a text', () => {
     ['https://admin.example.com/?x-mode=x2 box', 'https://admin.example.com/?x-mode=x2 box'],
     ['no user for x', 'no user for [token]'],
     ['?token=x&page=2, "x", %22x%22 \\u0078.', '?token=[token]&page=2, "[token]", %22[token]%22 [token].'],
-  ])('of one letter is a word of its own alone: %s', (text, shown) => {
+  ])('of one letter is redacted as a whole word only: %s', (text, shown) => {
     expect(redact(text, 'x')).toBe(shown)
   })
 
@@ -104,11 +104,11 @@ describe('a token in a text', () => {
     ['its end', 'no user for ...t/Word+9-and-more'],
     ['what Laravel Sanctum compares', 'no user for Secret/Word+9-and-more'],
     ['its end in base64', `no ${Buffer.from('t/Word+9-and-more').toString('base64')}`],
-  ])('is not told in part: %s', (_part, text) => {
+  ])('is redacted in part: %s', (_part, text) => {
     expect(redact(text, `${TOKEN}-and-more`)).toMatch(/^no .{0,12}\[token\].{0,4}$/)
   })
 
-  it('is not told in base64 that is cut', () => {
+  it('is redacted in base64 that is cut', () => {
     const echo = Buffer.from(`user:${TOKEN.repeat(20)}`).toString('base64')
 
     const shown = redact(printable(`no user for ${echo}`), TOKEN.repeat(20))
@@ -129,7 +129,7 @@ const WHOLE: ((text: string) => string)[] = [
   (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
 ]
 
-/** Ways to write a character that means the same everywhere. */
+/** Ways to write a character that every reader decodes alike. */
 const SINGLE: ((code: number) => string)[] = [
   (code) => String.fromCharCode(code),
   (code) => `%${code.toString(16)}`,
@@ -147,19 +147,19 @@ const visible = fc
     minLength: 12,
     maxLength: 200,
   })
-  // One at the end may stay, and tells nothing.
+  // One at the end may stay, and gives nothing away.
   .map((token) => token.replace(/^\\+|\\+$/g, (ends) => '/'.repeat(ends.length)))
 
 /** As Sanctum, Passport and most others make them: nothing in them looks like an escape. */
 const plain = visible.map((token) => token.replace(/[%\\&+]/g, '|'))
 
 describe('any token', () => {
-  it('is not told however a text that holds it is encoded', () => {
+  it('is redacted however a text with it is encoded', () => {
     fc.assert(
       fc.property(visible, fc.array(fc.constantFrom(...WHOLE), { maxLength: 4 }), (token, ways) => {
         const echo = ways.reduce((text, encode) => encode(text), token)
 
-        // A backslash in front of it is its first character's, and tells nothing.
+        // A backslash in front of it belongs to its first character, and gives nothing away.
         expect(redact(`<${echo}> and (${echo})`, token)).toMatch(
           /^<(?:\\|%(?:25)*5c)*\[token\]> and \((?:\\|%(?:25)*5c)*\[token\]\)$/i,
         )
@@ -168,7 +168,7 @@ describe('any token', () => {
     )
   })
 
-  it('is not told however each of its characters is written', () => {
+  it('is redacted however each of its characters is written', () => {
     fc.assert(
       fc.property(plain, fc.array(fc.constantFrom(...SINGLE), { minLength: 1 }), (token, ways) => {
         const echo = Array.from(token, (character, at) =>
@@ -181,7 +181,7 @@ describe('any token', () => {
     )
   })
 
-  it('is not told in base64, whatever is around it', () => {
+  it('is redacted in base64, whatever is around it', () => {
     fc.assert(
       fc.property(visible, fc.string(), fc.string(), (token, before, after) => {
         const shown = redact(Buffer.from(before + token + after).toString('base64'), token)
@@ -210,8 +210,8 @@ describe('any token', () => {
     ['backslashes', `${'\\'.repeat(8000)}u0061bcdefghijkl`, '\\'.repeat(200_000)],
     ['cuts', 'a'.repeat(8192), `${'a'.repeat(7)}...`.repeat(20_000)],
     ['escapes of HTML that never end', '&#x'.repeat(2700), '&#x0000000'.repeat(20_000)],
-  ])('is looked for in time that grows with the text alone: %s', (_what, token, text) => {
-    // Where time grew with the length of the one times that of the other, these would take hours.
+  ])('is found in time linear in the text: %s', (_what, token, text) => {
+    // If time grew with the product of both lengths, these would take hours.
     expect(redact(text, token)).not.toContain(token)
   })
 })

@@ -24,14 +24,14 @@ function redirects(status: number): string {
   return `the server redirects (${status}), which is never followed; look at api.baseUrl`
 }
 
-function place(error: unknown): unknown {
+function inContext(error: unknown): unknown {
   return withPageContext(error, createJob(), 7, TOKEN)
 }
 
-describe('an error with its place', () => {
+describe('an error with the context of its page', () => {
   it.each<[string, Error, Error]>([
     [
-      'one that may pass',
+      'one that is retried',
       new RetryableError('SERVER_ERROR', `it said ${TOKEN}`, 500),
       new RetryableError('SERVER_ERROR', 'acme orders page 7: it said [token]', 500),
     ],
@@ -41,7 +41,7 @@ describe('an error with its place', () => {
       new RateLimitedError('acme orders page 7: it said [token]'),
     ],
     [
-      'one that does not pass',
+      'one that is not retried',
       new JobError('FORBIDDEN', `it said ${TOKEN}`),
       new JobError('FORBIDDEN', 'acme orders page 7: it said [token]'),
     ],
@@ -56,14 +56,14 @@ describe('an error with its place', () => {
       new JobError('BAD_RESPONSE', 'acme orders page 7: it is none'),
     ],
   ])('is of the same kind, without the token: %s', (_what, error, expected) => {
-    const found = place(error)
+    const found = inContext(error)
 
     expect(found).toEqual(expected)
     expect(found).toBeInstanceOf(expected.constructor)
   })
 
-  it('is INTERNAL where nobody foresaw it, its stack without the token, too', () => {
-    const found = place(new TypeError(`cannot read ${TOKEN}`)) as JobError
+  it('is INTERNAL if it is unexpected, with the token redacted from its stack, too', () => {
+    const found = inContext(new TypeError(`cannot read ${TOKEN}`)) as JobError
 
     expect(found).toEqual(new JobError('INTERNAL', 'acme orders page 7: unexpected: cannot read [token]'))
     expect(found.stack).toContain('TypeError: cannot read [token]')
@@ -71,11 +71,11 @@ describe('an error with its place', () => {
   })
 
   it.each([
-    ['the word of a stop', new DOMException('stopped', 'AbortError')],
+    ['an abort', new DOMException('stopped', 'AbortError')],
     ['a refused token', new TokenRefusedError('refused')],
     ['what is no error', 'SIGTERM'],
   ])('is left as it is: %s', (_what, error) => {
-    expect(place(error)).toBe(error)
+    expect(inContext(error)).toBe(error)
   })
 })
 
@@ -83,7 +83,7 @@ describe('an error that is final', () => {
   it.each([
     [new RetryableError('TIMEOUT', 'no answer', 500), new JobError('TIMEOUT', 'no answer')],
     [new RateLimitedError('too many'), new JobError('RATE_LIMITED', 'too many')],
-  ])('is not tried again: %s', (error, expected) => {
+  ])('is not retried: %s', (error, expected) => {
     const found = asFinal(error)
 
     expect(found).toEqual(expected)
@@ -91,7 +91,7 @@ describe('an error that is final', () => {
   })
 
   it.each([new TokenRefusedError('refused'), new TypeError('a mistake')])(
-    'is left as it is where it was never tried again: %s',
+    'is left as it is if it is not retried anyway: %s',
     (error) => {
       expect(asFinal(error)).toBe(error)
     },
@@ -114,13 +114,13 @@ describe('an answer that asks for a pause', () => {
   })
 })
 
-describe('a status that nobody foresaw', () => {
+describe('an unexpected status', () => {
   it.each([
     [300, redirects(300)],
     [399, redirects(399)],
     [299, 'the server answered 299'],
     [405, 'the server answered 405'],
-  ])('is told for what it is: %i', (status, message) => {
+  ])('is shown: %i', (status, message) => {
     expect(codeAndMessage(status)).toEqual(['UNEXPECTED_STATUS', message])
   })
 
@@ -130,7 +130,7 @@ describe('a status that nobody foresaw', () => {
     ['a message that is no text', '{"message":{"text":"no"}}', ''],
     ['no message', '{}', ''],
     ['no JSON', '<html>', ''],
-  ])('is told with the message of a body that has one: %s', (_what, body, says) => {
+  ])('is shown with the message of the body: %s', (_what, body, says) => {
     expect(codeAndMessage(405, body)).toEqual(['UNEXPECTED_STATUS', `the server answered 405${says}`])
   })
 })

@@ -15,7 +15,7 @@ function textsOf(text: string): string[] | null {
   return outline(text, MANY).slices?.map(({ start, end }) => text.slice(start, end)) ?? null
 }
 
-describe('cutting items out of a body', () => {
+describe('splitting the items of a body', () => {
   it.each<[string, string, string[] | null]>([
     ['a bare list', '[1,"a",{"b":[2]}]', ['1', '"a"', '{"b":[2]}']],
     ['the list under data', '{"data":[{"id":1},{"id":2}],"meta":{}}', ['{"id":1}', '{"id":2}']],
@@ -44,19 +44,19 @@ describe('cutting items out of a body', () => {
     expect(textsOf(text)).toEqual(expected)
   })
 
-  it('tells the keys of an object in the order they were sent', () => {
+  it('has the keys of an object in the order they were sent', () => {
     const { slices } = outline('{"data":{"10":0,"2":0,"\\u0031":0}}', MANY)
 
     expect(slices?.map(({ key }) => key)).toEqual(['10', '2', '1'])
   })
 
-  it('tells no keys of a list that takes the place of an object', () => {
+  it('has no keys for a list that replaces an object', () => {
     const { slices } = outline('{"data":{"a":1},"data":[2]}', MANY)
 
     expect(slices).toEqual([{ key: null, start: 24, end: 25, inexact: [] }])
   })
 
-  it('tells where the first items stand, and counts all', () => {
+  it('has slices of the first items, and counts all', () => {
     const { slices, items } = outline('[1,2,3,4]', 2)
 
     expect(slices).toHaveLength(2)
@@ -69,7 +69,7 @@ describe('cutting items out of a body', () => {
     expect(outline(text, MANY)).toMatchObject({ depth: 1, values: 2 })
   })
 
-  it('tells where in each item the numbers begin that JSON.parse changes', () => {
+  it('finds the start of each number that JSON.parse changes', () => {
     const lists = fc.array(fc.tuple(spaces, jsonTexts, spaces))
 
     fc.assert(
@@ -114,7 +114,7 @@ describe('cutting items out of a body', () => {
 })
 
 describe('a body that breaks off', () => {
-  it('is told at every place where it may break', () => {
+  it('is detected wherever it may break', () => {
     fc.assert(
       fc.property(objectTexts, (text) => {
         const missed = prefixes(text).filter((prefix) => !breaksOff(prefix))
@@ -124,7 +124,7 @@ describe('a body that breaks off', () => {
     )
   })
 
-  it('is told for a list as well', () => {
+  it('is detected in a list, too', () => {
     fc.assert(
       fc.property(fc.array(jsonTexts), spaces, (list, space) => {
         const missed = prefixes(`[${list.join(`${space},`)}]`).filter((prefix) => !breaksOff(prefix))
@@ -134,7 +134,7 @@ describe('a body that breaks off', () => {
     )
   })
 
-  it('is not one that is whole', () => {
+  it('is not a whole one', () => {
     fc.assert(
       fc.property(jsonTexts, spaces, (text, space) => {
         expect(breaksOff(space + text + space)).toBe(false)

@@ -4,7 +4,7 @@ import { TokenRefusedError } from '../../src/errors.ts'
 import { settle } from './helpers/stepped-clock.ts'
 import { createHoldStore } from './helpers/stores.ts'
 
-/** Asks to enter and tells later what came of it. */
+/** Enters, and records the outcome. */
 function entering(hold: ReturnType<typeof createTokenHold>) {
   const entry: { state: 'waiting' | 'in' | 'out'; error: unknown } = { state: 'waiting', error: null }
   hold.enter().then(
@@ -30,7 +30,7 @@ function statesOf(entries: { state: string }[]): string[] {
 }
 
 describe('a token that is not held', () => {
-  it('lets everybody in', async () => {
+  it('lets all requests in', async () => {
     const hold = createTokenHold(createHoldStore())
 
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -40,7 +40,7 @@ describe('a token that is not held', () => {
     expect(hold.check).not.toThrow()
   })
 
-  it('stays so whatever else is answered', async () => {
+  it('stays so whatever the responses are', async () => {
     const store = createHoldStore()
     const hold = createTokenHold(store)
 
@@ -55,7 +55,7 @@ describe('a token that is not held', () => {
 })
 
 describe('a token that is refused', () => {
-  it('stops everybody, also those who are in, and is remembered', async () => {
+  it('stops all requests, also those that have entered, and is stored', async () => {
     const store = createHoldStore()
     const hold = createTokenHold(store)
     await hold.enter()
@@ -68,7 +68,7 @@ describe('a token that is refused', () => {
     await expect(hold.enter()).rejects.toThrow(refusal('401'))
   })
 
-  it('stops everybody while that is still being written', async () => {
+  it('stops all requests while that is still being written', async () => {
     const { promise: written, resolve: write } = Promise.withResolvers<void>()
     const store = createHoldStore()
     const writing = (why: string) => written.then(() => store.hold(why))
@@ -84,7 +84,7 @@ describe('a token that is refused', () => {
     expect(store.heldReason()).toBe('401')
   })
 
-  it('stops everybody, too, when that cannot be written', async () => {
+  it('stops all requests if that cannot be written', async () => {
     const store = createHoldStore()
     const hold = createTokenHold({ ...store, hold: () => Promise.reject(new Error('the disk is full')) })
 
@@ -93,7 +93,7 @@ describe('a token that is refused', () => {
     expect(hold.check).toThrow(refusal('401'))
   })
 
-  it('is not accepted by an answer that was on its way before', async () => {
+  it('is not accepted by a response that was on its way before', async () => {
     const store = createHoldStore()
     const hold = createTokenHold(store)
 
@@ -105,7 +105,7 @@ describe('a token that is refused', () => {
     expect(hold.check).toThrow('401')
   })
 
-  it('may be used again once the hold is lifted elsewhere', async () => {
+  it('is used again once the hold is lifted elsewhere', async () => {
     const store = createHoldStore()
     const hold = createTokenHold(store)
     await hold.refused('401')
@@ -127,7 +127,7 @@ describe('a token that is refused', () => {
     await expect(other.enter()).rejects.toThrow('401')
   })
 
-  it('is let in elsewhere again when it was held there and lifted', async () => {
+  it('is let in again elsewhere after it was held there and lifted', async () => {
     const store = createHoldStore()
     const hold = createTokenHold(store)
 
@@ -143,7 +143,7 @@ describe('a token that is refused', () => {
 })
 
 describe('a token that an earlier run left held', () => {
-  it('lets exactly one in, who may send', async () => {
+  it('lets exactly one in, which may send', async () => {
     const hold = createTokenHold(createHoldStore('401'))
 
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -156,7 +156,7 @@ describe('a token that an earlier run left held', () => {
     expect(statesOf(entries)).toEqual(['in', 'waiting', 'waiting'])
   })
 
-  it('is being tried until its answer comes, also when the hold is lifted meanwhile', async () => {
+  it('is being tried until its response comes, even if the hold is lifted meanwhile', async () => {
     const store = createHoldStore('401')
     const hold = createTokenHold(store)
     const entries = [entering(hold), entering(hold)]
@@ -170,7 +170,7 @@ describe('a token that an earlier run left held', () => {
     expect(statesOf(entries)).toEqual(['in', 'waiting'])
   })
 
-  it('lets all in once it is accepted, and is held no longer', async () => {
+  it('lets all in once it is accepted, and is released', async () => {
     const store = createHoldStore('401')
     const hold = createTokenHold(store)
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -183,7 +183,7 @@ describe('a token that an earlier run left held', () => {
     expect(store.heldReason()).toBeNull()
   })
 
-  it('lets nobody else in once it is refused, with the new reason', async () => {
+  it('lets no other in once it is refused, with the new reason', async () => {
     const store = createHoldStore('an old 401')
     const hold = createTokenHold(store)
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -197,7 +197,7 @@ describe('a token that an earlier run left held', () => {
     expect(store.heldReason()).toBe('a new 401')
   })
 
-  it('gives its try to the next when the request was not made, one at a time', async () => {
+  it('gives the trial to the next if the request was not sent, one at a time', async () => {
     const store = createHoldStore('401')
     const hold = createTokenHold(store)
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -213,7 +213,7 @@ describe('a token that an earlier run left held', () => {
     expect(store.heldReason()).toBe('401')
   })
 
-  it('is tried no more when the request was made and its answer says nothing of it', async () => {
+  it('is not tried again if the request was sent and its response says nothing about it', async () => {
     const store = createHoldStore('401')
     const hold = createTokenHold(store)
     const entries = [entering(hold), entering(hold), entering(hold)]
@@ -229,7 +229,7 @@ describe('a token that an earlier run left held', () => {
     expect(hold.isTrying()).toBe(false)
   })
 
-  it('still lets one in after a try that nobody took over', async () => {
+  it('still lets one in after a trial that no request took over', async () => {
     const hold = createTokenHold(createHoldStore('401'))
     await hold.enter()
 
@@ -240,7 +240,7 @@ describe('a token that an earlier run left held', () => {
     expect(statesOf(entries)).toEqual(['in', 'waiting'])
   })
 
-  it('is held for a hold of the next run, and no more after it was lifted', async () => {
+  it('is held in the next run, but not after it was lifted', async () => {
     const store = createHoldStore()
     await createTokenHold(store).refused('401')
 

@@ -40,7 +40,7 @@ export function createSetting({
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options })
   const hold = api.tokenHold(holdStore)
-  const { observer, told } = createObserver()
+  const { observer, reports } = createObserver()
   const signal = new AbortController().signal
 
   function open(another: Job = job) {
@@ -49,16 +49,16 @@ export function createSetting({
       refusal: source.refusal,
       close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observer, signal),
-      /** The error of a page that is not to be had. */
+      /** The error of a page that fails. */
       errorOf: async (page = 1): Promise<Error> => {
         const outcome: unknown = await source
           .fetchPage(page, observer, signal)
           .catch((error: unknown) => error)
         if (outcome instanceof Error) return outcome
-        throw new Error(`the page was had: ${inspect(outcome)}`)
+        throw new Error(`the page was read: ${inspect(outcome)}`)
       },
     }
   }
 
-  return { open, ...open(), told, clock, budgets, holdStore }
+  return { open, ...open(), reports, clock, budgets, holdStore }
 }

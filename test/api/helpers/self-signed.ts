@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 
-/** A key and a certificate that it signed itself, for a TLS server that nobody trusts. PEM. */
+/** A key and a certificate that it signed itself, for a TLS server that is not trusted. PEM. */
 export function createSelfSigned(): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const algorithm = der(0x30, der(0x06, Buffer.from([0x2b, 0x65, 0x70])))

@@ -1,9 +1,9 @@
-/** Time that stands still until the test moves it on. */
+/** Time that moves only when the test moves it. */
 export interface SteppedClock {
   now: () => number
   /** Rejects at once when aborted, as that of node:timers/promises. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Moves on by so many milliseconds, waking each sleeper at its time, and lets all go on that can. */
+  /** Advances the time, wakes each sleeper at its time, and waits until all that can run has run. */
   pass(ms: number): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export function createSteppedClock(start = Date.UTC(2026, 10, 20, 8, 30)): Stepp
   return { now: () => time, sleep, pass }
 }
 
-/** Lets everything go on that needs no time. */
+/** Waits until all that needs no time has run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -3,12 +3,12 @@ import type { HoldStore } from '../../../src/api/token-hold.ts'
 
 const NOTHING_KEPT: StoredBudget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
 
-/** What the mirror keeps of budgets, in place of the mirror. */
+/** Keeps budgets in memory, as the mirror does in its file. */
 export interface TestBudgetStore extends BudgetStore {
   kept(scope: string): StoredBudget
   /** Writes, as another process would. */
   change(scope: string, changed: Partial<StoredBudget>): void
-  /** How often something was written, and how often a process was refused since another had written. */
+  /** Writes, and writes that were refused since another process had written. */
   writes(): number
   conflicts(): number
 }
@@ -41,7 +41,7 @@ export function createTestBudgetStore(): TestBudgetStore {
   }
 }
 
-/** What the mirror keeps of a refused token, in place of the mirror. */
+/** Keeps the hold of a token in memory, as the mirror does in its file. */
 export function createHoldStore(reason: string | null = null): HoldStore {
   let held = reason
   return {

@@ -33,7 +33,7 @@ export interface Log {
   /** When each request was served with 200, by the server's clock. */
   served: number[]
   throttled: number
-  /** Transactions in which the processes told each other something. */
+  /** Writes of all processes to the shared budget. */
   writes: number
 }
 
@@ -108,9 +108,9 @@ async function sendAllTheTime(
         if (status === 200) log.served.push(clock.now() - START)
         else log.throttled++
         await onTheWay()
-        const told = readRateHeaders(headers, clock.now())
-        if (status === 200) answer.accepted(told)
-        else answer.throttled(told)
+        const announced = readRateHeaders(headers, clock.now())
+        if (status === 200) answer.accepted(announced)
+        else answer.throttled(announced)
       },
       observer,
       never,

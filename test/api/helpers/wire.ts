@@ -1,7 +1,7 @@
 import nock from 'nock'
 import { afterEach, beforeEach, expect } from 'vitest'
 
-/** For each test of the file: no request leaves the machine, and none that is not foreseen, or foreseen and not made, passes. */
+/** For each test of the file: no request leaves the machine, and each expected one is made, and no other. */
 export function watchTheWire(): void {
   const strangers: string[] = []
   const note = ({ method, url }: Request) => {

@@ -52,24 +52,24 @@ describe('an answer', () => {
     })
   })
 
-  it('that asks to be left alone closes the gate for everybody, for exactly so long', () => {
+  it('that asks for a pause closes the budget for exactly so long', () => {
     const failed = answered({ ...NOTHING, retryAfterMs: 5000 })
 
     expect(failed).toMatchObject({ closedUntil: NOW + 5000, throttled: 0 })
     expect(answered({ ...NOTHING, retryAfterMs: 0 }).closedUntil).toBe(0)
   })
 
-  it('ends a row of 429s, and none at all does not', () => {
+  it('ends a row of 429s, unless it never came', () => {
     expect(answered(NOTHING, { throttled: 3 }).throttled).toBe(0)
     expect(answered(null, { throttled: 3 }).throttled).toBe(3)
   })
 
-  it.each([NOTHING, null])('lets the others go, unless it left before a pause: %o', (announcement) => {
+  it.each([NOTHING, null])('ends the silence, unless its request left before a pause: %o', (announcement) => {
     expect(answered(announcement, { heardAt: 0 }).heardAt).toBe(NOW)
     expect(answered(announcement, { heardAt: 0, closedUntil: NOW + 1 }).heardAt).toBe(0)
   })
 
-  it('that left before a pause says nothing of the window', () => {
+  it('whose request left before a pause changes no window', () => {
     expect(answered(announced(60, 3), { window: windowOf(), closedUntil: NOW + 1 }).window).toEqual(
       windowOf(),
     )
@@ -92,21 +92,21 @@ describe('a 429', () => {
     ['2 seconds, when the second in a row says 0', { retryAfterMs: 0 }, { throttled: 1 }, 2000],
     ['4 seconds, when the third in a row says 0', { retryAfterMs: 0 }, { throttled: 2 }, 4000],
     ['the fallback, when the hundredth in a row says 0', { retryAfterMs: 0 }, { throttled: 99 }, 60_000],
-    ['what it says, when that is longer', { retryAfterMs: 90_000 }, { throttled: 9 }, 90_000],
-  ])('closes the gate for %s, and a second with jitter', (_case, announcement, before, wait) => {
+    ['what it says, if that is longer', { retryAfterMs: 90_000 }, { throttled: 9 }, 90_000],
+  ])('closes the budget for %s, and a second with jitter', (_case, announcement, before, wait) => {
     const after = throttled(announcement, before)
 
     expect(after).toMatchObject({ window: null, throttledAt: NOW, closedUntil: NOW + wait + 1345 })
     expect(after.throttled).toBe((before.throttled ?? 0) + 1)
   })
 
-  it('lets the next request go alone', () => {
+  it('lets the next request leave alone', () => {
     const after = throttled({ retryAfterMs: 0 }, { heardAt: NOW })
 
     expect(isHeard(after, NOW)).toBe(false)
   })
 
-  it('closes the gate for a day at most', () => {
+  it('closes the budget for a day at most', () => {
     expect(throttled({ retryAfterMs: DAY }, {}, 999).closedUntil).toBe(NOW + DAY)
   })
 
@@ -119,7 +119,7 @@ describe('a 429', () => {
     expect(after.closedUntil).toBe(NOW + 41_000)
   })
 
-  it('of several that were in flight together grows no pause, and shortens none', () => {
+  it('of several in flight together neither lengthens the pause nor shortens it', () => {
     const first = throttled({ retryAfterMs: 5000 }, {}, 900)
 
     const rest = throttled({ retryAfterMs: 5000 }, first, 0)
@@ -133,7 +133,7 @@ describe('the first answer after a 429 that announces nothing', () => {
   const measured = { ...NOT_MEASURED, count: 60, firstAt: NOW - MINUTE, measured: 60 }
   const reopened = { throttled: 1, throttledAt: NOW - 50_000, closedUntil: NOW - 1, learned: measured }
 
-  it('tells a limit, after the second one, and begins a window of it', () => {
+  it('shows a limit after the second 429, and begins a window of it', () => {
     const after = answered(NOTHING, reopened)
 
     expect(after.learned).toMatchObject({ limit: 60, learnedAt: NOW })
@@ -144,11 +144,11 @@ describe('the first answer after a 429 that announces nothing', () => {
     ['that announces one', announced(60, 59), {}],
     ['that never came', null, {}],
     ['after which it was open for a while', NOTHING, { throttled: 0 }],
-  ])('tells no limit where it is one %s', (_case, announcement, changed) => {
+  ])('shows no limit if it is one %s', (_case, announcement, changed) => {
     expect(answered(announcement, { ...reopened, ...changed }).learned.limit).toBeNull()
   })
 
-  it('forgets what was learned as soon as a limit is announced', () => {
+  it('forgets the learned limit once one is announced', () => {
     expect(answered(announced(60, 59), { learned: { ...measured, limit: 60 } }).learned).toEqual(NOT_MEASURED)
   })
 })
@@ -156,7 +156,7 @@ describe('the first answer after a 429 that announces nothing', () => {
 const REPORT: Report = { by: 'this one', inFlight: 0, answers: [], unannounced: [] }
 
 describe('what a process reports', () => {
-  it('is how many of its requests are in flight now', () => {
+  it('holds the number of its requests in flight', () => {
     const budget = budgetWith({ inFlight: [flightOf({ by: 'this one', count: 5 }), flightOf()] })
 
     expect(afterReport(budget, { ...REPORT, inFlight: 2 }, RULES, NOW).inFlight).toEqual([
@@ -166,7 +166,7 @@ describe('what a process reports', () => {
     expect(afterReport(budget, REPORT, RULES, NOW).inFlight).toEqual([flightOf()])
   })
 
-  it('is its answers in the order in which they came', () => {
+  it('holds its responses in the order in which they came', () => {
     const answers = [
       { at: NOW, leftIn: null, announced: announced(60, 20) },
       { at: NOW, throttled: { ...NOTHING, retryAfterMs: 5000 }, jitterMs: 0 },
@@ -181,7 +181,7 @@ describe('what a process reports', () => {
     [12, { remaining: 9, ours: 53 }],
     [13, { remaining: 13, ours: 47 }],
   ])(
-    'is no jump of the counter when it rises by as many as were in flight together: to %i',
+    'is no jump of the counter if it rises by no more than were in flight together: to %i',
     (first, expected) => {
       const leftIn = windowOf({ remaining: 9, ours: 50 })
       const answers = [first, 11, 10].map((remaining) => ({
@@ -196,7 +196,7 @@ describe('what a process reports', () => {
     },
   )
 
-  it('is nothing that is over by now', () => {
+  it('holds nothing that has expired', () => {
     const budget = budgetWith({ inFlight: [flightOf({ at: NOW - 2 * MINUTE })], closedUntil: NOW + 2 * DAY })
 
     expect(afterReport(budget, REPORT, RULES, NOW)).toEqual(budgetWith())
@@ -206,7 +206,7 @@ describe('what a process reports', () => {
 describe('answers that announce nothing', () => {
   const unannounced = [NOW - MINUTE, NOW - 5, NOW - 4]
 
-  it('are counted while a 429 is waited out', () => {
+  it('are counted during the pause after a 429', () => {
     const closed = budgetWith({ throttled: 1, throttledAt: NOW, closedUntil: NOW + MINUTE })
 
     const after = afterReport(closed, { ...REPORT, unannounced }, RULES, NOW)
@@ -215,8 +215,8 @@ describe('answers that announce nothing', () => {
   })
 
   it.each<[string, Partial<Budget>]>([
-    ['while nothing is waited for', {}],
-    ['during a pause that no 429 asked for', { closedUntil: NOW + MINUTE }],
+    ['without a pause', {}],
+    ['during a pause without a 429', { closedUntil: NOW + MINUTE }],
     ['once the pause is over', { throttled: 1, throttledAt: NOW - MINUTE, closedUntil: NOW }],
   ])('are not %s', (_case, budget) => {
     expect(afterReport(budgetWith(budget), { ...REPORT, unannounced }, RULES, NOW).learned.count).toBe(0)

@@ -15,7 +15,7 @@ import { budgetWith, DAY, flightOf, MINUTE, NOW, RULES, SECOND, windowOf } from 
 
 const HOUR = 60 * MINUTE
 
-describe('a clock that went back', () => {
+describe('a clock that was set back', () => {
   it.each<[string, Partial<Budget>, Partial<Budget>]>([
     ['what was sent', { sent: [[NOW + HOUR, 3]] }, { sent: [[NOW + 500, 3]] }],
     [
@@ -58,8 +58,8 @@ describe('a clock that went back', () => {
   })
 })
 
-describe('what is older than a minute and a second', () => {
-  it('counts no more', () => {
+describe('an entry older than a minute and a second', () => {
+  it('no longer counts', () => {
     const old = budgetWith({
       sent: [
         [NOW - 61_001, 1],
@@ -74,7 +74,7 @@ describe('what is older than a minute and a second', () => {
     expect(inFlight.map(({ by }) => by)).toEqual(['a third'])
   })
 
-  it('is kept where it is the last that was sent, since a small ceiling counts it for longer', () => {
+  it('is kept if it is the last, since a small ceiling counts it for longer', () => {
     expect(asOfNow(budgetWith({ sent: [[NOW - HOUR, 1]] }), NOW).sent).toEqual([[NOW - HOUR, 1]])
   })
 })
@@ -92,7 +92,7 @@ describe('a permit', () => {
     expect(withPermit(before, 'another one', RULES, NOW).inFlight).toHaveLength(3)
   })
 
-  it('counts as sent in its half second, where there is a ceiling of our own', () => {
+  it('counts as sent in its half second, if there is a ceiling of our own', () => {
     const times = [NOW - 100, NOW, NOW + 1, NOW + 500, NOW + 501]
 
     const permitted = (rules: typeof RULES) =>
@@ -106,7 +106,7 @@ describe('a permit', () => {
     expect(permitted(RULES).sent).toEqual([[NOW, 1]])
   })
 
-  it('loses no other after the clock went back', () => {
+  it('keeps the others after the clock was set back', () => {
     const ahead = budgetWith({
       sent: [
         [NOW + HOUR, 3],
@@ -130,15 +130,15 @@ describe('requests of several processes', () => {
     flightOf({ by: 'a killed one', count: 5, at: NOW - 20_001 }),
   ]
 
-  it('are unanswered as long as nothing was heard of them', () => {
+  it('are unanswered while no response was seen', () => {
     expect(unanswered({ inFlight })).toBe(11)
   })
 
-  it('are on their way no more once a process has written nothing for so long', () => {
+  it('are no longer on their way once a process has written nothing for so long', () => {
     expect(onTheirWay({ inFlight }, NOW)).toBe(6)
   })
 
-  it('go when they are answered', () => {
+  it('disappear when they are answered', () => {
     const before = budgetWith({ inFlight })
 
     expect(withInFlight(before, { by: 'one', count: 0, at: NOW }).inFlight).toEqual(inFlight.slice(1))
@@ -182,8 +182,8 @@ describe('a server that was heard', () => {
   })
 })
 
-describe('what a store keeps', () => {
-  it('is the budget, but for its pause, which is kept beside it', () => {
+describe('a stored budget', () => {
+  it('is the budget without its pause, which is stored beside it', () => {
     const budget = budgetWith({
       sent: [[NOW, 1]],
       inFlight: [flightOf()],
@@ -194,15 +194,15 @@ describe('what a store keeps', () => {
     expect(budgetOf(budgetText(budget), 7)).toEqual({ ...budget, closedUntil: 7 })
   })
 
-  it('may lack what an earlier version did not know', () => {
+  it('may lack what an earlier version did not write', () => {
     expect(budgetOf('{"throttled":3}', 0)).toEqual({ ...FRESH, throttled: 3 })
   })
 
-  it('is nothing at first', () => {
+  it('is a fresh one at first', () => {
     expect(budgetOf(null, 0)).toEqual(FRESH)
   })
 
-  it('may hold blocks of an earlier version: they count as sent, and the next request goes alone', () => {
+  it('may hold blocks of an earlier version: they count as sent, and the next request leaves alone', () => {
     const learned = { count: 3, firstAt: NOW - 5000, measured: 60, limit: 60, learnedAt: NOW - MINUTE }
     const text = JSON.stringify({
       sent: [[NOW - SECOND, 2]],

@@ -30,7 +30,7 @@ describe('a ceiling of our own', () => {
   })
 })
 
-describe('a ceiling that is no whole number', () => {
+describe('a fractional ceiling', () => {
   it.each([
     [0.1, 1, []],
     [0.5, 1, []],
@@ -60,7 +60,7 @@ describe('a ceiling that is no whole number', () => {
     },
   )
 
-  it('is held to and used, whatever it is', async () => {
+  it('is used and never exceeded, whatever it is', async () => {
     const rates = fc.oneof(
       fc.double({ min: 0.2, max: 1, noNaN: true }),
       fc.double({ min: 1, max: 20, noNaN: true }),

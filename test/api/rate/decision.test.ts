@@ -5,7 +5,7 @@ import { decide } from '../../../src/api/rate/decision.ts'
 import type { Window } from '../../../src/api/rate/window.ts'
 import { budgetWith, flightOf, MINUTE, NOW, RULES, windowOf } from '../helpers/budgets.ts'
 
-/** Milliseconds until the next request may go. */
+/** Milliseconds until the next request may leave. */
 function waitOf(budget: Partial<Budget>, rules: Partial<RateRules> = {}): number {
   return Math.max(0, decide(budgetWith(budget), { ...RULES, ...rules }, NOW).at - NOW)
 }
@@ -111,7 +111,7 @@ describe('the next request', () => {
   })
 
   it.each<[string, Partial<Budget>, Partial<RateRules>, number]>([
-    ['as many as like where nothing limits them', {}, {}, Number.POSITIVE_INFINITY],
+    ['any number if nothing limits them', {}, {}, Number.POSITIVE_INFINITY],
     ['one where nothing was heard', { heardAt: 0 }, {}, 1],
     ['what is left in the window', { window: windowOf({ remaining: 7 }), ...onTheWay(2) }, {}, 5],
     ['what our own ceiling leaves', { sent: [[NOW, 3]], ...onTheWay(2) }, { requestsPerMinute: 10 }, 7],
@@ -179,7 +179,7 @@ describe('under a ceiling of our own the next request', () => {
   })
 })
 
-describe('whatever the budget', () => {
+describe('with any budget', () => {
   const times = fc.integer({ min: NOW - 130_000, max: NOW + 70_000 })
   const counts = fc.integer({ min: 0, max: 5 })
   const budgets = fc.record({
@@ -199,7 +199,7 @@ describe('whatever the budget', () => {
     sharePercent: fc.constantFrom(1, 2.5, 50, 100),
   })
 
-  it('a request may leave, or waits for a time to come, or for an answer to one that is on its way', () => {
+  it('a request may leave, or waits for a time, or for a response to one on its way', () => {
     fc.assert(
       fc.property(budgets, rules, ({ sent, ...rest }, changed) => {
         const sorted = sent.toSorted(([one], [other]) => one - other)

@@ -25,7 +25,7 @@ afterEach(() => {
   else process.env.TZ = TZ
 })
 
-describe('what an answer says of the rate limit', () => {
+describe('the rate headers of a response', () => {
   it('is nothing without headers', () => {
     expect(readRateHeaders({}, NOW)).toEqual({
       limit: null,
@@ -195,7 +195,7 @@ describe('the RateLimit header', () => {
       { limit: 5000, remaining: 7, reset: 3600 },
     ],
     [
-      'with parameters that say nothing to us',
+      'with unknown parameters',
       '"a";r=5;t=30;pk=:dXNlcg==:',
       '"a";q=10;qu="requests"',
       { limit: 10, remaining: 5, reset: 30 },
@@ -212,21 +212,21 @@ describe('the RateLimit header', () => {
   })
 
   it.each([null, '', 'soon', '"default"', '"default";r=many', 'limit=100', '"default";r=-1'])(
-    'is none where it cannot be read: %s',
+    'is null if it cannot be read: %s',
     (field) => {
       expect(readRateLimitField(field, '"default";q=100')).toBeNull()
     },
   )
 
-  it('counts where no header of its own says the same', () => {
+  it('counts unless another header has the value', () => {
     const both = {
       ratelimit: '"default";r=50;t=30',
       'ratelimit-policy': '"default";q=100;w=60',
       'x-ratelimit-remaining': '40',
     }
 
-    const told = readRateHeaders(both, 0)
+    const announced = readRateHeaders(both, 0)
 
-    expect(told).toEqual({ limit: 100, remaining: 40, resetMs: 30_000, retryAfterMs: null })
+    expect(announced).toEqual({ limit: 100, remaining: 40, resetMs: 30_000, retryAfterMs: null })
   })
 })

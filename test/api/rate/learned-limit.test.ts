@@ -16,7 +16,7 @@ function learned(changed: Partial<LearnedLimit> = {}): LearnedLimit {
 }
 
 describe('answers before a 429', () => {
-  it('are counted from a minute before it on, those that come after it, too', () => {
+  it('are counted from a minute before it on, late ones included', () => {
     const times = [NOW - MINUTE, NOW - MINUTE + 1, NOW - 5, NOW + 5]
 
     expect(withCounted(NOT_MEASURED, times, NOW)).toEqual({
@@ -26,7 +26,7 @@ describe('answers before a 429', () => {
     })
   })
 
-  it('are told by several processes', () => {
+  it('are added up over several processes', () => {
     const one = withCounted(NOT_MEASURED, [NOW - 20], NOW)
     const both = withCounted(one, [NOW - 30, NOW - 10], NOW)
 
@@ -35,20 +35,20 @@ describe('answers before a 429', () => {
   })
 })
 
-/** So many before the last 429, and so many before the one before. */
+/** Responses before the last 429, and before the one before it. */
 function counted(count: number, measured: number | null, firstAt = NOW - MINUTE): LearnedLimit {
   return { ...learned(), count, measured, firstAt }
 }
 
 describe('the first answer after a 429', () => {
   it.each<[string, number, number | null, number | null]>([
-    ['tells nothing at the first time', 60, null, null],
-    ['tells the limit when both times are alike', 60, 60, 60],
-    ['tells the lesser when they differ by a twentieth', 63, 60, 60],
-    ['tells the lesser, be it the later', 57, 60, 57],
-    ['tells nothing when they differ by more', 64, 60, null],
-    ['tells a limit of few that differ by one', 4, 5, 4],
-    ['tells nothing when they differ by two', 3, 5, null],
+    ['shows nothing at the first time', 60, null, null],
+    ['shows the limit if both counts are alike', 60, 60, 60],
+    ['shows the lesser if they differ by a twentieth', 63, 60, 60],
+    ['shows the lesser, even if it is the later', 57, 60, 57],
+    ['shows nothing if they differ by more', 64, 60, null],
+    ['shows a small limit if they differ by one', 4, 5, 4],
+    ['shows nothing if they differ by two', 3, 5, null],
   ])('%s', (_case, count, measured, limit) => {
     expect(concluded(counted(count, measured), NOW, NOW + 5)).toEqual({
       count: 0,
@@ -59,11 +59,11 @@ describe('the first answer after a 429', () => {
     })
   })
 
-  it('tells nothing when none came before the 429', () => {
+  it('shows nothing if none came before the 429', () => {
     expect(concluded(counted(0, 60), NOW, NOW)).toEqual(NOT_MEASURED)
   })
 
-  it('tells nothing when the pause ended sooner than a minute', () => {
+  it('shows nothing if the pause ended sooner than a minute', () => {
     expect(concluded(counted(60, 60, NOW - 54_999), NOW, NOW)).toEqual(NOT_MEASURED)
     expect(concluded(counted(60, 60, NOW - 55_000), NOW, NOW).limit).toBe(60)
   })

@@ -10,7 +10,7 @@ import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.t
 
 const MINUTE = 60_000
 
-/** After which a request of ours counts no more, where it left at the beginning of half a second. */
+/** How long a request counts at our ceiling, if it left at the beginning of half a second. */
 const OUR_MINUTE = MINUTE + 250
 const NOTHING: RateHeaders = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 
@@ -49,7 +49,7 @@ function createSetting({
   return { limiter, clock, store, slots }
 }
 
-/** A rate limiter, and how often it has read its store and written. */
+/** A rate limiter, and how often it has read and written its store. */
 function createCounted() {
   const store = createTestBudgetStore()
   let reads = 0
@@ -65,12 +65,12 @@ function notSentYet(): never {
   throw new Error('the request was not sent yet')
 }
 
-/** A request at a rate limiter: what was told, whether the request is on its way, and how the answer comes. */
+/** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
 function passing(limiter: RateLimiter, signal = new AbortController().signal) {
-  const { observer, told } = createObserver()
+  const { observer, reports } = createObserver()
   let finish: (tell: (answer: Answer) => void) => void = notSentYet
   const one = {
-    told,
+    reports,
     sent: false,
     outcome: null as unknown,
     answer: (remaining: number, limit: number, resetMs: number | null = null) =>
@@ -110,7 +110,7 @@ function passing(limiter: RateLimiter, signal = new AbortController().signal) {
   return one
 }
 
-/** One request and its answer: the first of a budget goes alone. */
+/** One request and its response: the first of a budget leaves alone. */
 async function hear(limiter: RateLimiter): Promise<void> {
   const one = passing(limiter)
   await settle()
@@ -138,7 +138,7 @@ function whoSent(all: { sent: boolean }[]): number[] {
 }
 
 describe('an open budget', () => {
-  it('lets a request go at once and hands back its answer', async () => {
+  it('lets a request leave at once and returns its result', async () => {
     const { limiter } = createSetting()
 
     const one = passing(limiter)
@@ -146,7 +146,7 @@ describe('an open budget', () => {
     one.succeed()
     await settle()
 
-    expect(one).toMatchObject({ sent: true, outcome: 'the answer', told: [['waited', 0]] })
+    expect(one).toMatchObject({ sent: true, outcome: 'the answer', reports: [['waited', 0]] })
   })
 
   it('reads twice for a request, when it comes and when it leaves, and writes nothing', async () => {
@@ -164,7 +164,7 @@ describe('an open budget', () => {
     expect(writes() - before.writes).toBe(0)
   })
 
-  it('hands on what the request threw', async () => {
+  it('rejects with the error of the request', async () => {
     const { limiter } = createSetting()
 
     const one = passing(limiter)
@@ -175,7 +175,7 @@ describe('an open budget', () => {
     expect(one.outcome).toEqual(new Error('network'))
   })
 
-  it('lets the first request go alone, and the others with its answer', async () => {
+  it('lets the first request leave alone, and the others after its response', async () => {
     const { limiter, clock } = createSetting()
 
     const all = [passing(limiter), passing(limiter), passing(limiter)]
@@ -185,8 +185,8 @@ describe('an open budget', () => {
     await settle()
 
     expect(whoSent(all)).toEqual([0, 1, 2])
-    // Nobody can say how long that takes.
-    expect(all[1]?.told).toEqual([['waited', 5000]])
+    // It is unknown how long that takes.
+    expect(all[1]?.reports).toEqual([['waited', 5000]])
   })
 
   it('has no more requests on their way than there are slots', async () => {
@@ -202,7 +202,7 @@ describe('an open budget', () => {
     expect(whoSent(all)).toEqual([0, 1, 2])
   })
 
-  it('shares its slots with other budgets, and is asked again once it has one', async () => {
+  it('shares its slots with other budgets, and decides again once it has one', async () => {
     const slots = pLimit(1)
     const [{ limiter, clock }, other] = [
       createSetting({ slots, rules: { requestsPerMinute: 1 } }),
@@ -219,10 +219,10 @@ describe('an open budget', () => {
     await settle()
 
     expect(second.sent).toBe(true)
-    expect(second.told).toEqual([['waited', 5000]])
+    expect(second.reports).toEqual([['waited', 5000]])
   })
 
-  it('is closed to who gets a slot only after another process met a 429', async () => {
+  it('stays closed to a request that gets a slot after another process got a 429', async () => {
     const slots = pLimit(1)
     const { limiter, clock, store } = createSetting({ slots })
     const busy = passing(createSetting({ slots, scope: 'b' }).limiter)
@@ -241,7 +241,7 @@ describe('an open budget', () => {
 })
 
 describe('waiters', () => {
-  it('go in the order they came', async () => {
+  it('leave in the order they came', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     await hear(limiter)
     const all = Array.from({ length: 5 }, () => passing(limiter))
@@ -256,7 +256,7 @@ describe('waiters', () => {
     expect(order).toEqual([[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
   })
 
-  it('go in the order they came when slots are scarce, too', async () => {
+  it('leave in the order they came when slots are scarce, too', async () => {
     const { limiter, clock, slots } = createSetting({ rules: { requestsPerMinute: 2 }, slots: pLimit(1) })
     const busy = Promise.withResolvers<void>()
     void slots(() => busy.promise)
@@ -273,7 +273,7 @@ describe('waiters', () => {
     }
   })
 
-  it('are told why and until when, each of them', async () => {
+  it('each report why and until when', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const open = clock.now() + OUR_MINUTE
     await hear(limiter)
@@ -281,18 +281,18 @@ describe('waiters', () => {
     const [second, third] = [passing(limiter), passing(limiter)]
     await clock.pass(1000)
 
-    expect(second.told).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
-    expect(third.told).toEqual(second.told)
+    expect(second.reports).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
+    expect(third.reports).toEqual(second.reports)
     await clock.pass(MINUTE)
-    expect(second.told.slice(1)).toEqual([['waited', OUR_MINUTE]])
+    expect(second.reports.slice(1)).toEqual([['waited', OUR_MINUTE]])
     second.succeed()
     await settle()
     // It left in the first half of a second.
     const next = open + OUR_MINUTE + 250
-    expect(third.told.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
+    expect(third.reports.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
   })
 
-  it('are told of the limit of the server', async () => {
+  it('report the limit of the server', async () => {
     const { limiter, clock } = createSetting()
     const one = passing(limiter)
     await settle()
@@ -301,12 +301,12 @@ describe('waiters', () => {
     const other = passing(limiter)
     await settle()
 
-    expect(other.told).toEqual([
+    expect(other.reports).toEqual([
       ['wait', "the server's limit of 60 requests a minute", clock.now() + MINUTE + 250],
     ])
   })
 
-  it('go as soon as an answer shows that the budget is there again', async () => {
+  it('leave once a response shows that the budget is open again', async () => {
     const { limiter, clock } = createSetting()
     await hear(limiter)
     const all = [passing(limiter), passing(limiter)]
@@ -321,12 +321,12 @@ describe('waiters', () => {
     await settle()
 
     expect(waiter.sent).toBe(true)
-    expect(waiter.told.at(-1)).toEqual(['waited', 1000])
+    expect(waiter.reports.at(-1)).toEqual(['waited', 1000])
   })
 })
 
-describe('a waiter that is stopped', () => {
-  it.each(['the first in line', 'one behind it'])('goes at once: %s', async (place) => {
+describe('a waiter that is aborted', () => {
+  it.each(['the first in line', 'one behind it'])('rejects at once: %s', async (place) => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const stop = new AbortController()
     await hear(limiter)
@@ -338,11 +338,11 @@ describe('a waiter that is stopped', () => {
     await settle()
 
     expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
-    expect(stopped.told.at(-1)).toEqual(['waited', 1000])
+    expect(stopped.reports.at(-1)).toEqual(['waited', 1000])
     expect(whoSent(ahead)).toEqual([])
   })
 
-  it('goes at once while it waits for a slot, and is never sent', async () => {
+  it('rejects at once while it waits for a slot, and is never sent', async () => {
     const { limiter } = createSetting({ slots: pLimit(1) })
     const stop = new AbortController()
     await hear(limiter)
@@ -360,7 +360,7 @@ describe('a waiter that is stopped', () => {
     expect(stopped.sent).toBe(false)
   })
 
-  it('goes at once when it was stopped before it came', async () => {
+  it('rejects at once if it was aborted before it came', async () => {
     const { limiter } = createSetting()
 
     const stopped = passing(limiter, AbortSignal.abort(new Error('stopped')))
@@ -388,7 +388,7 @@ describe('a waiter that is stopped', () => {
 })
 
 describe('a 429', () => {
-  it('closes the budget for as long as the server said, a second and a jitter', async () => {
+  it('closes the budget for the time that the server said, a second and a jitter', async () => {
     const { limiter, clock } = createSetting()
     const one = passing(limiter)
     await settle()
@@ -398,14 +398,14 @@ describe('a 429', () => {
 
     const other = passing(limiter)
     await clock.pass(31_499)
-    expect(other).toMatchObject({ sent: false, told: [['wait', 'the server asked for a pause', end]] })
+    expect(other).toMatchObject({ sent: false, reports: [['wait', 'the server asked for a pause', end]] })
     await clock.pass(1)
 
     expect(other.sent).toBe(true)
     expect(one.outcome).toEqual(new Error('429'))
   })
 
-  it('closes the budget for those who wait already', async () => {
+  it('closes the budget for requests that wait already', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const one = passing(limiter)
     await settle()
@@ -418,10 +418,10 @@ describe('a 429', () => {
     await clock.pass(1500)
 
     expect(waiter.sent).toBe(true)
-    expect(waiter.told.map(([, reason]) => reason)).toContain('the server asked for a pause')
+    expect(waiter.reports.map(([, reason]) => reason)).toContain('the server asked for a pause')
   })
 
-  it('that says nothing closes it for the fallback', async () => {
+  it('that announces nothing closes it for the fallback', async () => {
     const { limiter, clock } = createSetting({ rules: { fallbackWaitMs: 20_000 } })
     const one = passing(limiter)
     await settle()
@@ -467,7 +467,7 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('holds for a rate limiter that was open before another met it', async () => {
+  it('holds for a rate limiter that was open before another got it', async () => {
     const { limiter, clock, store } = createSetting()
     const { limiter: other } = createSetting({ store, clock })
     const one = passing(limiter)
@@ -481,7 +481,7 @@ describe('a pause', () => {
     expect(another.sent).toBe(false)
   })
 
-  it('is over once it was forgotten', async () => {
+  it('ends once it is forgotten', async () => {
     const { limiter, store } = createSetting()
     const one = passing(limiter)
     await settle()
@@ -496,7 +496,7 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('holds here while it cannot be written yet, and of two the longer one', async () => {
+  it('holds here while it cannot be written; of two the longer one counts', async () => {
     const { store, lock, unlock } = createLockedStore()
     const { limiter, clock } = createSetting({ store })
     await hear(limiter)
@@ -518,7 +518,7 @@ describe('a pause', () => {
     expect(store.kept('a').closedUntil).toBe(closedUntil)
   })
 
-  it('is refused when it is longer than maxWait, by however little', async () => {
+  it('is refused if it is longer than maxWait, by however little', async () => {
     const { limiter, clock, store } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
 
     store.change('a', { closedUntil: clock.now() + 5 * MINUTE })
@@ -529,7 +529,7 @@ describe('a pause', () => {
     expect((await limiter.refusal())?.message).toContain('(admin-mirror resume forgets the wait)')
   })
 
-  it('that is longer than anybody waits is refused at once, with nothing sent', async () => {
+  it('that is longer than maxWait is refused at once, with nothing sent', async () => {
     const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
     const one = passing(limiter)
     await settle()
@@ -541,7 +541,7 @@ describe('a pause', () => {
     await settle()
 
     expect(other.sent).toBe(false)
-    expect(other.told).toEqual([['waited', 0]])
+    expect(other.reports).toEqual([['waited', 0]])
     expect(other.outcome).toBeInstanceOf(JobError)
     expect(other.outcome).toMatchObject({ code: 'RATE_LIMITED' })
     expect(String(other.outcome)).toContain('the server asked for a pause, 2 hours long')
@@ -550,7 +550,7 @@ describe('a pause', () => {
     expect(await limiter.refusal()).toEqual(other.outcome)
   })
 
-  it('is refused to those who wait already', async () => {
+  it('is refused to requests that wait already', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const one = passing(limiter)
     await settle()
@@ -577,7 +577,7 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('of our own making is none that is refused', async () => {
+  it('of our own is not refused', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
     await hear(limiter)
 
@@ -588,7 +588,7 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('that was remembered for longer than a day is none', async () => {
+  it('stored for longer than a day is ignored', async () => {
     const { limiter, clock, store } = createSetting()
     store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE + 1 })
 
@@ -596,10 +596,10 @@ describe('a pause', () => {
     await settle()
 
     expect(await limiter.refusal()).toBeNull()
-    expect(one).toMatchObject({ sent: true, told: [['waited', 0]] })
+    expect(one).toMatchObject({ sent: true, reports: [['waited', 0]] })
   })
 
-  it('is kept to though the store holds a later one that is none', async () => {
+  it('holds though the store holds a later one that is ignored', async () => {
     const clock = createSteppedClock()
     const wrong = clock.now() + 25 * 60 * MINUTE
     const { limiter, store } = createSetting({ clock })
@@ -617,7 +617,7 @@ describe('a pause', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('that was remembered for a day is refused', async () => {
+  it('stored for a day is refused', async () => {
     const { limiter, clock, store } = createSetting()
 
     store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE })
@@ -656,7 +656,7 @@ describe('a pause', () => {
   })
 })
 
-/** The clock of a rate limiter, which can be set back while time goes on. */
+/** The clock of a rate limiter, which can be set back while time continues. */
 function createSettable() {
   const clock = createSteppedClock()
   let behind = 0
@@ -668,7 +668,7 @@ function createSettable() {
   }
 }
 
-describe('a clock that goes back by a day', () => {
+describe('a clock that is set back by a day', () => {
   it('holds a request back for one window of our own ceiling, and no longer', async () => {
     const { clock, setBack } = createSettable()
     const { limiter } = createSetting({ rules: { requestsPerMinute: 1 }, clock })
@@ -698,7 +698,7 @@ describe('a clock that goes back by a day', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('takes nothing away from the time that was waited', async () => {
+  it('does not shorten the reported wait', async () => {
     const { clock, setBack } = createSettable()
     const { limiter } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
     await hear(limiter)
@@ -711,6 +711,6 @@ describe('a clock that goes back by a day', () => {
     expect(other.sent).toBe(true)
     other.succeed()
     await settle()
-    expect(other.told.at(-1)).toEqual(['waited', 0])
+    expect(other.reports.at(-1)).toEqual(['waited', 0])
   })
 })

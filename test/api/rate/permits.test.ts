@@ -53,7 +53,7 @@ describe('a process that nothing limits', () => {
 })
 
 describe('a permit', () => {
-  it('is one transaction, and an answer that counts down is none', async () => {
+  it('is one write, and a response that counts down is none', async () => {
     const { store, one } = createScene()
     await request(one, announced(60, 59))
     const before = store.writes()
@@ -73,7 +73,7 @@ describe('a permit', () => {
     expect(Math.min(...counts)).toBeGreaterThan(20)
   })
 
-  it('is decided by the clock and the budget in the moment in which it is written', async () => {
+  it('is decided by the clock and the budget of the moment in which it is written', async () => {
     const { store, clock, open, one } = createScene()
     await request(one, announced(60, 59))
     const locked: BudgetStore = {
@@ -89,7 +89,7 @@ describe('a permit', () => {
     expect((await one.view()).inFlight).toEqual([{ by: 'a slow one', count: 1, at: NOW + 2 * MINUTE }])
   })
 
-  it('is none while the budget of another process is closed, from its own transaction on', async () => {
+  it('is refused while the budget of another process is closed, from its write on', async () => {
     const { store, open, one, other } = createScene()
     await request(one, announced(60, 59))
     await take(other)
@@ -121,7 +121,7 @@ describe('a permit', () => {
     expect(await leaving(other)).toBe(1)
   })
 
-  it('is none for what another process has made void by a 429, but for the first after it', async () => {
+  it('is refused after another process got a 429, except for the first after it', async () => {
     const { clock, one, other } = createScene()
     await request(one, announced(60, 59))
     await take(other)
@@ -135,7 +135,7 @@ describe('a permit', () => {
     expect(await leaving(one)).toBe(1)
   })
 
-  it('is there in the moment in which the pause is forgotten', async () => {
+  it('is given once the pause is forgotten', async () => {
     const { store, one } = createScene()
     await take(one)
     one.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
@@ -148,10 +148,10 @@ describe('a permit', () => {
   })
 })
 
-describe('what others have to know', () => {
+describe('a change that others must know', () => {
   it.each<[string, (permits: Permits, permit: Permit) => void]>([
     ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
-    ['that the first request got none', (permits, permit) => permits.answered(permit, null)],
+    ['the end of the first request without a response', (permits, permit) => permits.answered(permit, null)],
     ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
     [
       'a budget that is used up for an hour',
@@ -178,7 +178,7 @@ describe('what others have to know', () => {
     ['counts down by those in flight', 57, 0],
     ['counts down by more', 56, 1],
     ['has jumped up', 64, 1],
-  ])('is an answer that %s, or not', async (_what, remaining, writes) => {
+  ])('is a response that %s, or not', async (_what, remaining, writes) => {
     const { store, clock, one } = createScene()
     await request(one, announced(70, 60))
     const permit = await take(one)
@@ -193,7 +193,7 @@ describe('what others have to know', () => {
     expect(store.writes() - before).toBe(writes)
   })
 
-  it('is written though it comes while something else is being written', async () => {
+  it('is written even if it comes during another write', async () => {
     const { store, clock, open, one } = createScene()
     await request(one, announced(60, 59))
     const said = Promise.withResolvers<void>()
@@ -220,7 +220,7 @@ describe('what others have to know', () => {
     expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
   })
 
-  it('is when the next window began, though the process is killed after its first answer', async () => {
+  it('is the beginning of the next window, even if the process is killed after its first response', async () => {
     const { clock, open, one } = createScene()
     await request(one, announced(20, 19))
     clock.time += MINUTE + SECOND
@@ -231,7 +231,7 @@ describe('what others have to know', () => {
     expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
   })
 
-  it('is that a request which was on its way when its process began to wait is answered, after a second', async () => {
+  it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {
     const { store, clock, one, other, wait } = createScene()
     await request(one, announced(2, 1))
     const permit = await take(one)
@@ -249,7 +249,7 @@ describe('what others have to know', () => {
     expect((await other.view()).inFlight).toEqual([])
   })
 
-  it('is at rest that nothing is in flight any more, once', async () => {
+  it('is at a flush, once, that nothing is in flight', async () => {
     const { store, one, other } = createScene()
     await request(one, announced(60, 59))
     await request(one, announced(60, 58))
@@ -281,7 +281,7 @@ describe('a wait', () => {
   it.each([
     ['that ends within a second', announced(60, 0, 0)],
     ['for an answer', NOTHING],
-  ])('is not written where it is one %s', async (_case, answer) => {
+  ])('is not written if it is one %s', async (_case, answer) => {
     const { store, one, other, wait } = createScene()
     if (answer === NOTHING) await take(other)
     else await request(one, answer)
@@ -326,7 +326,7 @@ describe('answers that announce nothing', () => {
     expect((await other.view()).learned.count).toBe(8)
   })
 
-  it('are no others', async () => {
+  it('do not include others', async () => {
     const { one } = createScene()
     await request(one, announced(60, 59))
 
@@ -348,7 +348,7 @@ describe('answers that announce nothing', () => {
   })
 })
 
-describe('what an earlier version of the program wrote', () => {
+describe('a budget that an earlier version wrote', () => {
   const blocks = [{ by: 'an old one', count: 3, until: NOW, inFlight: 1 }]
   const known = JSON.stringify({
     sent: [[NOW - SECOND, 1]],

@@ -4,19 +4,19 @@ import { MINUTE, RULES } from '../helpers/budgets.ts'
 import { createFixedWindow } from '../helpers/fixed-window.ts'
 import { createRandom, type Log, mostInAMinute, simulate } from '../helpers/traffic.ts'
 
-// Real gates of one process and of three, killed and started anew in the middle of a window, over half an hour of made-up
-// time: how much of the budget they use, and how often they ask for too much.
+// Real rate limiters of one process and of three, killed and restarted within a window, over half an hour of simulated time:
+// how much of the budget they use, and how often they exceed it.
 
 const HALF_HOUR = 30 * MINUTE
 
-/** Neither lies at the beginning of a window. */
+/** Neither is at the beginning of a window. */
 const RESTARTS = [10 * MINUTE + 17_000, 20 * MINUTE + 3000]
 
-/** Both lie in a burst of requests, some of which are on their way. */
+/** Both are within a burst of requests, some of which are on their way. */
 const KILLED_IN_BURSTS = [7 * MINUTE + 18_000, 19 * MINUTE + 36_000]
 
 describe('our own ceiling', () => {
-  it('is held to in any 60 seconds, whatever comes, by however many processes', async () => {
+  it('is not exceeded in any 60 seconds, whatever the responses, by any number of processes', async () => {
     const traffic = fc.record({
       requestsPerMinute: fc.integer({ min: 1, max: 40 }),
       processes: fc.integer({ min: 1, max: 3 }),
@@ -143,21 +143,15 @@ describe.each([
   )
 })
 
-describe('what the processes tell each other', () => {
+describe('sharing a budget', () => {
   it.each([
     { processes: 1, most: 1.02 },
     { processes: 3, most: 1.05 },
-  ])(
-    'costs hardly more than one transaction a request: $processes processes',
-    async ({ processes, most }) => {
-      const { writes, sent } = await halfHour(
-        { limit: 300, senders: 8, latency: [20, 150], processes },
-        false,
-      )
+  ])('costs little more than one write a request: $processes processes', async ({ processes, most }) => {
+    const { writes, sent } = await halfHour({ limit: 300, senders: 8, latency: [20, 150], processes }, false)
 
-      expect(writes / sent.length).toBeLessThan(most)
-    },
-  )
+    expect(writes / sent.length).toBeLessThan(most)
+  })
 })
 
 /** The most requests in one window of the server, which begins with the first that comes after the last has ended. */
@@ -184,7 +178,7 @@ describe('half an hour against a limit that no header announces', () => {
     { processes: 3, senders: 1, headers: RETRY_AFTER },
     { processes: 3, senders: 8, headers: [] },
   ])(
-    'costs two rounds of 429s, and is used to 97 %: $processes processes of $senders senders, told $headers',
+    'costs two rounds of 429s, and is used to 97 %: $processes processes of $senders senders, 429s with $headers',
     async ({ processes, senders, headers }) => {
       const window = createFixedWindow(60, { whole: false })
       const server = (now: number) => {
@@ -202,7 +196,7 @@ describe('half an hour against a limit that no header announces', () => {
         server,
       })
 
-      // All that are on their way together meet the same one.
+      // All requests on their way together get the same one.
       expect(throttled).toBeLessThanOrEqual(2 * processes * senders)
       expect(served.length / (60 * 30)).toBeGreaterThanOrEqual(0.97)
     },

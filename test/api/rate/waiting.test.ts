@@ -6,8 +6,8 @@ import { createObserver } from '../helpers/observer.ts'
 const NEVER = new Promise<string>(() => {})
 
 describe('a wait', () => {
-  it('is told again only when its reason or its end is another', () => {
-    const { observer, told } = createObserver()
+  it('is reported again only if its reason or its end differs', () => {
+    const { observer, reports } = createObserver()
     const tell = createWaitReporter(observer)
 
     for (const until of [1000, 1000, 2000]) tell('a pause', until)
@@ -15,7 +15,7 @@ describe('a wait', () => {
     tell('a limit', 2000)
     tell('a pause', 2000)
 
-    expect(told).toEqual([
+    expect(reports).toEqual([
       ['wait', 'a pause', 1000],
       ['wait', 'a pause', 2000],
       ['wait', 'a limit', 2000],
@@ -39,7 +39,7 @@ describe('a turn that may be aborted', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('is given up with the reason of the signal', async () => {
+  it('rejects with the reason of the signal', async () => {
     const stop = new AbortController()
     const outcome = orAborted(NEVER, stop.signal)
 
@@ -48,7 +48,7 @@ describe('a turn that may be aborted', () => {
     await expect(outcome).rejects.toBe('SIGTERM')
   })
 
-  it('is not even waited for after the signal', async () => {
+  it('rejects at once if the signal is aborted already', async () => {
     await expect(orAborted(NEVER, AbortSignal.abort('SIGTERM'))).rejects.toBe('SIGTERM')
   })
 })

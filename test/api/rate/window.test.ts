@@ -3,7 +3,7 @@ import type { RateHeaders } from '../../../src/api/rate/headers.ts'
 import { currentWindow, leftIn, type Window, windowAfter } from '../../../src/api/rate/window.ts'
 import { announced, NOTHING, NOW, windowOf } from '../helpers/budgets.ts'
 
-/** What one answer makes of a window, when its request left in that window. */
+/** The window after a response whose request left in it. */
 function windowThen(window: Window | null, announcement: RateHeaders | null, inFlight = 1): Window | null {
   return windowAfter(
     window,
@@ -92,23 +92,23 @@ describe('an answer', () => {
       1,
       { remaining: 10, ours: 50, endsAt: NOW + 60_250 },
     ],
-    ['that tells nothing counts as one of ours', windowOf(), NOTHING, 1, { remaining: 29, ours: 31 }],
+    ['that announces nothing counts as one of ours', windowOf(), NOTHING, 1, { remaining: 29, ours: 31 }],
     ['that never came counts as one of ours', windowOf(), null, 1, { remaining: 29, ours: 31 }],
     [
-      'that tells half counts as one of ours',
+      'that announces half counts as one of ours',
       windowOf(),
       { ...NOTHING, remaining: 5 },
       1,
       { remaining: 29, ours: 31 },
     ],
     [
-      'that tells a limit of 0 counts as one of ours',
+      'that announces a limit of 0 counts as one of ours',
       windowOf(),
       announced(0, 0),
       1,
       { remaining: 29, ours: 31 },
     ],
-    ['leaves no less than nothing', windowOf({ remaining: 0 }), NOTHING, 1, { remaining: 0, ours: 31 }],
+    ['never leaves less than 0', windowOf({ remaining: 0 }), NOTHING, 1, { remaining: 0, ours: 31 }],
   ])('%s', (_case, window, announcement, inFlight, expected) => {
     expect(windowThen(window, announcement, inFlight)).toMatchObject(expected)
   })
@@ -120,9 +120,9 @@ describe('an answer', () => {
       announced(60, 20),
       { remaining: 20, ours: 31 },
     ],
-    ['counts, too, when it tells nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
-    ['says nothing when it tells nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
-    ['says nothing when it left after the last window and never came', null, null, {}],
+    ['counts, too, if it announces nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
+    ['changes nothing if it announces nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
+    ['changes nothing if it left after the last window and never came', null, null, {}],
     [
       'counts when it has jumped as well',
       windowOf({ remaining: 5, endsAt: NOW - 1 }),
@@ -130,7 +130,7 @@ describe('an answer', () => {
       { remaining: 28, ours: 31 },
     ],
     [
-      'says nothing when it may belong to the window before',
+      'changes nothing if it may belong to the window before',
       windowOf({ remaining: 25, endsAt: NOW - 1 }),
       announced(60, 24),
       {},
@@ -142,8 +142,8 @@ describe('an answer', () => {
   })
 
   it.each<[string, RateHeaders, number]>([
-    ['tells nothing of the next window', announced(60, 3), 3],
-    ['begins the next one where it has jumped', announced(60, 59), 59],
+    ['shows nothing of the next window', announced(60, 3), 3],
+    ['begins the next one if the counter has jumped', announced(60, 59), 59],
   ])('that left in a window which is over %s', (_case, announcement, remaining) => {
     const over = windowOf({ remaining: 3, endsAt: NOW - 1 })
 
