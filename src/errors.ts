@@ -24,11 +24,11 @@ export abstract class KnownError extends Error {
   abstract readonly code: ErrorCode
 }
 
-/** A fault that may pass by itself: the same request is worth another try. */
+/** The same request may succeed later, so it is retried. */
 export class RetryableError extends KnownError {
   override readonly name = 'RetryableError'
   readonly code: ErrorCode
-  /** The server's own word on when to come back, in milliseconds from now; null when it gave none. */
+  /** The pause that the server asked for; null if it named none. */
   readonly retryAfterMs: number | null
 
   constructor(code: ErrorCode, message: string, retryAfterMs: number | null = null) {
@@ -38,7 +38,7 @@ export class RetryableError extends KnownError {
   }
 }
 
-/** The server told us to slow down (429). The rate limiter waits by now: ask again through it, and count no try. */
+/** The server asked for fewer requests (429). The rate limiter knows: retry through it, without counting the attempt. */
 export class RateLimitedError extends KnownError {
   override readonly name = 'RateLimitedError'
   readonly code = 'RATE_LIMITED'

@@ -48,7 +48,7 @@ function nextPage({ paging }: Envelope, currentPage: number, readLink: LinkReade
   const next = paging ? paging.next : null
   if (next === null) return null
   if (next === undefined)
-    throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list cannot be told')
+    throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list is unknown')
   const verdict = readLink(next, currentPage)
   if ('refused' in verdict) throw new JobError('LINK_REFUSED', verdict.refused)
   return verdict.page

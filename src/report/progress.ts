@@ -11,15 +11,15 @@ export function progressNotes(job: JobStatus): string[] {
   if (job.running && !isBegun) notes.push('running: being compared (verify), or no page has come yet')
   if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
   else if (isStopped(job) && job.error_code === null)
-    notes.push(`interrupted: the run of ${job.last_run_at} ended without a word`)
+    notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
   if (!ofSync && job.walk_origin === 'sync') {
-    const then = job.configured ? '; the next run goes on there' : ''
+    const then = job.configured ? '; the next run continues there' : ''
     notes.push(`stopped at ${walkText(job)}${then}`)
   }
   for (const walk of job.backfills) {
     const where = positionText(walk.page, walk.rows_seen, walk.total)
     if (ofBackfill && walk.is_last_run) notes.push(runText(job, `a backfill at ${where}`, walk.updated_at))
-    else notes.push(`a backfill stopped at ${where}; to go on with it: ${walk.next}`)
+    else notes.push(`a backfill stopped at ${where}; to continue it: ${walk.next}`)
   }
   return notes
 }

@@ -344,7 +344,7 @@ describe('an answer that is refused', () => {
       'links.next leads to another host, evil.example',
     ],
     ['to the same page', { next: `${BASE_URL}${ORDERS}?page=1` }, 'links.next leads from page 1 to page 1'],
-    ['nowhere', {}, 'links.next is missing, so the end of the list cannot be told'],
+    ['nowhere', {}, 'links.next is missing, so the end of the list is unknown'],
     ['to nothing', { next: '' }, 'links.next names no page'],
   ])('because its link leads %s is LINK_REFUSED', async (_case, links, says) => {
     foresee().reply(200, pageText(1, 2, { links }))

@@ -59,7 +59,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       'RATE_LIMITED',
       `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
         `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
-        `after that goes on from here (admin-mirror resume forgets the wait)`,
+        `after that continues from here (admin-mirror resume forgets the wait)`,
     )
   }
 
