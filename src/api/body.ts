@@ -9,8 +9,8 @@ import { breaksOff, outline, type Slice } from './split-items.ts'
 const DEEPEST = 500
 
 /**
- * Share of `api.maxResponseBytes` that a value, and an item, count for at least. Small values take many times their bytes of
- * memory, and reading them blocks the event loop.
+ * What a value, and an item, count for at least in `api.maxResponseBytes`. Small values take many times their
+ * bytes of memory, and parsing them blocks the event loop.
  */
 const BYTES_A_VALUE = 8
 const BYTES_AN_ITEM = 128
@@ -36,7 +36,7 @@ export interface Body {
   items: Item[]
 }
 
-/** Decodes and splits a body. Throws EnvelopeError if it is not text, breaks off, or would take too much to parse. */
+/** Decodes and splits a body. Throws EnvelopeError if it is no text, breaks off, or takes too much to parse. */
 export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBody {
   const text = decode(bytes)
   const slices = findItems(text, maxResponseBytes)
@@ -45,8 +45,8 @@ export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBod
 }
 
 /**
- * Parses each item by itself, and then what is around them. Parsing items twice took a tenth of a first sync. The body is
- * valid JSON if all these parts are. Throws EnvelopeError if not.
+ * Parses each item by itself, and the rest without them: parsing items twice took a tenth of a first sync.
+ * Throws EnvelopeError if a part is not JSON, since the body is not JSON then.
  */
 export function parseBody(body: SplitBody): Body {
   const elements = body.elements ?? []
@@ -75,8 +75,8 @@ function textAround(body: string, elements: readonly Element[]): string {
 }
 
 /**
- * The slices of the items if the text is valid JSON, or null if it has no list of them. Runs before JSON.parse, which needs
- * about 100 bytes for each level and value: a text with millions of them is refused.
+ * The slices of the items if the text is valid JSON, or null if it has no list of them. Refuses a text with
+ * millions of levels or values, for each of which JSON.parse would need about 100 bytes.
  */
 function findItems(text: string, maxResponseBytes: number): readonly Slice[] | null {
   const mostValues = maxResponseBytes / BYTES_A_VALUE

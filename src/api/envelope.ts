@@ -18,8 +18,8 @@ export interface Paging {
   total: number | null
 }
 
-// Servers that copy a number from the request send it as text. If two sources set a field, Laravel merges both into a list:
-// such a number cannot be trusted and counts as missing.
+// Servers that copy a number from the request send it as text. If two sources set a field, Laravel merges both
+// into a list: such a number cannot be trusted and counts as missing.
 const count = z
   .union([
     z.int().min(0),
@@ -57,8 +57,8 @@ const WholeList = z.looseObject({
 })
 
 /**
- * Reads the body of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without a sign of more
- * pages), or a bare list. Throws EnvelopeError, with a message of its own for each defect.
+ * Reads the body of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without
+ * a sign of more pages), or a bare list. Throws EnvelopeError, with a message of its own for each defect.
  */
 export function readEnvelope(body: SplitBody): Envelope {
   const { json, items } = parseBody(body)
@@ -102,7 +102,7 @@ function readPaging(envelope: Record<string, unknown>): Paging {
 
 function assertList({ elements }: SplitBody, data: unknown): void {
   if (!elements) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
-  // PHP writes a list with gaps as an object with numbers as keys. An object with any other key is not a list.
+  // PHP writes a list with gaps as an object with numbers as keys. Any other object is not a list.
   const stranger = elements.find(({ slice: { key } }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
     throw new EnvelopeError(

@@ -21,13 +21,13 @@ export interface Response {
 }
 
 /**
- * Sends one GET and returns its response, whatever the status. Only a 2xx response is sure to have its whole body. Throws
- * RetryableError or JobError that does not name the page. got's own errors hold the request's headers, and so the token:
- * they are never passed on, not even as a cause.
+ * Sends one GET and returns its response, whatever the status. Only of a 2xx response the body is always
+ * whole. Throws RetryableError or JobError that does not name the page. got's own errors hold the request's
+ * headers, and so the token: they are never passed on, not even as a cause.
  */
 export type HttpGet = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
 
-/** @param connections Of one list, which sends no request before the response to the previous one was read or given up. */
+/** @param connections Of one list, which sends its requests one after another. */
 export function createHttpGet(
   options: HttpOptions,
   connections: Connections = createConnectionPool()(),
@@ -163,12 +163,13 @@ export interface IdleLimits {
   idleMs: number
 }
 
-/** Hundreds of jobs may wait for their rate limit at once. Most servers close connections that are idle for a minute. */
+/** Hundreds of jobs may wait for their rate limit. Most servers close connections after an idle minute. */
 const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 30_000 }
 
 /**
- * Opens connections that no other list shares. HTTP/1.1 does not say which request a response belongs to: a proxy that
- * repeats a response on a kept connection would give the rows of one list to the next list that uses it.
+ * Opens connections that no other list shares. HTTP/1.1 does not say which request a response belongs to: a
+ * proxy that repeats a response on a kept connection would give the rows of one list to the next list that
+ * uses it.
  */
 export function createConnectionPool(limits: IdleLimits = LIMITS): () => Connections {
   const idle = new Set<Duplex>()
@@ -188,15 +189,16 @@ export function createConnectionPool(limits: IdleLimits = LIMITS): () => Connect
 }
 
 /**
- * Resolves after the process has read all bytes that had arrived: idle connections that received some are closed by then.
- * The first turn of the event loop may have looked for bytes before the call; the second one looks after it.
+ * Resolves after the process has read all bytes that had arrived, which closes idle connections that got
+ * some. The first turn of the event loop may have looked for bytes before the call; the second one looks
+ * after it.
  */
 export async function readArrived(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }
 
-/** Keeps at most `mostIdle` idle connections, and closes an idle one that receives bytes, as Node itself does since 24.21. */
+/** Keeps at most `mostIdle` idle connections, and closes one that receives bytes, as Node does since 24.21. */
 function watchIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, mostIdle: number): A {
   const { keepSocketAlive, reuseSocket } = agent
   function forget(this: Duplex): void {

@@ -29,7 +29,7 @@ interface Expected {
   filters: ReadonlyMap<string, readonly string[]>
 }
 
-/** The page that a link names is requested at `baseUrl`, so a wrong link can stop a walk but cannot send the token anywhere. */
+/** A page is always requested at `baseUrl`: a wrong link may stop a walk, but cannot divert the token. */
 export function createLinkReader(rules: LinkRules): LinkReader {
   const expected = expectedOf(rules)
   return (link, currentPage) => {
@@ -71,8 +71,8 @@ function expectedOf({ baseUrl, path, filters, linkHosts }: LinkRules): Expected 
 }
 
 /**
- * Returns a function that returns the address of a page: the filters in the order of the configuration, then the page.
- * Writing the common part once saves about 10 microseconds a page.
+ * Returns a function from a page to its address: the filters in the order of the configuration, then the
+ * page. Writing the common part once saves about 10 microseconds a page.
  */
 export function createAddresses({
   baseUrl,
@@ -99,8 +99,8 @@ function withoutSlash(path: string): string {
 }
 
 /**
- * The values of each parameter, sorted. Servers write `state[]` back as `state[0]`, `state[1]`, so an index at the end of a
- * name is dropped.
+ * The values of each parameter, sorted. Servers write `state[]` back as `state[0]`, `state[1]`, so an index
+ * at the end of a name is dropped.
  */
 function valuesByName(parameters: Iterable<[string, string]>): Map<string, string[]> {
   const query = new Map<string, string[]>()
@@ -149,8 +149,8 @@ function refuse(reason: string, link: string): LinkVerdict {
 }
 
 /**
- * The link as it may be shown: of the query only the names and the page, since servers copy what they were sent into it;
- * no user information, which may be a password, and no fragment.
+ * The link as it may be shown: of the query only the names and the page, since servers copy what they were
+ * sent into it; no user information, which may be a password, and no fragment.
  */
 function shorten(link: string): string {
   const url = URL.parse(link)
@@ -168,8 +168,8 @@ function addressAndQuery(link: string): [address: string, query: string | null] 
 }
 
 /**
- * The address without what may be a password: the part before an `@` in its first segment, or in one after a double slash.
- * Browsers read backslashes as slashes, and any number of them after the scheme.
+ * The address without what may be a password: the part before an `@` in its first segment, or in one after a
+ * double slash. URL parsers read backslashes as slashes, and any number of them after the scheme.
  */
 function withoutUser(link: string): string {
   const [address] = addressAndQuery(link)

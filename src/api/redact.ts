@@ -26,8 +26,8 @@ interface Needles {
 type Span = [from: number, to: number]
 
 /**
- * The text without a token that a server may have echoed: as it is, in other case, percent-encoded, with escapes of JSON or
- * HTML, several times or mixed, in base64, or TELLING characters of it. Takes time linear in the lengths of both.
+ * The text without a token that a server may have echoed: as it is, in other case, percent-encoded, with
+ * escapes of JSON or HTML, several times or mixed, in base64, or TELLING characters of it. Takes linear time.
  */
 export function redact(text: string, token: string): string {
   if (token === '') return text
@@ -56,7 +56,7 @@ function piecesOf(needle: string): string[] {
   )
 }
 
-/** The token within the base64 of a longer text: it depends on where in a group of three bytes the token begins. */
+/** The token in the base64 of a longer text, for each position in a group of three bytes where it may begin. */
 function inBase64(token: string): string[] {
   const bytes = Buffer.from(token)
   return [0, 1, 2].flatMap((before) => {
@@ -117,8 +117,8 @@ function withoutEchoes(text: string, isEcho: Uint8Array): string {
 }
 
 /**
- * One way to read a text: its UTF-8 bytes as characters, in lower case, with a space for each plus (as in a query), and the
- * position in the text that each byte comes from.
+ * One way to read a text: its UTF-8 bytes as characters, in lower case, with a space for each plus (as in a
+ * query), and the position in the text that each byte comes from.
  */
 interface Reading {
   bytes: string
@@ -136,9 +136,9 @@ const ESCAPE = /%([\da-f]{2})|\\{1,8}u([\da-f]{4})|&#(\d{1,7});|&#x([\da-f]{1,7}
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * The text as it is, and then decoded once, twice, ... until nothing changes. One step decodes percent-encoding and the
- * escapes of JSON and HTML, so that mixtures are read, too. Backslashes are dropped: their number only says how often a text
- * was quoted.
+ * The text as it is, and then decoded once, twice, ... until nothing changes. One step decodes
+ * percent-encoding and the escapes of JSON and HTML, so that mixtures are read, too. Backslashes are dropped:
+ * their number only says how often a text was quoted.
  */
 function* readingsOf(text: string): Iterable<Reading> {
   let reading = asItIs(text)

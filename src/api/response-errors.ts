@@ -5,7 +5,7 @@ import type { Response } from './http.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 
-/** A response with status 2xx that is not the list that was asked for. `withPageContext` makes a KnownError of it. */
+/** A 2xx response that is not the requested list. `withPageContext` makes a KnownError of it. */
 export class EnvelopeError extends Error {
   override readonly name = 'EnvelopeError'
   /** True for a body that broke off: the same request may succeed. */
@@ -17,7 +17,7 @@ export class EnvelopeError extends Error {
   }
 }
 
-/** True for a 429, and for a 5xx that wants a longer pause than we wait for: the rate limiter has to remember that one. */
+/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
 export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
   return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
 }
@@ -64,7 +64,7 @@ export function errorOfStatus(
   )
 }
 
-/** The `message` of a JSON error body. The body itself is never shown, since debug pages may hold anything. */
+/** The `message` of a JSON error body. The body itself is never shown: debug pages may hold anything. */
 function serverMessage(response: Response): string {
   try {
     const { message } = JSON.parse(new TextDecoder().decode(response.body))

@@ -17,8 +17,8 @@ export interface RetryOptions {
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. Retries a RetryableError, and a
- * RateLimitedError without counting it: the rate limiter waits before the next attempt.
+ * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. A RetryableError is retried,
+ * and so is a RateLimitedError, which does not count: the rate limiter waits before the next attempt.
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
@@ -42,8 +42,9 @@ export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): 
 }
 
 /**
- * A backoff with full jitter: between the least delay and an end that doubles with each failure (`failures` from 1), so that
- * jobs that failed together do not retry together. Never shorter than the server's `retryAfterMs`.
+ * A backoff with full jitter: between the least delay and an end that doubles with each failure (`failures`
+ * from 1), so that jobs that failed together do not retry together. Never shorter than the server's
+ * `retryAfterMs`.
  */
 export function retryDelay(
   failures: number,

@@ -11,7 +11,7 @@ import { beginsNumber, isInexact, skipNumber } from '../json/inexact.ts'
 import { isSpace, skipSpace } from '../json/spaces.ts'
 import { skipString } from '../json/strings.ts'
 
-/** The part of a body that is the text of one item, and the item's key if the list is written as an object. */
+/** The part of a body that is one item, and the item's key if the list is written as an object. */
 export interface Slice {
   key: string | null
   start: number
@@ -20,17 +20,18 @@ export interface Slice {
   inexact: readonly number[]
 }
 
-/** What parsing a text would cost, and where its items are; by brackets and commas alone, even if the text is not valid JSON. */
+/** What parsing a text would cost, and where its items are, judged by brackets and commas alone. */
 export interface Outline {
   /** Levels of nesting. */
   depth: number
   /** An upper bound of the number of values. */
   values: number
-  /** An upper bound: elements of the top list, or of all lists and objects one level down, `data` among them. */
+  /** An upper bound: elements of the top list, or of all lists and objects one level down, as `data` is. */
   items: number
   /**
-   * The elements of the top list or of `data`, exactly as they were sent; null if there is no list. Correct for valid JSON
-   * only, which JSON.parse has to check. Of two `data` fields the last counts, as for JSON.parse.
+   * The elements of the top list or of `data`, exactly as they were sent; null if there is no list. Correct
+   * for valid JSON only, which JSON.parse has to check. Of two `data` fields the last counts, as for
+   * JSON.parse.
    */
   slices: readonly Slice[] | null
 }
@@ -133,7 +134,7 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
   }
 }
 
-/** The name of a field; empty if no string precedes the colon, and arbitrary in a text that is not valid JSON. */
+/** The name of a field; empty if no string precedes the colon, and arbitrary in invalid JSON. */
 function nameOf(text: string, start: number, end: number): string {
   // Before the first string both are 0: a slice to -1 would be the whole text, for each of its colons.
   if (start === end) return ''

@@ -9,8 +9,9 @@ export interface HoldStore {
 }
 
 /**
- * Every request with a token passes here. After a 401 nothing more is sent with it. A hold from an earlier run lets one
- * request through as a trial; the others wait for its response, and fail unless that shows that the token is valid.
+ * Every request with a token passes here. After a 401 nothing more is sent with it. A hold from an earlier
+ * run lets one request through as a trial; the others wait for its response, and fail unless the token proves
+ * valid.
  */
 export interface TokenHold {
   /** Waits while another request tries a held token. */

@@ -80,8 +80,8 @@ export function backfillCommand(
 }
 
 /**
- * The command that shows what `forget` would delete of a list, and how. With the UUID: an organization that left the
- * configuration may have the name of a configured one.
+ * The command that shows what `forget` would delete of a list, and how. With the UUID: an organization that
+ * left the configuration may have the name of a configured one.
  */
 export function forgetCommand({
   organization_id: id,

@@ -10,7 +10,7 @@ export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills'> {
   backfills: (OpenBackfill & { next: string })[]
   /** Milliseconds since `as_of`. */
   age_ms: number | null
-  /** True if a configured list is older than `--max-age`, or was never read whole; null without `--max-age`. */
+  /** True if a configured list was never read whole or is older than `--max-age`; null without that. */
   too_old: boolean | null
   /** The command that shows how to delete a list that is no longer configured; else null. */
   forget: string | null

@@ -3,7 +3,7 @@ import process from 'node:process'
 import Database from 'better-sqlite3'
 import got from 'got'
 
-// Reads a list page by page with got, set as the program sets it, and checks nothing: the least that a sync can cost.
+// Reads a list page by page with got, set as in the program, and checks nothing: the least that a sync costs.
 // With a file, it upserts the JSON of each item into one table, a transaction a page, as a quick export would.
 
 interface ListPage {

@@ -16,7 +16,7 @@ const PATH = '/api/v1/admin/orders'
 
 const { orders, latencyMs } = JSON.parse(process.argv[2] ?? '') as ServerOptions
 const { itemAt } = createData({ seed: 1, organization: 0, orders: PAGE_SIZE, establishments: 40 }).orders
-/** The JSON of one page's orders, without their ids: all pages repeat them, so that the server has little to do. */
+/** The JSON of one page's orders, without their ids: all pages repeat them, which keeps the server fast. */
 const withoutId = Array.from({ length: PAGE_SIZE }, (_, index) => {
   const { id: _id, ...rest } = itemAt(index, 0)
   return phpJson(rest).slice(1)

@@ -7,7 +7,7 @@ import { killMeasured } from './processes.ts'
 import { type Bench, runScenarios, SCENARIOS } from './scenarios.ts'
 import { markdownTable, ratioOf } from './table.ts'
 
-// npm run bench: compares this program with a bare loop over the same pages, and with another checkout, as a table of ratios.
+// npm run bench: compares this program with a bare loop over the same pages, and with another checkout.
 
 const NAMES = Object.keys(SCENARIOS)
 const USAGE = `npm run bench -- [options]

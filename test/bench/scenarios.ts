@@ -167,7 +167,7 @@ function newFolder({ folder }: Bench): string {
   return fs.mkdtempSync(path.join(folder, 'contender-'))
 }
 
-/** Runs all contenders once a round, one after another, so that changes of the machine's speed affect all of them. */
+/** Runs all contenders once a round, in turn, so that changes of the machine's speed affect all of them. */
 export async function race(
   { rounds, report }: Pick<Bench, 'rounds' | 'report'>,
   contenders: Contenders,

@@ -84,7 +84,7 @@ function silentUntil({ at, announced }: Answered): number {
   return announced?.retryAfterMs ? at + announced.retryAfterMs : 0
 }
 
-/** The end of a used-up window longer than a minute: it counts as a pause, which may exceed `rateLimit.maxWait`. Else 0. */
+/** The end of a used-up window longer than a minute, which counts as a pause; else 0. */
 function usedUpUntil({ at, announced }: Answered): number {
   // Some servers write a limit of 0 for no limit.
   const resetMs = announced?.remaining === 0 && announced.limit !== 0 ? announced.resetMs : null
@@ -92,8 +92,8 @@ function usedUpUntil({ at, announced }: Answered): number {
 }
 
 /**
- * The budget after a 429. The pause is what the server announced, else the rest of the known window, else the fallback.
- * From the second 429 in a row on, a growing pause if that is longer.
+ * The budget after a 429. The pause is what the server announced, else the rest of the known window or the
+ * fallback, whichever is longer. From the second 429 in a row on, it is a growing pause if that is longer.
  */
 export function afterThrottle(budget: Budget, answer: Throttled, rules: RateRules): Budget {
   const { at, throttled: announced, jitterMs } = answer

@@ -11,9 +11,9 @@ export interface RateRules {
   fallbackWaitMs: number
 }
 
-/** What all processes on the mirror together know of one budget; stored with these names. Times are epoch milliseconds. */
+/** What the processes on a mirror know of one budget; stored with these names. Times are epoch milliseconds. */
 export interface Budget {
-  /** Permits that our own ceiling counts, by half second: its end, and the permits taken in it. Oldest first. */
+  /** Permits that our own ceiling counts: the end of a half second, and those taken in it. Oldest first. */
   sent: readonly (readonly [number, number])[]
   inFlight: readonly InFlight[]
   window: Window | null
@@ -51,8 +51,8 @@ const HALF_SECOND_MS = 500
 const GIVEN_UP_MS = 20_000
 
 /**
- * The budget without what has expired. A time in the future was written before the clock was set back, and becomes now. The
- * result must be the one that is stored, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
+ * The budget without what has expired. A time in the future was written before the clock was set back, and
+ * becomes now: store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
  */
 export function asOfNow(budget: Budget, now: number): Budget {
   const { sent, inFlight, window, closedUntil, learned } = budget
@@ -118,8 +118,8 @@ function givenUpAt({ at }: InFlight): number {
 }
 
 /**
- * True if a request has ended recently: since the last 429; since a process was killed, which may have used what seems to be
- * left; and, if others share the limit, since the server's window ended.
+ * True if a request has ended recently: since the last 429; since a process was killed, which may have used
+ * what seems to be left; and, if others share the limit, since the server's window ended.
  */
 export function isHeard({ heardAt, throttledAt, window, inFlight }: Budget, now: number): boolean {
   const isShared = window !== null && window.ours < window.limit - window.remaining
@@ -143,8 +143,8 @@ export interface BudgetStore {
   /** `version` differs after each change, and is never empty. */
   read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
-   * Writes the result of `next` if the version is still this one, and returns the new version; else null. `next` reads the
-   * clock, so it is called with the lock held; and again if the transaction is rolled back.
+   * Writes the result of `next` if the version is still this one, and returns the new version; else null.
+   * `next` reads the clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
   compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
 }
@@ -154,7 +154,7 @@ export function budgetText(budget: Budget): string {
   return JSON.stringify({ ...budget, closedUntil: undefined })
 }
 
-/** The budget of a stored text. Fields that an earlier version of the program did not write are as in FRESH. */
+/** The budget of a stored text. Fields that an earlier version did not write are as in FRESH. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
   const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget> & OfBlocks)
   return { ...FRESH, ...(kept.blocks ? withoutBlocks(kept, kept.blocks) : kept), closedUntil }
@@ -166,7 +166,7 @@ interface OfBlocks {
   unannounced?: LearnedLimit
 }
 
-/** Every permit of a block counts as sent. Without the window, the next request leaves alone and learns it. */
+/** All permits of a block count as sent. Without the window, the next request leaves alone and learns it. */
 function withoutBlocks(
   kept: Partial<Budget> & OfBlocks,
   blocks: Required<OfBlocks>['blocks'],

@@ -58,8 +58,8 @@ export interface Ceiling {
 }
 
 /**
- * From 1 a minute on, 60 seconds hold the whole part of the rate, so 1.5 allows 1. Below, one request leaves in 1/rate
- * minutes: 0.5 is one in two minutes.
+ * From 1 a minute on, 60 seconds hold the whole part of the rate, so 1.5 allows 1. Below, one request leaves
+ * in 1/rate minutes: 0.5 is one in two minutes.
  */
 export function ceilingOf(requestsPerMinute: number): Ceiling {
   return requestsPerMinute < 1
@@ -72,7 +72,7 @@ export function averageOf(requestsPerMinute: number): number {
   return requestsPerMinute < 1 ? requestsPerMinute : Math.floor(requestsPerMinute)
 }
 
-/** The first request leaves alone: its response shows what is left, where the server might refuse all of several. */
+/** The first request leaves alone: its response shows what is left, while several might all be refused. */
 function silenceBy(budget: Budget, now: number): Decision {
   if (isHeard(budget, now)) return FREE
   const reason = 'the first answer of the server'

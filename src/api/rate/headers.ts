@@ -17,8 +17,9 @@ export interface RateHeaders {
 export const LONGEST_MS = 24 * 3_600_000
 
 /**
- * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with `RateLimit-Policy`;
- * and `Retry-After`. Dates and resets are by the server's clock, so they are compared with its own `Date`.
+ * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with
+ * `RateLimit-Policy`; and `Retry-After`. Dates and resets are by the server's clock: they are compared with
+ * its `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
@@ -46,7 +47,7 @@ function retryAfter(headers: Headers, serverNowMs: number): number | null {
   return date === null ? null : date - serverNowMs
 }
 
-/** Most `X-` headers hold a time, the others a number of seconds: what is too small for a time is one of those. */
+/** Most `X-` headers hold a time, the others a number of seconds, which is too small for a time. */
 function reset(headers: Headers, serverNowMs: number): number | null {
   const seconds = countOf(headers, 'reset')
   if (seconds === null) return null
@@ -91,9 +92,9 @@ export interface RateLimitField {
 }
 
 /**
- * Reads the `RateLimit` header of the IETF's drafts (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/):
- * `"default";r=50;t=30`, with the limit in `RateLimit-Policy` as `"default";q=100;w=60`, or, up to draft 7,
- * `limit=100, remaining=50, reset=30`. Of several policies the one with the fewest requests left counts.
+ * Reads the `RateLimit` header of the IETF's draft-ietf-httpapi-ratelimit-headers: `"default";r=50;t=30`,
+ * with the limit in `RateLimit-Policy` as `"default";q=100;w=60`, or, up to draft 7, `limit=100,
+ * remaining=50, reset=30`. Of several policies the one with the fewest requests left counts.
  */
 export function readRateLimitField(field: string | null, policy: string | null): RateLimitField | null {
   if (field === null) return null

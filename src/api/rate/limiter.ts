@@ -24,7 +24,7 @@ export interface RateLimiterOptions {
 export interface RateLimiter {
   /** Runs `send` when the budget allows it. `send` reports what the response announced before it settles. */
   pass<T>(send: (answer: Answer) => Promise<T>, observer: PageObserver, signal: AbortSignal): Promise<T>
-  /** The error of a job that must not begin, since the server asked for a pause longer than `maxWaitMs`; or null. */
+  /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
   refusal(): Promise<JobError | null>
   /** Writes what other processes do not know yet. Call it when no request comes soon. */
   flush(): Promise<void>
@@ -89,7 +89,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  /** Takes the permit within the slot, since other budgets may hold all slots for a while. Null if no permit is left then. */
+  /** Takes the permit in the slot, since other budgets may hold all slots for a while; null if none is left. */
   function startInSlot<T>(
     send: (answer: Answer) => Promise<T>,
     signal: AbortSignal,
@@ -126,7 +126,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  /** Resolves when the request has left, which gives the next in line its turn: all leave in the order in which they came. */
+  /** Resolves when the request has left, so that all leave in the order in which they came. */
   async function inTurn<T>(
     send: (answer: Answer) => Promise<T>,
     reportWait: ReportWait,

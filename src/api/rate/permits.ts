@@ -80,7 +80,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     return afterReport(heard, { by, inFlight, answers, unannounced }, rules, now())
   }
 
-  /** Writes all that is not written yet, and takes the permit if one is wanted and `isOpen`. Call `read` before. */
+  /** Writes what is not written yet, and takes a permit if one is wanted and `isOpen`. Needs `read` before. */
   async function write(wanted: 'permit' | 'report'): Promise<typeof NOT_TRIED> {
     let tried = NOT_TRIED
     const next = () => {
@@ -146,7 +146,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     if (announced && !announced.limit) noteUnannounced()
     const counts = announced?.limit || announced?.retryAfterMs || before.throttled > 0 || before.window
     if (counts) answers.push({ at: now(), leftIn: window, announced })
-    if (isAlone || (counts && isUnforeseen(before, known(), now()))) isUrgent = true
+    if (isAlone || (counts && isUnpredicted(before, known(), now()))) isUrgent = true
   }
 
   /** They count if a 429 follows within a minute. */
@@ -176,7 +176,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
 }
 
 /** Other processes expect a response to lower `remaining` by no more than the requests on their way. */
-function isUnforeseen(before: Budget, after: Budget, now: number): boolean {
+function isUnpredicted(before: Budget, after: Budget, now: number): boolean {
   if (before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt) return true
   const least = (before.window?.remaining ?? 0) - onTheirWay(before, now)
   return (after.window?.remaining ?? 0) < Math.max(0, least)

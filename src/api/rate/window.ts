@@ -27,8 +27,8 @@ export interface Answered {
 }
 
 /**
- * How many more requests may leave. The share of others is left to them, less what they have used. Our own unanswered
- * requests, those of a killed process among them, do not count as theirs.
+ * How many more requests may leave. The share of others is left to them, less what they have used. Our
+ * unanswered requests, those of a killed process among them, do not count as theirs.
  */
 export function leftIn(
   { limit, remaining, ours }: Window,
@@ -55,9 +55,9 @@ function announcedWindow({ at, announced }: Answered): Window | null {
 }
 
 /**
- * The window after a response. A fixed window begins with its first request, and only a jump of the counter shows that. A
- * response is compared with what was known when its request left, since responses overtake each other. A rise by up to
- * `inFlight` is no jump: some servers miscount concurrent requests. The end is counted from the first response: never too early.
+ * The window after a response. Only a jump of the counter shows that one began, compared with what was known
+ * when the request left, since responses overtake each other. A rise by up to `inFlight` is no jump: some
+ * servers miscount concurrent requests. The end is counted from the first response, which is never too early.
  */
 export function windowAfter(kept: Window | null, answered: Answered, inFlight: number): Window | null {
   const { at, leftIn: left } = answered
@@ -98,7 +98,7 @@ export interface LearnedLimit {
 
 export const NOT_MEASURED: LearnedLimit = { count: 0, firstAt: 0, measured: null, limit: null, learnedAt: 0 }
 
-/** Then it is measured again, which costs a 429: it may have been raised, or others may have used a part of it. */
+/** Then it is measured again, which costs a 429: it may have been raised, or others have used a part. */
 const LEARNED_FOR_MS = 3_600_000
 
 /** Two counts may differ by so much: servers miscount concurrent requests. */
@@ -134,7 +134,7 @@ export function concluded(
   }
 }
 
-/** The response; if it announces nothing and no window is open, as if it announced the first request of the learned limit. */
+/** The response; if it announces nothing and no window is open, as the first one of the learned limit. */
 export function withLearned(
   answered: Answered,
   { limit, learnedAt }: LearnedLimit,
