@@ -8,10 +8,10 @@ import {
   type HttpGet,
   type IdleLimits,
   readArrived,
-} from '../../src/api/http.ts'
-import { createSetting } from './helpers/api.ts'
-import { BASE_URL, pageText } from './helpers/job.ts'
-import { serve, serveRaw } from './helpers/server.ts'
+} from '../../../src/api/http.ts'
+import { createSetting } from '../helpers/api.ts'
+import { BASE_URL, pageText } from '../helpers/job.ts'
+import { serve, serveRaw } from '../helpers/server.ts'
 
 const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'admin-mirror/0.0.0' }
 const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 3_600_000 }

@@ -1,8 +1,8 @@
 import nock from 'nock'
 import { describe, expect, it } from 'vitest'
-import { createHttpGet } from '../../src/api/http.ts'
-import { JobError, RetryableError } from '../../src/errors.ts'
-import { watchTheWire } from './helpers/wire.ts'
+import { createHttpGet } from '../../../src/api/http.ts'
+import { JobError, RetryableError } from '../../../src/errors.ts'
+import { watchTheWire } from '../helpers/wire.ts'
 
 watchTheWire()
 
