@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createTokenHold } from '../../src/api/token-hold.ts'
 import { TokenRefusedError } from '../../src/errors.ts'
-import { settle } from './helpers/stepped-clock.ts'
+import { settle } from './helpers/clock.ts'
 import { createHoldStore } from './helpers/stores.ts'
 
 /** Enters, and records the outcome. */

@@ -3,8 +3,8 @@ import type { RateRules } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
 import { type Answer, createRateLimiter, type RateLimiter } from '../../../src/api/rate/limiter.ts'
 import { MINUTE, NOTHING } from './budgets.ts'
+import { createSteppedClock, type SteppedClock, settle } from './clock.ts'
 import { createObserver } from './observer.ts'
-import { createSteppedClock, type SteppedClock, settle } from './stepped-clock.ts'
 import { createTestBudgetStore, type TestBudgetStore } from './stores.ts'
 
 /** How long a request counts at our ceiling, if it left at the beginning of half a second. */

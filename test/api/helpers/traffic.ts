@@ -2,9 +2,9 @@ import pLimit from 'p-limit'
 import type { RateRules } from '../../../src/api/rate/budget.ts'
 import { readRateHeaders } from '../../../src/api/rate/headers.ts'
 import { createRateLimiter, type RateLimiter } from '../../../src/api/rate/limiter.ts'
+import { createSteppedClock, type SteppedClock } from './clock.ts'
 import type { Answered } from './fixed-window.ts'
 import { createObserver } from './observer.ts'
-import { createSteppedClock, type SteppedClock } from './stepped-clock.ts'
 import { createTestBudgetStore, type TestBudgetStore } from './stores.ts'
 
 export interface Traffic {

@@ -4,8 +4,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../../src/errors.ts'
 import { ask, endless, errorOf, OPTIONS, SHORT } from '../helpers/http.ts'
-import { createSelfSigned } from '../helpers/self-signed.ts'
-import { serve, serveRaw, serveTls } from '../helpers/server.ts'
+import { createSelfSigned, serve, serveRaw, serveTls } from '../helpers/server.ts'
 
 describe('a network fault', () => {
   it.each<[string, () => Promise<URL>]>([

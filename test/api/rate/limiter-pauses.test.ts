@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import { MINUTE } from '../helpers/budgets.ts'
+import { createSteppedClock, settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
-import { createSteppedClock, settle } from '../helpers/stepped-clock.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
 /** A store whose writes wait until the test says so, as behind another process's lock. */

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { MINUTE } from '../helpers/budgets.ts'
+import { settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
-import { settle } from '../helpers/stepped-clock.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 describe('waiters', () => {
