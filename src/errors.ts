@@ -24,11 +24,11 @@ export abstract class KnownError extends Error {
   abstract readonly code: ErrorCode
 }
 
-/** A fault that may pass by itself: the request is tried again. */
-export class PassingError extends KnownError {
-  override readonly name = 'PassingError'
+/** The same request may succeed later, so it is retried. */
+export class RetryableError extends KnownError {
+  override readonly name = 'RetryableError'
   readonly code: ErrorCode
-  /** How long the server asks to wait, in milliseconds; null if it does not say. */
+  /** The pause that the server asked for; null if it named none. */
   readonly retryAfterMs: number | null
 
   constructor(code: ErrorCode, message: string, retryAfterMs: number | null = null) {
@@ -38,9 +38,9 @@ export class PassingError extends KnownError {
   }
 }
 
-/** The server asked for fewer requests (429). Try again through the rate limiter, which waits; it counts as no try. */
-export class ThrottledError extends KnownError {
-  override readonly name = 'ThrottledError'
+/** The server asked for fewer requests (429). The rate limiter knows: retry through it, without counting the attempt. */
+export class RateLimitedError extends KnownError {
+  override readonly name = 'RateLimitedError'
   readonly code = 'RATE_LIMITED'
 }
 

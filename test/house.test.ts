@@ -82,7 +82,7 @@ describe('the house', () => {
   })
 
   it.each([
-    ['got', 'api/exchange.ts'],
+    ['got', 'api/http.ts'],
     ['p-retry', 'api/retry.ts'],
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/file/open.ts'],

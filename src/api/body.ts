@@ -2,25 +2,25 @@ import { isUtf8 } from 'node:buffer'
 import { parseExactAt } from '../json/exact.ts'
 import type { Item } from '../sync/types.ts'
 import { counted, printable } from '../text.ts'
-import { EnvelopeError } from './envelope-error.ts'
-import { breaksOff, outline, type Slice } from './items.ts'
+import { EnvelopeError } from './response-errors.ts'
+import { breaksOff, outline, type Slice } from './split-items.ts'
 
-/** SQLite's own JSON functions stop at 1,000 levels; an answer this deep is no list of orders. */
+/** SQLite's JSON functions stop at 1,000 levels; no list of orders is this deep. */
 const DEEPEST = 500
 
 /**
- * What a value, and an item, takes of `api.maxResponseBytes` at least: so this bounds memory as well, which small values
- * take many times their bytes of, and the time for which a page keeps everything else waiting.
+ * What a value, and an item, count for at least in `api.maxResponseBytes`. Small values take many times their
+ * bytes of memory, and parsing them blocks the event loop.
  */
 const BYTES_A_VALUE = 8
 const BYTES_AN_ITEM = 128
 
 const UTF_8 = new TextDecoder()
 
-/** The text of an answer, cut into the texts of its items before anything is made of it. */
-export interface CutBody {
+/** The text of a response, split into the texts of its items and not parsed yet. */
+export interface SplitBody {
   text: string
-  /** Null where there is no list of items. */
+  /** Null if there is no list of items. */
   elements: readonly Element[] | null
 }
 
@@ -30,15 +30,14 @@ export interface Element {
   text: string
 }
 
-/** The JSON of an answer. */
 export interface Body {
-  /** With a zero for each of the items. */
+  /** The JSON of the response, with 0 for each item. */
   json: unknown
   items: Item[]
 }
 
-/** The bytes of an answer as text. Throws EnvelopeError for what is no text, breaks off, or would take too much to read. */
-export function cutBody(bytes: Uint8Array, maxResponseBytes: number): CutBody {
+/** Decodes and splits a body. Throws EnvelopeError if it is no text, breaks off, or takes too much to parse. */
+export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBody {
   const text = decode(bytes)
   const slices = findItems(text, maxResponseBytes)
   const elements = slices?.map((slice) => ({ slice, text: text.slice(slice.start, slice.end) })) ?? null
@@ -46,25 +45,25 @@ export function cutBody(bytes: Uint8Array, maxResponseBytes: number): CutBody {
 }
 
 /**
- * Reads the JSON of an answer: each item by itself, and what is around them with a zero in the place of each. So nothing
- * is read twice, which took a tenth of a first sync. The body is JSON if all of these are. Throws EnvelopeError.
+ * Parses each item by itself, and the rest without them: parsing items twice took a tenth of a first sync.
+ * Throws EnvelopeError if a part is not JSON, since the body is not JSON then.
  */
-export function readBody(body: CutBody): Body {
+export function parseBody(body: SplitBody): Body {
   const elements = body.elements ?? []
   try {
-    // First what is little: nothing is made of the items of a body that breaks off.
+    // The small part first: a body that breaks off then costs no items.
     const json: unknown = JSON.parse(textAround(body.text, elements))
-    return { json, items: elements.map(readItem) }
+    return { json, items: elements.map(parseItem) }
   } catch {
     throw notJson(body.text)
   }
 }
 
-function readItem({ slice, text }: Element): Item {
+function parseItem({ slice, text }: Element): Item {
   return { text, value: parseExactAt(text, slice.inexact) }
 }
 
-/** The body with a zero for each of its items: commas too many, and all else that is wrong between them, stay in it. */
+/** The body with 0 for each item. Extra commas, and other errors between items, stay in it. */
 function textAround(body: string, elements: readonly Element[]): string {
   let around = ''
   let end = 0
@@ -76,8 +75,8 @@ function textAround(body: string, elements: readonly Element[]): string {
 }
 
 /**
- * Where the items stand, if the text is valid JSON; null where it has no list of them. Asked before JSON.parse, to which
- * each of millions of levels or values costs a hundred bytes: a text with so many is refused.
+ * The slices of the items if the text is valid JSON, or null if it has no list of them. Refuses a text with
+ * millions of levels or values, for each of which JSON.parse would need about 100 bytes.
  */
 function findItems(text: string, maxResponseBytes: number): readonly Slice[] | null {
   const mostValues = maxResponseBytes / BYTES_A_VALUE
@@ -100,7 +99,7 @@ function decode(body: Uint8Array): string {
   return text
 }
 
-/** Whether all is well but for the last bytes, which begin a character and do not end it. */
+/** True if only the last character is incomplete, and the text before it breaks off. */
 function endsInCharacter(body: Uint8Array): boolean {
   const first = body.findLastIndex((byte) => byte >> 6 !== 0b10)
   const whole = body.subarray(0, first)
@@ -118,7 +117,6 @@ function brokenOff(bytes: number): EnvelopeError {
   return new EnvelopeError(`the answer breaks off after ${bytes} bytes`, true)
 }
 
-/** What to say of a text that is not JSON. */
 function notJson(text: string): EnvelopeError {
   const start = text.trimStart()
   if (start.startsWith('<'))

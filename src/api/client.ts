@@ -1,17 +1,15 @@
 import pLimit from 'p-limit'
-import { ThrottledError, TokenRefusedError } from '../errors.ts'
+import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
-import type { BudgetStore, RateRules } from './budget.ts'
-import { createConnectionPool, readArrived } from './connections.ts'
-import { createExchange, type Exchange } from './exchange.ts'
+import { createConnectionPool, createHttpGet, type HttpGet, readArrived } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
-import { asFinal, placed } from './placed.ts'
-import { readRateHeaders } from './rate-headers.ts'
-import { type Answer, createRateLimiter, type RateLimiter } from './rate-limiter.ts'
-import { asksForPause, isFailure, refusalOf } from './refusal.ts'
+import type { BudgetStore, RateRules } from './rate/budget.ts'
+import { readRateHeaders } from './rate/headers.ts'
+import { type Answer, createRateLimiter, type RateLimiter } from './rate/limiter.ts'
+import { asFinal, asksForPause, errorOfStatus, isFailure, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
-import { createTokenGuard, type HoldMemory, type TokenGuard } from './token-guard.ts'
+import { createTokenHold, type HoldStore, type TokenHold } from './token-hold.ts'
 
 export interface ApiOptions {
   baseUrl: string
@@ -24,31 +22,30 @@ export interface ApiOptions {
   rate: RateRules & { maxWaitMs: number }
   retry: RetryRules
   budgets: BudgetStore
-  /** Names the process among those that share a budget. */
+  /** Identifies the process among those that share a budget. */
   processName: string
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
 }
 
-/** Who asks: a token, whose budget it spends, and where a refusal of it is remembered. */
 export interface Credentials {
   token: string
-  /** Names the rate budget; jobs with the same one share it. */
+  /** Names the rate budget; jobs with the same scope share it. */
   scope: string
-  guard: TokenGuard
+  hold: TokenHold
 }
 
 export interface Api {
-  guard(memory: HoldMemory): TokenGuard
+  tokenHold(store: HoldStore): TokenHold
   open(job: Job, credentials: Credentials): PageSource
 }
 
 /**
- * The Administration API, one page at a time. Nothing else of the network leaves this folder.
- * @param simulated What stands in for the network, for all lists.
+ * The Administration API, one page at a time. No other folder uses the network.
+ * @param simulated Replaces the network.
  */
-export function createApi(options: ApiOptions, simulated?: Exchange): Api {
+export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
   const openConnections = createConnectionPool()
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
@@ -65,19 +62,19 @@ export function createApi(options: ApiOptions, simulated?: Exchange): Api {
   }
 
   return {
-    guard: createTokenGuard,
+    tokenHold: createTokenHold,
     open: (job, credentials) => {
       const limiter = limiterOf(credentials.scope)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const connections = openConnections()
       const network = simulated
-        ? { exchange: simulated, prepare: async () => {} }
-        : { exchange: createExchange(options, connections), prepare: readArrived }
+        ? { get: simulated, prepare: async () => {} }
+        : { get: createHttpGet(options, connections), prepare: readArrived }
       const close = async () => {
         connections.close()
         const others = (users.get(limiter) ?? 1) - 1
         users.set(limiter, others)
-        if (others === 0) await limiter.rest()
+        if (others === 0) await limiter.flush()
       }
       return { ...createPageSource(job, credentials, limiter, network, options), close }
     },
@@ -86,9 +83,9 @@ export function createApi(options: ApiOptions, simulated?: Exchange): Api {
 
 function createPageSource(
   job: Job,
-  { token, guard }: Credentials,
+  { token, hold }: Credentials,
   limiter: RateLimiter,
-  { exchange, prepare }: { exchange: Exchange; prepare: () => Promise<void> },
+  { get, prepare }: { get: HttpGet; prepare: () => Promise<void> },
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
@@ -98,38 +95,38 @@ function createPageSource(
   const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
   const rules = { maxResponseBytes, readLink }
 
-  async function ask(
+  async function request(
     page: number,
     answer: Answer,
     observer: PageObserver,
     signal: AbortSignal,
   ): Promise<Page> {
-    guard.check()
+    hold.check()
     observer.onRequest()
-    const response = await exchange(addressOf(page), headers, signal)
-    const told = readRateHeaders(response.headers, options.now())
-    if (asksForPause(response.status, told, options.rate.maxWaitMs)) {
-      answer.throttled(told)
+    const response = await get(addressOf(page), headers, signal)
+    const announced = readRateHeaders(response.headers, options.now())
+    if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
+      answer.throttled(announced)
       observer.onThrottled()
-      throw new ThrottledError(`the server asks for fewer requests (${response.status})`)
+      throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
-    answer.accepted(isFailure(response.status) ? told : { ...told, retryAfterMs: null })
-    await judgeToken(response.status, guard, job, page)
-    if (response.status < 200 || response.status > 299) throw refusalOf(response, told, job, baseUrl)
-    return readPage(response, told, page, rules)
+    answer.accepted(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
+    await judgeToken(response.status, hold, job, page)
+    if (response.status < 200 || response.status > 299) throw errorOfStatus(response, announced, job, baseUrl)
+    return readPage(response, announced, page, rules)
   }
 
   async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
     try {
-      // Before the gate, since nothing may come between its word and the request.
+      // Before the rate limiter, since nothing may come between its permit and the request.
       await prepare()
-      await guard.enter()
-      return await limiter.pass((answer) => ask(page, answer, observer, signal), observer, signal)
+      await hold.enter()
+      return await limiter.pass((answer) => request(page, answer, observer, signal), observer, signal)
     } catch (error) {
-      const known = placed(error, job, page, token)
-      throw guard.isTrying() ? asFinal(known) : known
+      const known = withPageContext(error, job, page, token)
+      throw hold.isTrying() ? asFinal(known) : known
     } finally {
-      guard.undecided()
+      hold.undecided()
     }
   }
 
@@ -146,15 +143,15 @@ function createPageSource(
   }
 }
 
-async function judgeToken(status: number, guard: TokenGuard, job: Job, page: number): Promise<void> {
+async function judgeToken(status: number, hold: TokenHold, job: Job, page: number): Promise<void> {
   const { name } = job.organization
   if (status === 401) {
     const reason = `the token of organization ${name} was refused (401)`
-    await guard.refused(reason)
+    await hold.refused(reason)
     throw new TokenRefusedError(
       `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. Nothing more is sent with it. ` +
         `Put a new token into the configuration, or run "admin-mirror resume --org ${name}" if it is valid again`,
     )
   }
-  if ((status >= 200 && status <= 299) || status === 403) await guard.accepted()
+  if ((status >= 200 && status <= 299) || status === 403) await hold.accepted()
 }

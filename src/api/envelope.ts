@@ -1,25 +1,38 @@
 import { z } from 'zod'
 import type { Item } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { type CutBody, readBody } from './body.ts'
-import { EnvelopeError } from './envelope-error.ts'
-import { count, isWholeList } from './whole-list.ts'
+import { parseBody, type SplitBody } from './body.ts'
+import { EnvelopeError } from './response-errors.ts'
 
 export interface Envelope {
   items: Item[]
-  /** Null where the whole list came in one answer, without paging. */
+  /** Null if the whole list came in one response, without paging. */
   paging: Paging | null
 }
 
 export interface Paging {
-  /** `links.next` as it was sent: null on the last page, undefined where `links` does not name it at all. */
+  /** `links.next` as it was sent: null on the last page, undefined if `links` has no such field. */
   next: string | null | undefined
   currentPage: number | null
   lastPage: number | null
   total: number | null
 }
 
-// Other fields are left out, since zod reads an object of which it keeps them in twice the time.
+// Servers that copy a number from the request send it as text. If two sources set a field, Laravel merges both
+// into a list: such a number cannot be trusted and counts as missing.
+const count = z
+  .union([
+    z.int().min(0),
+    z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .transform(Number),
+    z.array(z.unknown()).transform(() => null),
+  ])
+  .nullish()
+  .transform((value) => value ?? null)
+
+// Without the other fields, since zod takes twice the time for objects that keep unknown ones.
 const PagedEnvelope = z.object({
   links: z.object({ next: z.string().nullish() }),
   meta: z.object({ current_page: count, last_page: count, total: count }).default({
@@ -29,25 +42,26 @@ const PagedEnvelope = z.object({
   }),
 })
 
-// Fields that only paginators write: a list with any of them and without `links` may end after its first page unseen.
-const PAGING = [
-  'current_page',
-  'last_page',
-  'per_page',
-  'total',
-  'next',
-  'next_page_url',
-  'next_cursor',
-  'cursor',
-  'has_more',
-]
+/** Fields that lead to a next page. */
+const NEXT = ['next', 'next_page_url', 'next_cursor', 'cursor', 'has_more']
+
+/** Fields that only paginators write: a list with one of them and without `links` may have more pages. */
+const PAGING = ['current_page', 'last_page', 'per_page', 'total', ...NEXT]
+
+/** What such fields may say if the list is whole all the same. */
+const WholeList = z.looseObject({
+  current_page: count.pipe(z.literal([1, null])),
+  last_page: count.pipe(z.literal([1, null])),
+  total: count,
+  ...Object.fromEntries(NEXT.map((name) => [name, z.literal([null, false, '']).optional()])),
+})
 
 /**
- * Reads the body of an answer with status 200: the paginated envelope, the plain one (`data` without `links`, and without
- * a sign of further pages), or a bare list. Throws EnvelopeError, each defect in words of its own.
+ * Reads the body of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without
+ * a sign of more pages), or a bare list. Throws EnvelopeError, with a message of its own for each defect.
  */
-export function readEnvelope(body: CutBody): Envelope {
-  const { json, items } = readBody(body)
+export function readEnvelope(body: SplitBody): Envelope {
+  const { json, items } = parseBody(body)
   if (Array.isArray(json)) return { items, paging: null }
   if (!isRecord(json)) throw new EnvelopeError(`the answer is ${describe(json)}, not a list`)
   if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)
@@ -66,6 +80,16 @@ function isPaged(envelope: Record<string, unknown>, items: number): boolean {
   )
 }
 
+/** True if the total is the number of items, or this is page 1 of 1, and no other field contradicts that. */
+function isWholeList(places: readonly Record<string, unknown>[], items: number): boolean {
+  const checked = places.map((place) => WholeList.safeParse(place))
+  if (!checked.every(({ success }) => success)) return false
+  const found = checked.flatMap(({ data }) => (data ? [data] : []))
+  const totals = found.map(({ total }) => total).filter((total) => total !== null)
+  if (totals.some((total) => total !== items)) return false
+  return totals.length > 0 || found.some((place) => place.current_page === 1 && place.last_page === 1)
+}
+
 function readPaging(envelope: Record<string, unknown>): Paging {
   const checked = PagedEnvelope.safeParse(envelope)
   if (!checked.success) {
@@ -76,9 +100,9 @@ function readPaging(envelope: Record<string, unknown>): Paging {
   return { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total: meta.total }
 }
 
-function assertList({ elements }: CutBody, data: unknown): void {
+function assertList({ elements }: SplitBody, data: unknown): void {
   if (!elements) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
-  // PHP writes a list with holes as an object whose keys are numbers. Any other object is one thing and not a list.
+  // PHP writes a list with gaps as an object with numbers as keys. Any other object is not a list.
   const stranger = elements.find(({ slice: { key } }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
     throw new EnvelopeError(

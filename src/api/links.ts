@@ -1,39 +1,35 @@
 import type { Filters } from '../sync/types.ts'
 import { grouped, printable } from '../text.ts'
 
-/** What a longer link holds cannot be the way to a page: servers refuse request lines of this length. */
+/** Servers refuse longer request lines, so a longer link cannot lead to a page. */
 const LONGEST_BYTES = 8192
 
-/** What a `links.next` has to agree with. */
+/** What `links.next` must agree with. */
 export interface LinkRules {
   /** `api.baseUrl`, which may carry a path prefix. */
   baseUrl: string
   /** The collection's path, without that prefix. */
   path: string
   filters: Filters
-  /** Further host names that a link may carry. */
+  /** More host names that a link may have. */
   linkHosts: readonly string[]
 }
 
 export type LinkVerdict = { page: number } | { refused: string }
 
-/** What a `links.next` of the page that was asked for leads to. */
+/** Returns the page that a `links.next` leads to, or why the link is refused. */
 export type LinkReader = (link: string, currentPage: number) => LinkVerdict
 
-/** What the rules say of every link of a list, worked out once. */
+/** The rules as every link of a list is compared with them, computed once. */
 interface Expected {
-  /** What a relative link begins at. */
+  /** Relative links start here. */
   base: string
   hosts: readonly string[]
   paths: readonly string[]
   filters: ReadonlyMap<string, readonly string[]>
 }
 
-/**
- * Tells the page a `links.next` leads to, or why it is not followed.
- * The link is a hint and never an address: the page it names is asked for at `baseUrl`, so a link that lies can stop
- * a walk but cannot send the token anywhere.
- */
+/** A page is always requested at `baseUrl`: a wrong link may stop a walk, but cannot divert the token. */
 export function createLinkReader(rules: LinkRules): LinkReader {
   const expected = expectedOf(rules)
   return (link, currentPage) => {
@@ -45,7 +41,7 @@ export function createLinkReader(rules: LinkRules): LinkReader {
     const url = URL.parse(link, expected.base)
     if (!url) return refuse('is no address', link)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('is not http', link)
-    // Scheme and port are not compared: behind a proxy that ends TLS, a server builds links from what it saw itself.
+    // Scheme and port are not compared: behind a proxy that ends TLS, a server writes its own into links.
     if (!expected.hosts.includes(url.hostname)) {
       return refuse(
         `leads to another host, ${printable(url.hostname, 80)}; if it is the same service, add it to api.linkHosts`,
@@ -68,15 +64,15 @@ function expectedOf({ baseUrl, path, filters, linkHosts }: LinkRules): Expected 
   return {
     base: base.href,
     hosts: [base.hostname, ...linkHosts.map((host) => host.toLowerCase())],
-    // Written through URL as well, so that both sides are encoded alike.
+    // Through URL as well, so that both sides are encoded alike.
     paths: [prefix + path, path].map((one) => withoutSlash(new URL(one, baseUrl).pathname)),
     filters: valuesByName(filterQuery(filters)),
   }
 }
 
 /**
- * The address of each page of a list: the filters, then the page. Parameters keep the order of the configuration. What all
- * have in common is written once, which saves some ten microseconds a page.
+ * Returns a function from a page to its address: the filters in the order of the configuration, then the
+ * page. Writing the common part once saves about 10 microseconds a page.
  */
 export function createAddresses({
   baseUrl,
@@ -103,8 +99,8 @@ function withoutSlash(path: string): string {
 }
 
 /**
- * The values of each parameter. Servers write `state[]` back as `state[0]`, `state[1]`, so a number at the end of a name
- * does not count; nor does the order of the values.
+ * The values of each parameter, sorted. Servers write `state[]` back as `state[0]`, `state[1]`, so an index
+ * at the end of a name is dropped.
  */
 function valuesByName(parameters: Iterable<[string, string]>): Map<string, string[]> {
   const query = new Map<string, string[]>()
@@ -124,7 +120,7 @@ function changedFilter(
 ): string | null {
   for (const [name, values] of filters) {
     const found = query.get(name) ?? []
-    // Empty values may be missing: servers leave them out of their links, and they select nothing.
+    // Servers leave empty values out of their links.
     const filled = values.filter((value) => value !== '')
     if (isSameList(found, values) || isSameList(found, filled)) continue
     const shown = printable(name, 80)
@@ -140,7 +136,7 @@ function isSameList(one: readonly string[], other: readonly string[]): boolean {
 function readPage(values: string[], currentPage: number, link: string): LinkVerdict {
   const [text] = values
   if (values.length > 1) return refuse('names two pages', link)
-  // Only as a server writes it: what reads 02 or 2.0 as something else (PHP: as page 1) would answer another page.
+  // Only a plain number: PHP reads 02 or 2.0 as page 1.
   if (text === undefined || !/^(?:0|[1-9]\d*)$/.test(text)) return refuse('names no page', link)
   const page = currentPage + 1
   if (text !== String(page) || !Number.isSafeInteger(page))
@@ -153,8 +149,8 @@ function refuse(reason: string, link: string): LinkVerdict {
 }
 
 /**
- * The link as far as it may be told: of the query the names and the page alone, since servers write what they were sent
- * into it; no user information, which may hold a password, and no fragment.
+ * The link as it may be shown: of the query only the names and the page, since servers copy what they were
+ * sent into it; no user information, which may be a password, and no fragment.
  */
 function shorten(link: string): string {
   const url = URL.parse(link)
@@ -164,7 +160,7 @@ function shorten(link: string): string {
   return printable(address) + (query === null ? '' : `?${namesOf(query)}`)
 }
 
-/** What stands before the query or the fragment, and the query. */
+/** The part before the query or the fragment, and the query. */
 function addressAndQuery(link: string): [address: string, query: string | null] {
   const [beforeFragment = ''] = link.split('#', 1)
   const mark = beforeFragment.indexOf('?')
@@ -172,18 +168,18 @@ function addressAndQuery(link: string): [address: string, query: string | null] 
 }
 
 /**
- * The address without what may be a password: what stands before an `@` in its first segment, or behind a double slash.
- * Addresses are read with backslashes as slashes, and with any number of them behind the scheme.
+ * The address without what may be a password: the part before an `@` in its first segment, or in one after a
+ * double slash. URL parsers read backslashes as slashes, and any number of them after the scheme.
  */
 function withoutUser(link: string): string {
   const [address] = addressAndQuery(link)
   const [scheme = ''] = /^\s*(?:[a-z][a-z\d+.-]*:)?/i.exec(address) ?? []
-  // Segments have even places, and the slashes between them odd ones.
+  // Segments have even indexes, the slashes between them odd ones.
   const parts = address.slice(scheme.length).split(/([/\\])/)
-  const first = parts.findIndex((part, place) => place % 2 === 0 && part !== '')
+  const first = parts.findIndex((part, index) => index % 2 === 0 && part !== '')
   const hidden = parts.with(Math.max(first, 0), afterUser(parts[first]))
   const second = hidden.findIndex(
-    (part, place) => place % 2 === 0 && place >= 4 && hidden[place - 2] === '' && part.includes('@'),
+    (part, index) => index % 2 === 0 && index >= 4 && hidden[index - 2] === '' && part.includes('@'),
   )
   return scheme + (second < 0 ? hidden : hidden.with(second, afterUser(hidden[second]))).join('')
 }

@@ -1,21 +1,21 @@
 import { JobError } from '../errors.ts'
 import type { Page } from '../sync/types.ts'
-import { cutBody } from './body.ts'
+import { splitBody } from './body.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
-import { EnvelopeError } from './envelope-error.ts'
-import type { Response } from './exchange.ts'
+import type { Response } from './http.ts'
 import type { LinkReader } from './links.ts'
-import type { RateHeaders } from './rate-headers.ts'
+import type { RateHeaders } from './rate/headers.ts'
+import { EnvelopeError } from './response-errors.ts'
 
-/** What a page is checked against: how much it may hold, and where links may lead. */
+/** What a page is checked against: its size, and where links may lead. */
 export interface PageRules {
   maxResponseBytes: number
   readLink: LinkReader
 }
 
-/** The page of an answer with status 2xx. Throws EnvelopeError or JobError, both without a place. */
+/** Returns the page of a 2xx response. Throws EnvelopeError or JobError that does not name the page. */
 export function readPage(response: Response, announced: RateHeaders, page: number, rules: PageRules): Page {
-  const envelope = readEnvelope(cutBody(response.body, rules.maxResponseBytes))
+  const envelope = readEnvelope(splitBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
     throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)
@@ -48,7 +48,7 @@ function nextPage({ paging }: Envelope, currentPage: number, readLink: LinkReade
   const next = paging ? paging.next : null
   if (next === null) return null
   if (next === undefined)
-    throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list cannot be told')
+    throw new JobError('LINK_REFUSED', 'links.next is missing, so the end of the list is unknown')
   const verdict = readLink(next, currentPage)
   if ('refused' in verdict) throw new JobError('LINK_REFUSED', verdict.refused)
   return verdict.page

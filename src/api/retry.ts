@@ -1,8 +1,8 @@
 import pRetry from 'p-retry'
-import { PassingError, ThrottledError } from '../errors.ts'
+import { RateLimitedError, RetryableError } from '../errors.ts'
 
 export interface RetryRules {
-  /** Tries of one page in all. */
+  /** For one page, the first one included. */
   attempts: number
   minDelayMs: number
   maxDelayMs: number
@@ -13,27 +13,27 @@ export interface RetryOptions {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
   signal: AbortSignal
-  onRetry: (error: PassingError, delayMs: number) => void
+  onRetry: (error: RetryableError, delayMs: number) => void
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or has used up its tries. Only a PassingError is tried again; a
- * ThrottledError too, but it uses up no try: the rate limiter waits when it is asked again.
+ * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. A RetryableError is retried,
+ * and so is a RateLimitedError, which does not count: the rate limiter waits before the next attempt.
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
   const isLast = (failures: number) => failures >= rules.attempts
   return pRetry(attempt, {
-    // The tries are counted here: out of retries, p-retry gives up on what uses up no retry, too.
+    // Counted in `isLast`: without retries left, p-retry gives up on errors that consume none, too.
     retries: Number.POSITIVE_INFINITY,
-    // All waiting is our own sleep below, so that tests need no clock and a stop is heard at once.
+    // `sleep` below does all the waiting, so that tests need no clock and an abort ends it at once.
     minTimeout: 0,
-    shouldConsumeRetry: ({ error }) => !(error instanceof ThrottledError),
+    shouldConsumeRetry: ({ error }) => !(error instanceof RateLimitedError),
     shouldRetry: ({ error, retriesConsumed }) =>
-      error instanceof ThrottledError || (error instanceof PassingError && !isLast(retriesConsumed + 1)),
+      error instanceof RateLimitedError || (error instanceof RetryableError && !isLast(retriesConsumed + 1)),
     onFailedAttempt: async ({ error, retriesConsumed }) => {
-      // p-retry calls this after the last try too, when there is nothing left to wait for.
-      if (!(error instanceof PassingError) || isLast(retriesConsumed + 1)) return
+      // p-retry calls this after the last attempt, too.
+      if (!(error instanceof RetryableError) || isLast(retriesConsumed + 1)) return
       const delayMs = retryDelay(retriesConsumed + 1, error.retryAfterMs, rules, random)
       onRetry(error, delayMs)
       await sleep(delayMs, signal)
@@ -42,8 +42,9 @@ export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): 
 }
 
 /**
- * Full jitter: any time between the least delay and an end that doubles with each failure (`failures` from 1), so that
- * many jobs that failed together do not come back together. The server's own word is never undercut.
+ * A backoff with full jitter: between the least delay and an end that doubles with each failure (`failures`
+ * from 1), so that jobs that failed together do not retry together. Never shorter than the server's
+ * `retryAfterMs`.
  */
 export function retryDelay(
   failures: number,

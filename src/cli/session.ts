@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { type ApiOptions, createApi } from '../api/client.ts'
-import type { Exchange } from '../api/exchange.ts'
+import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
@@ -37,7 +37,7 @@ export interface SessionOptions {
   acceptAddress?: boolean
   userAgent: string
   /** Replaces the network in a simulation. */
-  exchange?: Exchange
+  exchange?: HttpGet
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {

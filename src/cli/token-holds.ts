@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Api, Credentials } from '../api/client.ts'
-import type { TokenGuard } from '../api/token-guard.ts'
+import type { TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
@@ -10,7 +10,7 @@ import type { Runtime } from './runtime.ts'
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
   registry: Registry
-  api: Pick<Api, 'guard'>
+  api: Pick<Api, 'tokenHold'>
   runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
   logger: Logger
   /** Whether a token that an earlier run saw refused may be tried once more: only in a command typed by hand. */
@@ -23,13 +23,13 @@ export interface CredentialsReaderOptions {
  */
 export function createCredentialsReader(options: CredentialsReaderOptions) {
   const { config, registry, api, runtime, logger, tryHeldTokens } = options
-  const guards = new Map<string, TokenGuard>()
+  const holds = new Map<string, TokenHold>()
 
-  function guardOf(fingerprint: string): TokenGuard {
+  function holdOf(fingerprint: string): TokenHold {
     // A token file may change while its old token is refused: then no organization is held, but jobs that began with the
     // old token must not send it again.
     let refusedLast: string | null = null
-    return api.guard({
+    return api.tokenHold({
       heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
       hold: async (reason) => {
         const at = new Date(runtime.now()).toISOString()
@@ -70,10 +70,10 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     const fingerprint = registry.fingerprint(token)
     await registry.useToken(organization.id, fingerprint)
     if (!tryHeldTokens) assertNotHeld(organization, fingerprint)
-    const guard = guards.get(fingerprint) ?? guardOf(fingerprint)
-    guards.set(fingerprint, guard)
+    const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
+    holds.set(fingerprint, hold)
     const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
-    return { token, scope: scopes[config.rateLimit.scope], guard }
+    return { token, scope: scopes[config.rateLimit.scope], hold }
   }
 }
 

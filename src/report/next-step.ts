@@ -2,68 +2,75 @@ import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
 import { shellWord } from '../text.ts'
 
 /**
- * What somebody should type, or do, about a job; null when all is well, or a process is at work on it.
- * @param isTooOld Whether it is older than was asked for.
+ * What to type or do about a job; null if there is nothing to do, or a process works on it.
+ * @param isTooOld True if it is older than `--max-age`.
  */
 export function nextStep(row: StatusRow, now: number, isTooOld = false): string | null {
   const org = shellWord(row.organization)
-  const sync = `admin-mirror sync --org ${org}`
+  const sync = syncCommand(row)
   if (row.held_since)
     return `give ${row.organization} a new token, or if it is valid again: admin-mirror resume --org ${org}`
   if (row.configured === 0 || row.running) return null
   if (row.last_run_at === null) return sync
-  if (isToldToWait(row, now))
+  if (mustWait(row, now))
     return `wait until ${row.waiting_until}, or forget the wait: admin-mirror resume --org ${org}`
   if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
   if (row.running === false && row.walk_origin === 'sync') return sync
   if (isStopped(row)) return afterBackfill(row)
   if (row.removals_held > 0)
-    return `look whether they are gone, then: ${sync} --collection ${shellWord(row.collection)} --accept-removals`
+    return `look whether they are gone, then: ${syncListCommand(row)} --accept-removals`
   if (row.total_is_wrong) return ignoreTotal(row)
   return row.as_of === null || isTooOld ? sync : null
 }
 
-/** A list whose total cannot be counted by: without a change of the configuration nothing is ever removed from it. */
-function ignoreTotal({ organization, collection }: StatusRow): string {
-  const sync = `admin-mirror sync --org ${shellWord(organization)} --collection ${shellWord(collection)}`
-  return `the total of ${collection} cannot be counted by, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${sync}`
+/** With a wrong total, nothing is removed from a list until its configuration changes. */
+function ignoreTotal(row: StatusRow): string {
+  const { collection } = row
+  return `the total of ${collection} cannot be counted by, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${syncListCommand(row)}`
 }
 
-/** No run would send anything before the time that the server asked for. */
-function isToldToWait({ error_code: code, waiting_until: until }: StatusRow, now: number): boolean {
+/** True if no run sends anything before the time that the server asked for. */
+function mustWait({ error_code: code, waiting_until: until }: StatusRow, now: number): boolean {
   return code === 'RATE_LIMITED' && Date.parse(until ?? '') > now
 }
 
 type RunState = Pick<StatusRow, 'running' | 'last_run_status'>
 
-/** The process of the last run was told to stop, or was killed and could not say so. */
+/** True if the last run was stopped, or its process killed. */
 export function isStopped({ running, last_run_status: status }: RunState): boolean {
   return status === 'interrupted' || (status === 'running' && running === false)
 }
 
-/** A sync goes on with no backfill: where the list is known whole, only the backfill itself is left to be done. */
+/** A sync does not continue a backfill: if the list was read whole, only the backfill is left to do. */
 function afterBackfill(row: StatusRow): string {
   const wantsSync = row.last_run_trigger !== 'backfill' || row.as_of === null
-  return wantsSync ? `admin-mirror sync --org ${shellWord(row.organization)}` : backfillOfLastRun(row)
+  return wantsSync ? syncCommand(row) : backfillOfLastRun(row)
 }
 
 function backfillOfLastRun(row: StatusRow): string {
   const walk = row.backfills.find((backfill) => backfill.is_last_run)
-  return walk ? backfillCommand(row, walk) : `admin-mirror sync --org ${shellWord(row.organization)}`
+  return walk ? backfillCommand(row, walk) : syncCommand(row)
 }
 
 function afterFailure(row: StatusRow): string {
-  if (row.last_run_trigger === 'backfill') return backfillOfLastRun(row)
-  return `admin-mirror sync --org ${shellWord(row.organization)} --collection ${shellWord(row.collection)}`
+  return row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : syncListCommand(row)
 }
 
-/** The command that goes on with an interrupted backfill. */
+function syncCommand({ organization }: StatusRow): string {
+  return `admin-mirror sync --org ${shellWord(organization)}`
+}
+
+function syncListCommand(row: StatusRow): string {
+  return `${syncCommand(row)} --collection ${shellWord(row.collection)}`
+}
+
+/** The command that continues an interrupted backfill. */
 export function backfillCommand(
   { organization, collection }: Pick<StatusRow, 'organization' | 'collection'>,
   { kind, filters, first_page: firstPage }: OpenBackfill,
 ): string {
   const words = ['admin-mirror', 'backfill', '--org', organization, '--collection', collection]
-  // The filters of a full one are the configured ones; typed, they would make it partial.
+  // A full backfill has the configured filters; typing them would make it partial.
   if (kind === 'partial') {
     for (const [name, value] of Object.entries(filters))
       for (const one of [value].flat()) words.push('--filter', `${name}=${String(one)}`)
@@ -73,8 +80,8 @@ export function backfillCommand(
 }
 
 /**
- * The command that tells what would go of a list, and how to have it go. By the UUID: an organization that left the
- * configuration may have the name of one that stands in it.
+ * The command that shows what `forget` would delete of a list, and how. With the UUID: an organization that
+ * left the configuration may have the name of a configured one.
  */
 export function forgetCommand({
   organization_id: id,

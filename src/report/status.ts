@@ -1,35 +1,34 @@
 import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
-import { missedText } from './expected-missed.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
-import { progressNotes } from './progress-notes.ts'
+import { missedText, progressNotes } from './progress.ts'
 
-/** A job as `status --json` gives it. Times are ISO 8601; fields may be added, never changed. */
+/** A job in the output of `status --json`. Times are ISO 8601. Fields may be added, never changed. */
 export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills'> {
   configured: boolean
-  /** Those that are open; `next` is the command that goes on with it. */
+  /** The open ones; `next` is the command that continues one. */
   backfills: (OpenBackfill & { next: string })[]
   /** Milliseconds since `as_of`. */
   age_ms: number | null
-  /** Whether a configured list is older than `max_age`, or was never read whole; null where no age was asked for. */
+  /** True if a configured list was never read whole or is older than `--max-age`; null without that. */
   too_old: boolean | null
-  /** What tells how to delete the list, where it is no longer configured. */
+  /** The command that shows how to delete a list that is no longer configured; else null. */
   forget: string | null
-  /** What somebody should type, or do, next; null when all is well. */
+  /** What to type or do next; null if there is nothing to do. */
   next: string | null
 }
 
 export interface Status {
   database: string
   now: string
-  /** The rate limit's pause, while one lasts. */
+  /** The end of the rate limit's pause; null if there is none. */
   waiting_until: string | null
-  /** `--max-age` as it was typed. */
+  /** `--max-age` as typed. */
   max_age: string | null
   jobs: JobStatus[]
 }
 
-/** A job of the configuration that the mirror knows nothing of yet. */
+/** The row of a configured job that is not in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     organization_id: organization.id,
@@ -68,8 +67,8 @@ export function neverSynced(organization: { id: string; name: string }, collecti
 }
 
 /**
- * @param program How the program was called, its `--config` included, so that a command can be pasted as it stands.
- * @param maxAge The age in milliseconds that was asked for; null: none was.
+ * @param program How the program was called, `--config` included, so that its commands can be pasted.
+ * @param maxAge `--max-age` in milliseconds, or null.
  */
 export function jobStatus(
   row: StatusRow,
@@ -95,10 +94,10 @@ export function jobStatus(
   }
 }
 
-/** No wait for a rate limit is longer; a later time was written by a clock that went wrong. */
+/** The longest wait for a rate limit; a later time was written by a wrong clock. */
 const LONGEST_WAIT_MS = 86_400_000
 
-/** The wait of a job that runs, or of one that would have to, as long as it lasts. */
+/** The wait of a job that runs, or whose last run failed, while it lasts. */
 function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
   const wait = Date.parse(waiting_until ?? '') - now
   const isMeant = running !== false || (last !== null && last !== 'succeeded')
@@ -106,7 +105,7 @@ function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: 
   return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
 }
 
-/** One line a job: which list, its rows, as of when and how sure. Below it whatever needs somebody's attention. */
+/** One line a job: the list, its rows, as of when and how sure; below it what needs attention. */
 export function statusText(status: Status, program = 'admin-mirror'): string {
   const now = Date.parse(status.now)
   const lines = [`mirror: ${status.database}`, summary(status), '']
@@ -117,7 +116,7 @@ export function statusText(status: Status, program = 'admin-mirror'): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** What to do next, each thing once; of many the first. */
+/** The next steps, each once, and at most MOST_STEPS. */
 function nextLines(jobs: readonly JobStatus[], program: string): string[] {
   const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
   const nothing = jobs.some((job) => job.too_old)
@@ -161,7 +160,7 @@ function jobLines(job: JobStatus, now: number, maxAge: string | null): string[] 
     note(
       `waits until ${job.waiting_until} (${inWords(Date.parse(job.waiting_until) - now)}): ${job.waiting_for}`,
     )
-  // What is held back is told below.
+  // `heldNote` reports what is held back.
   if (job.error_code && job.error_code !== 'REMOVALS_HELD' && job.last_run_at) {
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,
@@ -180,7 +179,7 @@ function tooOldNote({ as_of: asOf }: JobStatus, maxAge: string | null): string {
     : `too old: --max-age is ${maxAge}`
 }
 
-/** Told in the state between two readings, in which the rows count as any others. */
+/** Between two readings such rows count like any others. */
 function missedNote({ rows_missed: missed }: JobStatus): string {
   return `${counted(missed, 'row')} did not come in the last reading; if the next one does not see them either they go, or are held back`
 }

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { cutBody } from '../../src/api/body.ts'
+import { splitBody } from '../../src/api/body.ts'
 import { readEnvelope } from '../../src/api/envelope.ts'
-import { breaksOff } from '../../src/api/items.ts'
 import { createLinkReader } from '../../src/api/links.ts'
-import { readRateHeaders } from '../../src/api/rate-headers.ts'
-import { refusalOf } from '../../src/api/refusal.ts'
+import { readRateHeaders } from '../../src/api/rate/headers.ts'
+import { errorOfStatus } from '../../src/api/response-errors.ts'
+import { breaksOff } from '../../src/api/split-items.ts'
 import { canonicalNumber } from '../../src/json/decimal.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import { printableJson } from '../../src/text.ts'
 import { createJob } from './helpers/job.ts'
 
-// Texts from a server that are made to keep the process busy: the time that reading them takes grows with their length, and
-// with no power of it. No time-out and no signal is heard meanwhile.
+// Texts that a server makes to keep the process busy, when no time-out and no signal is noticed: the time to read them must
+// be linear in their length.
 
-/** Of the processor's time, which other processes do not lengthen. To read the text once takes a hundredth of that. */
+/** Processor time, which other processes do not lengthen. Reading the text once takes a hundredth of it. */
 const LONGEST_MS = 1000
 
 const LENGTH = 400_000
 
-/** As much as Node takes of all headers together. */
+/** The most that Node accepts of all headers together. */
 const MOST_OF_HEADERS = 16_000
 
 const PIECES = [
@@ -40,13 +40,13 @@ function linkOf(bytes: number): string {
 }
 
 function readText(text: string): unknown {
-  return readEnvelope(cutBody(Buffer.from(text), 32_000_000))
+  return readEnvelope(splitBody(Buffer.from(text), 32_000_000))
 }
 
 function readMessage(message: string): unknown {
   const body = Buffer.from(JSON.stringify({ message })).subarray(0, 100_000)
-  const told = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
-  return refusalOf({ status: 500, headers: {}, body }, told, createJob(), LINK.baseUrl)
+  const announced = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+  return errorOfStatus({ status: 500, headers: {}, body }, announced, createJob(), LINK.baseUrl)
 }
 
 function readHeaders(text: string): unknown {
@@ -68,7 +68,7 @@ function longest(read: (text: string) => unknown, texts: readonly string[]): num
     try {
       read(text)
     } catch (error) {
-      // A stack that is too small for the text says nothing of it.
+      // A stack overflow is no result.
       expect(error).not.toBeInstanceOf(RangeError)
     }
     const { user, system } = process.threadCpuUsage(before)
@@ -76,7 +76,7 @@ function longest(read: (text: string) => unknown, texts: readonly string[]): num
   }, 0)
 }
 
-describe('a text that is made to keep the process busy', () => {
+describe('a hostile text', () => {
   it.each<[string, (text: string) => unknown]>([
     ['an answer', readText],
     ['an answer that may have broken off', breaksOff],
@@ -85,14 +85,14 @@ describe('a text that is made to keep the process busy', () => {
     ['an error body', readMessage],
     ['an item that is printed', printableJson],
   ])(
-    'is read in time that grows with its length: %s',
+    'is read in linear time: %s',
     (_what, read) => {
       expect(longest(read, [...textsOf(LENGTH), '<title'.repeat(LENGTH / 6)])).toBeLessThan(LONGEST_MS)
     },
     300_000,
   )
 
-  it('is read in time that grows with its length: headers', () => {
+  it('is read in linear time: headers', () => {
     const lines = PIECES.filter((piece) => !piece.includes('\n'))
 
     expect(longest(readHeaders, textsOf(MOST_OF_HEADERS, lines))).toBeLessThan(LONGEST_MS)

@@ -5,18 +5,18 @@ import {
   InterruptedError,
   JobError,
   MirrorError,
-  PassingError,
-  ThrottledError,
+  RateLimitedError,
+  RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
 
 const RULES: RetryRules = { attempts: 4, minDelayMs: 1000, maxDelayMs: 60_000 }
 
-/** Runs attempts that fail with these errors one after another and then succeed, and writes down what happened. */
+/** Runs attempts that fail with these errors in turn and then succeed, and records what happened. */
 async function run(errors: readonly Error[], rules: Partial<RetryRules> = {}, random = () => 0) {
-  const log = { tries: 0, slept: [] as number[], told: [] as [string, number][] }
+  const log = { made: 0, slept: [] as number[], reports: [] as [string, number][] }
   const attempt = async () => {
-    const error = errors[log.tries++]
+    const error = errors[log.made++]
     if (error) throw error
     return 'the page'
   }
@@ -27,43 +27,43 @@ async function run(errors: readonly Error[], rules: Partial<RetryRules> = {}, ra
     sleep: async (ms) => {
       log.slept.push(ms)
     },
-    onRetry: (error, delayMs) => log.told.push([error.message, delayMs]),
+    onRetry: (error, delayMs) => log.reports.push([error.message, delayMs]),
   }).catch((error: unknown) => error)
   return { ...log, outcome }
 }
 
-const passing = (message = 'failed') => new PassingError('SERVER_ERROR', message)
-const throttled = () => new ThrottledError('slower')
+const retryable = (message = 'failed') => new RetryableError('SERVER_ERROR', message)
+const throttled = () => new RateLimitedError('slower')
 
 function times<T>(count: number, make: () => T): T[] {
   return Array.from({ length: count }, make)
 }
 
-describe('trying again', () => {
+describe('retrying', () => {
   it('is not needed after a success', async () => {
-    expect(await run([])).toEqual({ outcome: 'the page', tries: 1, slept: [], told: [] })
+    expect(await run([])).toEqual({ outcome: 'the page', made: 1, slept: [], reports: [] })
   })
 
-  it('goes on until a try succeeds', async () => {
-    const { outcome, tries } = await run(times(3, passing))
+  it('continues until an attempt succeeds', async () => {
+    const { outcome, made } = await run(times(3, retryable))
 
-    expect({ outcome, tries }).toEqual({ outcome: 'the page', tries: 4 })
+    expect({ outcome, made }).toEqual({ outcome: 'the page', made: 4 })
   })
 
-  it.each([1, 2, 10])('makes no more than %i tries, and throws what the last one threw', async (attempts) => {
-    const errors = times(attempts + 1, passing)
+  it.each([1, 2, 10])('makes no more than %i attempts, and throws the last error', async (attempts) => {
+    const errors = times(attempts + 1, retryable)
 
-    const { outcome, tries } = await run(errors, { attempts })
+    const { outcome, made } = await run(errors, { attempts })
 
-    expect(tries).toBe(attempts)
+    expect(made).toBe(attempts)
     expect(outcome).toBe(errors[attempts - 1])
   })
 
-  it('sleeps between tries and not after the last', async () => {
-    const { slept, told } = await run(times(5, passing))
+  it('sleeps between attempts and not after the last', async () => {
+    const { slept, reports } = await run(times(5, retryable))
 
     expect(slept).toHaveLength(3)
-    expect(told).toHaveLength(3)
+    expect(reports).toHaveLength(3)
   })
 
   it.each([
@@ -71,25 +71,25 @@ describe('trying again', () => {
     ['a refused token', new TokenRefusedError('401')],
     ['a broken mirror', new MirrorError('disk full')],
     ['a stop', new InterruptedError('stopped')],
-    ['an error of nobody', new Error('?')],
+    ['an unknown error', new Error('?')],
     ['a TypeError', new TypeError('?')],
     ['what looks like a network error', new TypeError('fetch failed')],
   ])('is not done for %s', async (_case, error) => {
-    expect(await run([error])).toEqual({ outcome: error, tries: 1, slept: [], told: [] })
+    expect(await run([error])).toEqual({ outcome: error, made: 1, slept: [], reports: [] })
   })
 
   it('stops at an error of another kind in between', async () => {
     const error = new JobError('FORBIDDEN', '403')
 
-    const { outcome, tries, slept } = await run([passing(), error, passing()])
+    const { outcome, made, slept } = await run([retryable(), error, retryable()])
 
-    expect({ outcome, tries, slept: slept.length }).toEqual({ outcome: error, tries: 2, slept: 1 })
+    expect({ outcome, made, slept: slept.length }).toEqual({ outcome: error, made: 2, slept: 1 })
   })
 
   it('says why and for how long before it sleeps', async () => {
-    const { told, slept } = await run([passing('first'), passing('second')], {}, () => 0.5)
+    const { reports, slept } = await run([retryable('first'), retryable('second')], {}, () => 0.5)
 
-    expect(told).toEqual([
+    expect(reports).toEqual([
       ['first', 1500],
       ['second', 2500],
     ])
@@ -98,15 +98,15 @@ describe('trying again', () => {
 })
 
 describe('a 429', () => {
-  it.each([1, 4])('uses up no try of %i, however often it comes', async (attempts) => {
-    const { outcome, tries, slept, told } = await run(times(50, throttled), { attempts })
+  it.each([1, 4])('uses up no attempt of %i, however often it comes', async (attempts) => {
+    const { outcome, made, slept, reports } = await run(times(50, throttled), { attempts })
 
-    expect({ outcome, tries }).toEqual({ outcome: 'the page', tries: 51 })
-    expect([...slept, ...told]).toEqual([])
+    expect({ outcome, made }).toEqual({ outcome: 'the page', made: 51 })
+    expect([...slept, ...reports]).toEqual([])
   })
 
-  it('uses up no try before, between and after others, the last one too', async () => {
-    const errors = [throttled(), passing(), throttled(), passing(), passing(), throttled(), throttled()]
+  it('uses up no attempt before, between and after other errors, not even the last', async () => {
+    const errors = [throttled(), retryable(), throttled(), retryable(), retryable(), throttled(), throttled()]
 
     const { outcome, slept } = await run(errors)
 
@@ -114,29 +114,29 @@ describe('a 429', () => {
     expect(slept).toHaveLength(3)
   })
 
-  it('gives back no try', async () => {
-    const errors = [passing(), throttled(), passing(), throttled(), passing(), throttled(), passing()]
+  it('gives back no attempt', async () => {
+    const errors = [retryable(), throttled(), retryable(), throttled(), retryable(), throttled(), retryable()]
 
-    const { outcome, tries } = await run(errors)
+    const { outcome, made } = await run(errors)
 
     expect(outcome).toBe(errors.at(-1))
-    expect(tries).toBe(errors.length)
+    expect(made).toBe(errors.length)
   })
 
   it('does not make the delays longer', async () => {
-    const { slept } = await run([passing(), throttled(), throttled(), passing()], {}, () => 1)
+    const { slept } = await run([retryable(), throttled(), throttled(), retryable()], {}, () => 1)
 
     expect(slept).toEqual([2000, 4000])
   })
 })
 
 describe('a stop while sleeping', () => {
-  it('ends the tries with what the sleep threw', async () => {
+  it('ends the attempts with the error of the sleep', async () => {
     const stop = new AbortController()
     const reason = new Error('stopped')
-    let tries = 0
+    let made = 0
 
-    const outcome = withRetry(() => Promise.reject(tries++ < 9 && passing()), {
+    const outcome = withRetry(() => Promise.reject(made++ < 9 && retryable()), {
       rules: RULES,
       random: () => 0,
       signal: stop.signal,
@@ -148,11 +148,11 @@ describe('a stop while sleeping', () => {
     })
 
     await expect(outcome).rejects.toBe(reason)
-    expect(tries).toBe(1)
+    expect(made).toBe(1)
   })
 })
 
-describe('the delay before a try', () => {
+describe('the delay before an attempt', () => {
   it.each<[number, number, number]>([
     [1, 1000, 2000],
     [2, 1000, 4000],

@@ -1,64 +1,56 @@
 import { createServer, type ServerResponse } from 'node:http'
 import process from 'node:process'
-import { type PageAt, pagesMadeBefore, pagesOnDemand } from './pages.ts'
+import { createData } from '../../src/sandbox/data.ts'
+import { createEnvelope, PAGE_SIZE, phpJson } from '../../src/sandbox/envelope.ts'
 
-// Serves one list of orders on loopback, in a process of its own, to whoever asks. `serving.ts` starts it.
+// Serves one list of orders on loopback, in a process of its own. `processes.ts` starts it.
 
 export interface ServerOptions {
   orders: number
-  gzip: boolean
-  /** How long an answer is held back. */
+  /** Delay of each response. */
   latencyMs: number
-  /** For lists that no memory holds; these are never packed. */
-  onDemand: boolean
-}
-
-/** What the process tells the one that started it. */
-export interface Told {
-  /** Once it listens and all answers are made. */
-  url?: string
-  /** When each request came since it was asked the last time; milliseconds by a clock of its own. */
-  arrivals?: number[]
 }
 
 const PATH = '/api/v1/admin/orders'
 
-const NOTHING_YET: PageAt = () => undefined
+const { orders, latencyMs } = JSON.parse(process.argv[2] ?? '') as ServerOptions
+const { itemAt } = createData({ seed: 1, organization: 0, orders: PAGE_SIZE, establishments: 40 }).orders
+/** The JSON of one page's orders, without their ids: all pages repeat them, which keeps the server fast. */
+const withoutId = Array.from({ length: PAGE_SIZE }, (_, index) => {
+  const { id: _id, ...rest } = itemAt(index, 0)
+  return phpJson(rest).slice(1)
+})
 
-function serve({ orders, gzip, latencyMs, onDemand }: ServerOptions): void {
-  let arrivals: number[] = []
-  let pageAt: PageAt = NOTHING_YET
-  const headers = { 'content-type': 'application/json', ...(gzip ? { 'content-encoding': 'gzip' } : {}) }
-
-  function answer(response: ServerResponse, target: string): void {
-    const body = pageAt(Number(/[?&]page=(\d+)/.exec(target)?.[1] ?? 1))
-    if (body === undefined) response.writeHead(404).end()
-    else response.writeHead(200, { ...headers, 'content-length': body.length }).end(body)
-  }
-
-  const server = createServer(({ url = '' }, response) => {
-    arrivals.push(performance.now())
-    if (latencyMs === 0) answer(response, url)
-    else setTimeout(answer, latencyMs, response, url)
-  })
-  server.keepAliveTimeout = 75_000
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
-    const list = { orders, url: `${origin}${PATH}`, gzip }
-    pageAt = onDemand ? pagesOnDemand(list) : pagesMadeBefore(list)
-    tell({ url: origin })
-  })
-  process.on('message', () => {
-    tell({ arrivals })
-    arrivals = []
-  })
+function pageText(page: number, url: string): string {
+  const first = (page - 1) * PAGE_SIZE
+  const rests = withoutId.slice(0, Math.max(0, orders - first))
+  const items = rests.map((rest, index) => `{"id":${first + index + 1},${rest}`)
+  const envelope = phpJson(
+    createEnvelope({ page, total: orders, url, filters: '', message: '', items: rests.map(() => ({})) }),
+  )
+  return `{"data":[${items.join(',')}${envelope.slice(envelope.indexOf('],"links"'))}`
 }
 
-function tell(told: Told): void {
-  process.send?.(told)
+function answer(response: ServerResponse, page: number): void {
+  const body = pageText(page, `${origin}${PATH}`)
+  response.setHeader('content-type', 'application/json').setHeader('content-length', Buffer.byteLength(body))
+  response.end(body)
 }
 
-// Whoever started it may be killed, and nobody else would end it.
+let origin = ''
+const server = createServer(({ url = '' }, response) => {
+  const page = Number(/[?&]page=(\d+)/.exec(url)?.[1] ?? 1)
+  if (latencyMs === 0) answer(response, page)
+  else setTimeout(answer, latencyMs, response, page)
+})
+server.keepAliveTimeout = 75_000
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
+  // The first pages are slow to make: not at the cost of the first contender.
+  for (let page = 1; page <= 200; page++) pageText(page, origin)
+  process.send?.({ url: origin, list: `${origin}${PATH}` })
+})
+
+// Nothing else ends it if its parent is killed.
 process.on('disconnect', () => process.exit())
-serve(JSON.parse(process.argv[2] ?? '') as ServerOptions)

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded before a program (`--import`): when it ends, writes its peak resident set, in kB, to the file that PEAK_FILE names.
+// Loaded before a program (`--import`): at its end, writes its peak resident set, in kB, to the file PEAK_FILE.
 
 const file = process.env.PEAK_FILE
 if (isMainThread && file !== undefined) {

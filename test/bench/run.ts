@@ -3,58 +3,76 @@ import os from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { createBench, runScenarios } from './bench.ts'
-import { describeMachine } from './machine.ts'
 import { killMeasured } from './processes.ts'
-import { summaryOf } from './row.ts'
-import { SCENARIOS } from './scenarios/all.ts'
-import { SIZES } from './sizes.ts'
-import { machineLine, markdownTable } from './table.ts'
+import { type Bench, runScenarios, SCENARIOS } from './scenarios.ts'
+import { markdownTable, ratioOf } from './table.ts'
 
-// npm run bench: how this program compares with bare loops over the same pages, as a table of ratios.
+// npm run bench: compares this program with a bare loop over the same pages, and with another checkout.
 
-const names = SCENARIOS.map(({ name }) => name)
-const USAGE = `npm run bench -- [--quick | --full] [--json] [--only NAME]...\nNAME is one of: ${names.join(', ')}`
+const NAMES = Object.keys(SCENARIOS)
+const USAGE = `npm run bench -- [options]
+
+--orders N       orders of the longest list (100000)
+--rounds N       rounds (5)
+--only NAME      only this scenario; may be repeated: ${NAMES.join(', ')}
+--against DIR    another checkout of this program, with its modules installed, to compare with
+--json           all figures as JSON
+`
 
 function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      orders: { type: 'string', default: '100000' },
+      rounds: { type: 'string', default: '5' },
+      only: { type: 'string', multiple: true, default: [] },
+      against: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const unknown = values.only.find((name) => !NAMES.includes(name))
+  if (unknown !== undefined) throw new Error(`there is no scenario ${unknown}`)
+  const [orders, rounds] = [Number(values.orders), Number(values.rounds)]
+  if (!(Number.isSafeInteger(orders) && orders > 0 && Number.isSafeInteger(rounds) && rounds > 0))
+    throw new Error('--orders and --rounds need a number from 1 on')
+  const programs: Bench['programs'] = { ours: path.resolve(import.meta.dirname, '../../src/bin.js') }
+  if (values.against !== undefined) {
+    const program = path.resolve(values.against, 'src/bin.js')
+    if (!fs.existsSync(program)) throw new Error(`there is no ${program}`)
+    programs[values.against] = program
+  }
+  const names = NAMES.filter((name) => values.only.length === 0 || values.only.includes(name))
+  return { orders, rounds, programs, names, json: values.json, help: values.help }
+}
+
+function optionsOrExit() {
   try {
-    const { values } = parseArgs({
-      options: {
-        quick: { type: 'boolean', default: false },
-        full: { type: 'boolean', default: false },
-        smoke: { type: 'boolean', default: false },
-        json: { type: 'boolean', default: false },
-        only: { type: 'string', multiple: true, default: [] },
-      },
-    })
-    const unknown = values.only.find((name) => !names.includes(name))
-    if (unknown !== undefined) throw new Error(`${unknown} is no scenario`)
-    const [size = 'normal' as const, ...more] = (['quick', 'full', 'smoke'] as const).filter(
-      (name) => values[name],
-    )
-    if (more.length > 0) throw new Error(`--${size} and --${more[0]} exclude each other`)
-    return { size, json: values.json, only: values.only }
+    const options = readOptions()
+    if (!options.help) return options
+    process.stdout.write(USAGE)
+    return process.exit(0)
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}\n`)
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
     return process.exit(2)
   }
 }
 
-const { size, json, only } = readOptions()
+const { names, json, ...options } = optionsOrExit()
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-bench-'))
 process.on('exit', () => {
   killMeasured()
   fs.rmSync(folder, { recursive: true, force: true })
 })
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)
-  process.on(signal, () => process.exit(code))
+process.on('SIGINT', () => process.exit(130))
+process.on('SIGTERM', () => process.exit(143))
 
-const tell = (words: string) => process.stderr.write(`${words}\n`)
-const chosen = SCENARIOS.filter(({ name }) => only.length === 0 || only.includes(name))
-const rows = await runScenarios(chosen, createBench({ sizes: SIZES[size], folder, tell }))
-const machine = describeMachine()
-if (json) process.stdout.write(`${JSON.stringify({ machine, size, rows: rows.map(summaryOf) }, null, 2)}\n`)
-else process.stdout.write(`${machineLine(machine)}; ${size}\n\n${markdownTable(rows)}\n`)
+const report = (words: string) => process.stderr.write(`${words}\n`)
+const rows = await runScenarios(names, { ...options, folder, report })
+const [processor] = os.cpus()
+const machine =
+  `${processor?.model ?? 'unknown processor'}, ${os.availableParallelism()} cores, ` +
+  `${Math.round(os.totalmem() / 1024 ** 3)} GB, ${os.type()} ${os.release()}, Node ${process.versions.node}`
+const figures = { machine, rows: rows.map((row) => ({ ...row, ratio: ratioOf(row) })) }
+process.stdout.write(
+  json ? `${JSON.stringify(figures, null, 2)}\n` : `${machine}\n\n${markdownTable(rows)}\n`,
+)

@@ -80,7 +80,7 @@ function refuse({ collection }: Asked): Reply | undefined {
   return collection === 'orders' ? { status: 401, body: {} } : undefined
 }
 
-const REFUSED = { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' }
+const REFUSED = { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' }
 
 describe.concurrent('a lock that is held for longer than we wait, when a token is refused,', () => {
   it.each(['sync', 'start'])('makes %s wait on, so that the next start sends it no more', async (command) => {

@@ -44,13 +44,16 @@ const WRITING: Place = [
   { file: 'src/sync/walk.ts', statement: 'const kept = await keeper.keep(', when: 'page.number === 3' },
 ]
 
-const PERMITS = 'src/api/permits.ts'
+const PERMITS = 'src/api/rate/permits.ts'
 
 const PLACES: Place[] = [
   REGISTERING,
   WRITING,
   ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await registry.useToken(' }],
-  ['taking a job', { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' }],
+  [
+    'taking a job',
+    { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' },
+  ],
   ['beginning a run', { file: 'src/sync/job.ts', statement: 'const { resume, abandon, replace } =' }],
   [
     'writing a pause of the server',
@@ -71,7 +74,10 @@ const PLACES: Place[] = [
     { file: PERMITS, statement: "await write('report')", when: 'inFlight === 0 && !isUrgent' },
     limited(),
   ],
-  ['completing a walk', { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' }],
+  [
+    'completing a walk',
+    { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' },
+  ],
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'const outcome = outcomeOf(result, traffic)' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]
@@ -133,7 +139,7 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
         organizations: [organization('acme', 1)],
         ...settings,
       })
-      const asks = saysBefore('src/api/client.ts', 'const response = await exchange(', 'asked', 'page === 3')
+      const asks = saysBefore('src/api/client.ts', 'const response = await get(', 'asked', 'page === 3')
       const command = workspace.start([args], { env: patchedBy(asks) })
       await command.log(isWaiting)
 
@@ -180,7 +186,7 @@ describe.concurrent('a signal while another process has the lock', () => {
 
   it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
     const { workspace, startWaiting, letGo } = await createLockScene(
-      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' },
       once({ status: 401, body: {} }),
     )
     const sync = await startWaiting(['sync'])
@@ -197,7 +203,7 @@ describe.concurrent('a signal while another process has the lock', () => {
 
   it('ends a sync that writes a hold as soon as that is written', async () => {
     const { server, workspace, startWaiting, letGo } = await createLockScene(
-      { file: 'src/api/token-guard.ts', statement: 'await memory.hold(why)' },
+      { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' },
       once({ status: 401, body: {} }),
     )
     const sync = await startWaiting(['sync'])

@@ -193,7 +193,7 @@ describe.concurrent('status', () => {
     expect(running.stdout).toMatch(/1 of 1 lists are not read whole yet/)
     expect(before).toMatchObject({ running: true, next: null })
     expect(killed.stdout).not.toMatch(/running|are well/)
-    expect(killed.stdout).toMatch(/stopped at page 2.*the next run goes on there/)
+    expect(killed.stdout).toMatch(/stopped at page 2.*the next run continues there/)
     expect(killed.stdout).toMatch(/next: admin-mirror sync --org acme/)
     expect(after).toMatchObject({ running: false, last_run_status: 'running' })
   })
@@ -222,9 +222,9 @@ describe.concurrent('status', () => {
     const again = 'backfill --org acme --collection orders --filter a=1 --filter state=paid --from-page 2'
     expect(backfill.signal ?? backfill.code).toBe('SIGKILL')
     expect(human.stdout).toContain(
-      `a backfill stopped at page 3, 2 of 6 items seen; to go on with it: admin-mirror ${again}\n`,
+      `a backfill stopped at page 3, 2 of 6 items seen; to continue it: admin-mirror ${again}\n`,
     )
-    expect(human.stdout).not.toMatch(/the next run goes on there|are well/)
+    expect(human.stdout).not.toMatch(/the next run continues there|are well/)
     // Never read whole, whatever part of it a backfill reads.
     expect(human.stdout).toMatch(/next: admin-mirror sync --org acme\n/)
     expect(job).toMatchObject({

@@ -60,7 +60,7 @@ describe('the next step', () => {
     ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
-    ['of one whose walk stands open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
+    ['of one whose walk is open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
     ['of one that may be running', { last_run_status: 'running', running: null }, null],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
     ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],
@@ -70,7 +70,7 @@ describe('the next step', () => {
       `look at the error, then: ${BACKFILL}`,
     ],
     [
-      'of a list that the server wants nobody to ask for now',
+      'of a list that the server refuses to answer now',
       { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(60_000) },
       `wait until ${timeAt(60_000)}, or forget the wait: admin-mirror resume --org acme`,
     ],
@@ -79,13 +79,13 @@ describe('the next step', () => {
       { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
       `look at the error, then: ${SYNC} --collection orders`,
     ],
-    ['of a list that is configured no more', { as_of: null, configured: 0 }, null],
+    ['of a list that is no longer configured', { as_of: null, configured: 0 }, null],
   ])('%s', (_, changed, step) => {
     expect(nextStep(rowOf(changed), START)).toBe(step)
   })
 })
 
-describe('the command that goes on with a backfill', () => {
+describe('the command that continues a backfill', () => {
   it.each<[Partial<OpenBackfill>, string]>([
     [{}, '--filter state=paid'],
     [{ first_page: 4 }, '--filter state=paid --from-page 4'],
@@ -104,7 +104,7 @@ describe('the command that goes on with a backfill', () => {
 })
 
 describe('the text', () => {
-  it('says since when the last page came where nobody can tell whether the run lives', () => {
+  it('gives the time of the last page if this user cannot see whether the run is alive', () => {
     const updated = timeAt(-60_000)
 
     const text = textOf(
@@ -140,9 +140,9 @@ describe('the text', () => {
     ['brake', 'more than the brake lets go at once'],
     ['empty', 'the list came without items'],
   ] as const)('says once how many rows are held back, and why: %s', (why, reason) => {
-    const told = { error_code: 'REMOVALS_HELD', error_message: 'the same at length' }
+    const held = { error_code: 'REMOVALS_HELD', error_message: 'the same at length' }
 
-    const text = textOf(rowOf({ ...told, rows: 1000, removals_held: 300, held_why: why }))
+    const text = textOf(rowOf({ ...held, rows: 1000, removals_held: 300, held_why: why }))
 
     expect(text).toContain(`    300 of these 1,000 rows left the list and are held back: ${reason}\n`)
     expect(text).not.toContain('the same at length')
@@ -168,7 +168,7 @@ describe('the text', () => {
   })
 
   it.each<[string, Partial<StatusRow>, head: string, next: string]>([
-    ['that stands still', {}, '1 of 1 lists need attention', SYNC],
+    ['without a run', {}, '1 of 1 lists need attention', SYNC],
     [
       'that is being read',
       { last_run_status: 'running', running: true },
@@ -176,7 +176,7 @@ describe('the text', () => {
       'wait for the readings that are under way',
     ],
     ['that was never read whole', { as_of: null }, '1 of 1 lists need attention', SYNC],
-  ])('says of a list %s that it is older than was asked for', (_, changed, head, next) => {
+  ])('says of a list %s that it is older than --max-age', (_, changed, head, next) => {
     const job = jobStatus(rowOf(changed), START + 60_001, 'admin-mirror', 60_000)
 
     const text = statusText({ ...STATUS, max_age: '1m', jobs: [job] })
@@ -189,8 +189,8 @@ describe('the text', () => {
 
   it.each<[string, Partial<StatusRow>, maxAge: number | null, tooOld: boolean | null]>([
     ['a list of just this age', {}, 60_000, false],
-    ['one that is configured no more', { configured: 0 }, 1, false],
-    ['one of which no age was asked for', { as_of: null }, null, null],
+    ['one that is no longer configured', { configured: 0 }, 1, false],
+    ['one without --max-age', { as_of: null }, null, null],
   ])('says nothing of the kind of %s', (_, changed, maxAge, tooOld) => {
     const job = jobStatus(rowOf(changed), START + 60_000, 'admin-mirror', maxAge)
 

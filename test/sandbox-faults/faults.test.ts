@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createSelfSigned } from '../api/helpers/self-signed.ts'
+import { createSelfSigned } from '../api/helpers/server.ts'
 import { type Fault, items, pageOf, serve } from '../cli/list-server.ts'
 import type { Ended } from '../cli/processes.ts'
 import { createWorkspace, organization } from '../cli/workspace.ts'

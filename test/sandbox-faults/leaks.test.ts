@@ -51,7 +51,7 @@ describe.concurrent('the token, whatever happens,', () => {
     [
       'that nobody catches',
       {
-        file: 'src/api/exchange.ts',
+        file: 'src/api/http.ts',
         find: '    const stop = () => request.destroy()\n',
         replace: `    const stop = () => request.destroy(); setImmediate(() => { throw ${PLANTED} })\n`,
       },
@@ -59,7 +59,7 @@ describe.concurrent('the token, whatever happens,', () => {
     [
       'that is thrown where no error is foreseen',
       {
-        file: 'src/api/exchange.ts',
+        file: 'src/api/http.ts',
         find: '    const stop = () => request.destroy()\n',
         replace: `    const stop = () => request.destroy(); if (headers) throw ${PLANTED}\n`,
       },
@@ -67,7 +67,7 @@ describe.concurrent('the token, whatever happens,', () => {
     [
       'whose message is the token',
       {
-        file: 'src/api/exchange.ts',
+        file: 'src/api/http.ts',
         find: '    const stop = () => request.destroy()\n',
         replace:
           '    const stop = () => request.destroy(); if (headers) throw new Error(JSON.stringify(headers))\n',

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import type { Exchange } from '../../src/api/exchange.ts'
+import type { HttpGet } from '../../src/api/http.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
@@ -35,7 +35,7 @@ export interface Machine {
   process: SimulatedProcess
   config: Config
   runtime: Runtime
-  exchange: Exchange
+  exchange: HttpGet
   tell: Tell
 }
 

@@ -1,5 +1,5 @@
-import type { Exchange } from '../../src/api/exchange.ts'
-import { PassingError } from '../../src/errors.ts'
+import type { HttpGet } from '../../src/api/http.ts'
+import { RetryableError } from '../../src/errors.ts'
 import type { VirtualClock } from './clock.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
@@ -19,7 +19,7 @@ export interface NetworkOptions {
 
 /** Brings the requests of all processes to the server, and what it answers back to those that still live. */
 export interface Network {
-  exchangeOf(process: SimulatedProcess): Exchange
+  exchangeOf(process: SimulatedProcess): HttpGet
 }
 
 export function createNetwork(options: NetworkOptions): Network {
@@ -59,7 +59,7 @@ export function createNetwork(options: NetworkOptions): Network {
   }
 
   function exchange(process: SimulatedProcess, request: Request, signal: AbortSignal) {
-    return new Promise<Awaited<ReturnType<Exchange>>>((resolve, reject) => {
+    return new Promise<Awaited<ReturnType<HttpGet>>>((resolve, reject) => {
       let isOver = false
       const giveUp = () => {
         isOver = true
@@ -93,8 +93,8 @@ function responseOf({ status, headers, body }: Outcome & { kind: 'answer' }) {
   return { status, headers, body: Buffer.from(body) }
 }
 
-function faultOf({ kind }: Outcome, timeoutMs: number): PassingError {
+function faultOf({ kind }: Outcome, timeoutMs: number): RetryableError {
   return kind === 'silence'
-    ? new PassingError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
-    : new PassingError('NETWORK', 'the network failed (ECONNRESET)')
+    ? new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
+    : new RetryableError('NETWORK', 'the network failed (ECONNRESET)')
 }

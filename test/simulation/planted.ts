@@ -30,25 +30,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const { result, notices } = await writeWithRoom(',
     'await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithRoom(',
   ]),
-  bug('a gate that has closed is not kept', 31, [
+  bug('a pause that the server asked for is not kept', 31, [
     'store/sqlite/budgets.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),
-  bug('a gate opens before the server said', 7, [
-    'api/rate-answer.ts',
+  bug('a pause ends before the server said', 7, [
+    'api/rate/answers.ts',
     'announced.retryAfterMs ?? announced.resetMs',
     'announced.retryAfterMs === null ? null : announced.retryAfterMs / 4',
   ]),
   bug('each process has our own limit for itself', 56, [
-    'api/budget.ts',
+    'api/rate/budget.ts',
     'JSON.stringify({ ...budget, closedUntil: undefined })',
     'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], inFlight: [] })',
   ]),
   bug(
     'a server that failed is asked again before it said',
     55,
-    ['api/rate-answer.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
+    ['api/rate/answers.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
     [
       'api/retry.ts',
       'Math.ceil(Math.max(delay, retryAfterMs ?? 0))',
@@ -60,15 +60,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
-  bug('a hold is asked for before the wait at the gate alone', 7, ['api/client.ts', 'guard.check()\n', '\n']),
+  bug('a hold is asked for before the wait for the rate limit alone', 7, [
+    'api/client.ts',
+    'hold.check()\n',
+    '\n',
+  ]),
   bug(
     'a 401 is tried again',
     3,
-    ['api/client.ts', 'import { ThrottledError,', 'import { PassingError, ThrottledError,'],
+    ['api/client.ts', 'import { RateLimitedError,', 'import { RetryableError, RateLimitedError,'],
     [
       'api/client.ts',
       'if (status === 401) {',
-      "if (status === 401) {\n    throw new PassingError('SERVER_ERROR', '401')",
+      "if (status === 401) {\n    throw new RetryableError('SERVER_ERROR', '401')",
     ],
   ),
   bug('start tries a token that is held', 68, [
@@ -76,7 +80,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (!tryHeldTokens) assertNotHeld(',
     'if (tryHeldTokens) assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 371, ['api/token-guard.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 371, ['api/token-hold.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'store/sqlite/leases.ts',
     'owner && isAlive(owner)',
@@ -224,7 +228,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed'",
       "reason: 'removed'",
     ],
-    ['store/sqlite/walks/missing.ts', "iif(:isOtherScope, 'out_of_scope', reason)", 'iif(:isOtherScope, reason, reason)'],
+    [
+      'store/sqlite/walks/missing.ts',
+      "iif(:isOtherScope, 'out_of_scope', reason)",
+      'iif(:isOtherScope, reason, reason)',
+    ],
   ),
   bug('the brake is blind to an empty list', 24, [
     'sync/removals.ts',

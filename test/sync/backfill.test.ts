@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PassingError } from '../../src/errors.ts'
+import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
 import { timeAt } from '../helpers/clock.ts'
@@ -38,7 +38,7 @@ async function interrupted(
   const failing = scriptedList({
     ids: upTo(10),
     before: (answer) => {
-      if (answer === 3) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+      if (answer === 3) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
     },
   })
   await runOnce(test, failing, options)
@@ -55,7 +55,7 @@ describe('a backfill', () => {
     const list = scriptedList({
       ids: upTo(10),
       before: (answer) => {
-        if (answer === 1) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+        if (answer === 1) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
       },
     })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PassingError } from '../../src/errors.ts'
+import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import type { Collection } from '../../src/sync/types.ts'
 import { createClock, timeAt } from '../helpers/clock.ts'
@@ -46,7 +46,7 @@ async function failAfter(test: TestMirror, list: ScriptedList, written: number):
 function failing(list: ScriptedList, written: number): ScriptedList {
   const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) =>
     number > written
-      ? Promise.reject(new PassingError('SERVER_ERROR', 'the server failed (500)'))
+      ? Promise.reject(new RetryableError('SERVER_ERROR', 'the server failed (500)'))
       : list.source.fetchPage(number, ...rest)
   return { ...list, source: { ...list.source, fetchPage } }
 }
@@ -64,7 +64,7 @@ function stoppedAfter(list: ScriptedList, written: number, stop: AbortController
 function failingAfterAnswer(list: ScriptedList): ScriptedList {
   let isAnswered = false
   const fetchPage: ScriptedList['source']['fetchPage'] = (...request) => {
-    if (isAnswered) return Promise.reject(new PassingError('SERVER_ERROR', 'the server failed (500)'))
+    if (isAnswered) return Promise.reject(new RetryableError('SERVER_ERROR', 'the server failed (500)'))
     isAnswered = true
     return list.source.fetchPage(...request)
   }
@@ -198,7 +198,7 @@ describe('a walk that is interrupted', () => {
       ids: upTo(8),
       before: () => {
         if (walks(before).at(-1)?.passes === 2 && list.asked.at(-1) === 3)
-          throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+          throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
       },
       // The first pass is short of its total, and so has to be followed by another.
       instead: (page, answer) => (answer === 2 ? { ...page, items: page.items.slice(1) } : page),

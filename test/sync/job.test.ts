@@ -3,8 +3,8 @@ import {
   InterruptedError,
   JobError,
   MirrorError,
-  PassingError,
-  ThrottledError,
+  RateLimitedError,
+  RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
 import type { Store, Walk } from '../../src/sync/store.ts'
@@ -196,9 +196,9 @@ describe('a run that succeeds', () => {
 
 describe('a run that fails', () => {
   it.each<[string, unknown, string]>([
-    ['the server', new PassingError('SERVER_ERROR', 'the server failed (500)'), 'SERVER_ERROR'],
-    ['the network', new PassingError('NETWORK', 'no route'), 'NETWORK'],
-    ['the rate limit', new ThrottledError('the server asks for fewer requests'), 'RATE_LIMITED'],
+    ['the server', new RetryableError('SERVER_ERROR', 'the server failed (500)'), 'SERVER_ERROR'],
+    ['the network', new RetryableError('NETWORK', 'no route'), 'NETWORK'],
+    ['the rate limit', new RateLimitedError('the server asks for fewer requests'), 'RATE_LIMITED'],
     ['the token', new TokenRefusedError('the token was refused (401)'), 'UNAUTHORIZED'],
     ['the answer', new JobError('BAD_RESPONSE', 'not the envelope'), 'BAD_RESPONSE'],
     ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
@@ -423,7 +423,7 @@ describe('a run that is refused before its first request', () => {
 describe('what earlier runs left behind', () => {
   it.each([
     ['is taken away by a run that succeeds', null, ['orders']],
-    ['stays when a run fails', new PassingError('NETWORK', 'no route'), []],
+    ['stays when a run fails', new RetryableError('NETWORK', 'no route'), []],
   ])('%s', async (_what, error, expected) => {
     const test = openTestMirror()
     const pruned: string[] = []

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { JobError, MirrorError, PassingError } from '../../src/errors.ts'
+import { JobError, MirrorError, RetryableError } from '../../src/errors.ts'
 import { runJobs } from '../../src/sync/jobs.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
@@ -34,7 +34,7 @@ describe('jobs that run side by side', () => {
   })
 
   it.each([
-    ['a fault of the server', new PassingError('SERVER_ERROR', 'failed')],
+    ['a fault of the server', new RetryableError('SERVER_ERROR', 'failed')],
     ['an answer that cannot be trusted', new JobError('BAD_RESPONSE', 'no envelope')],
     ['a mistake of ours', new TypeError('x is not a function')],
   ])('do not stop each other: %s', async (_what, error) => {

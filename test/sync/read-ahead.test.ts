@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PassingError } from '../../src/errors.ts'
+import { RetryableError } from '../../src/errors.ts'
 import { createReadAhead } from '../../src/sync/read-ahead.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
@@ -36,7 +36,7 @@ describe('the next page', () => {
   it('fails after the one before it is written', async () => {
     const { test, result } = await runSixPages({
       before: (answer) => {
-        if (answer === 4) throw new PassingError('SERVER_ERROR', 'the server failed (500)')
+        if (answer === 4) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
       },
     })
 

@@ -1,4 +1,4 @@
-import { averageOf } from '../../api/ceiling.ts'
+import { averageOf } from '../../api/rate/decision.ts'
 import { counted, grouped, inWords } from '../../text.ts'
 
 /** What limits how fast pages can come. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
-import { isWorthTelling } from '../../report/expected-missed.ts'
+import { isWorthReporting } from '../../report/progress.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
 import { untrustedNote } from '../../sync/removals.ts'
 import type { Job, Page } from '../../sync/types.ts'
@@ -167,7 +167,7 @@ function logRun(log: Logger, result: JobResult): void {
     rate_limit_hits: run.rateLimitHits,
     rate_limit_wait_ms: run.rateLimitWaitMs,
     coverage,
-    ...(isWorthTelling(expectedMissed) ? { expected_missed: expectedMissed } : {}),
+    ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
     ...failure(error ?? held),
   }
   log[level](fields, 'run finished')

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
-import type { HoldMemory } from '../../../src/api/token-guard.ts'
+import type { HoldStore } from '../../../src/api/token-hold.ts'
 import type { Job } from '../../../src/sync/types.ts'
 import { createClock } from './clock.ts'
 import { BASE_URL, createJob } from './job.ts'
-import { createHoldMemory, createTestBudgetStore } from './memory.ts'
 import { createObserver } from './observer.ts'
+import { createHoldStore, createTestBudgetStore } from './stores.ts'
 
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
 
@@ -26,7 +26,7 @@ interface Setting {
   options?: Partial<ApiOptions>
   job?: Job
   token?: string
-  hold?: HoldMemory
+  holdStore?: HoldStore
 }
 
 /** An API whose waits take no time, and one job of it. */
@@ -34,31 +34,31 @@ export function createSetting({
   options = {},
   job = createJob(),
   token = TOKEN,
-  hold = createHoldMemory(),
+  holdStore = createHoldStore(),
 }: Setting = {}) {
   const clock = createClock()
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options })
-  const guard = api.guard(hold)
-  const { observer, told } = createObserver()
+  const hold = api.tokenHold(holdStore)
+  const { observer, reports } = createObserver()
   const signal = new AbortController().signal
 
   function open(another: Job = job) {
-    const source = api.open(another, { token, scope: 'scope', guard })
+    const source = api.open(another, { token, scope: 'scope', hold })
     return {
       refusal: source.refusal,
       close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observer, signal),
-      /** The error of a page that is not to be had. */
+      /** The error of a page that fails. */
       errorOf: async (page = 1): Promise<Error> => {
         const outcome: unknown = await source
           .fetchPage(page, observer, signal)
           .catch((error: unknown) => error)
         if (outcome instanceof Error) return outcome
-        throw new Error(`the page was had: ${inspect(outcome)}`)
+        throw new Error(`the page was read: ${inspect(outcome)}`)
       },
     }
   }
 
-  return { open, ...open(), told, clock, budgets, hold }
+  return { open, ...open(), reports, clock, budgets, holdStore }
 }

@@ -1,6 +1,6 @@
-import { type Budget, FRESH, type InFlight, type RateRules } from '../../../src/api/budget.ts'
-import type { RateHeaders } from '../../../src/api/rate-headers.ts'
-import type { Window } from '../../../src/api/rate-window.ts'
+import { type Budget, FRESH, type InFlight, type RateRules } from '../../../src/api/rate/budget.ts'
+import type { RateHeaders } from '../../../src/api/rate/headers.ts'
+import type { Window } from '../../../src/api/rate/window.ts'
 
 export const NOW = Date.UTC(2026, 10, 20, 8, 30)
 export const SECOND = 1000

@@ -2,20 +2,20 @@ import type { PageObserver } from '../../../src/sync/types.ts'
 
 export interface Observed {
   observer: PageObserver
-  /** What was told, in order. */
-  told: (string | number)[][]
+  /** All reports, in order. */
+  reports: (string | number)[][]
 }
 
 export function createObserver(): Observed {
-  const told: (string | number)[][] = []
+  const reports: (string | number)[][] = []
   return {
-    told,
+    reports,
     observer: {
-      onRequest: () => told.push(['request']),
-      onRetry: (reason, delayMs) => told.push(['retry', reason, delayMs]),
-      onThrottled: () => told.push(['throttled']),
-      onWait: (reason, until) => told.push(['wait', reason, until]),
-      onWaited: (ms) => told.push(['waited', ms]),
+      onRequest: () => reports.push(['request']),
+      onRetry: (reason, delayMs) => reports.push(['retry', reason, delayMs]),
+      onThrottled: () => reports.push(['throttled']),
+      onWait: (reason, until) => reports.push(['wait', reason, until]),
+      onWaited: (ms) => reports.push(['waited', ms]),
     },
   }
 }

@@ -1,11 +1,11 @@
 import pLimit from 'p-limit'
-import type { RateRules } from '../../../src/api/budget.ts'
-import { readRateHeaders } from '../../../src/api/rate-headers.ts'
-import { createRateLimiter, type RateLimiter } from '../../../src/api/rate-limiter.ts'
+import type { RateRules } from '../../../src/api/rate/budget.ts'
+import { readRateHeaders } from '../../../src/api/rate/headers.ts'
+import { createRateLimiter, type RateLimiter } from '../../../src/api/rate/limiter.ts'
+import { createSteppedClock, type SteppedClock } from './clock.ts'
 import type { Answered } from './fixed-window.ts'
-import { createTestBudgetStore, type TestBudgetStore } from './memory.ts'
 import { createObserver } from './observer.ts'
-import { createSteppedClock, type SteppedClock } from './stepped-clock.ts'
+import { createTestBudgetStore, type TestBudgetStore } from './stores.ts'
 
 export interface Traffic {
   rules: RateRules
@@ -33,7 +33,7 @@ export interface Log {
   /** When each request was served with 200, by the server's clock. */
   served: number[]
   throttled: number
-  /** Transactions in which the processes told each other something. */
+  /** Writes of all processes to the shared budget. */
   writes: number
 }
 
@@ -108,9 +108,9 @@ async function sendAllTheTime(
         if (status === 200) log.served.push(clock.now() - START)
         else log.throttled++
         await onTheWay()
-        const told = readRateHeaders(headers, clock.now())
-        if (status === 200) answer.accepted(told)
-        else answer.throttled(told)
+        const announced = readRateHeaders(headers, clock.now())
+        if (status === 200) answer.accepted(announced)
+        else answer.throttled(announced)
       },
       observer,
       never,

@@ -1,0 +1,182 @@
+import { LONGEST_MS } from './headers.ts'
+import { type LearnedLimit, MINUTE_MS, NOT_MEASURED, ROUNDING_MS, type Window } from './window.ts'
+
+/** What the configuration says. */
+export interface RateRules {
+  /** Our own ceiling: no 60 seconds hold more requests; 0.5 is one in two minutes; null is none. */
+  requestsPerMinute: number | null
+  /** Our part of the announced limit. */
+  sharePercent: number
+  /** The pause after a 429 that announces none. */
+  fallbackWaitMs: number
+}
+
+/** What the processes on a mirror know of one budget; stored with these names. Times are epoch milliseconds. */
+export interface Budget {
+  /** Permits that our own ceiling counts: the end of a half second, and those taken in it. Oldest first. */
+  sent: readonly (readonly [number, number])[]
+  inFlight: readonly InFlight[]
+  window: Window | null
+  /** The end of the last request; 0 for none. */
+  heardAt: number
+  /** No request leaves before this time. */
+  closedUntil: number
+  /** 429s since the last other response, and the time of the last one. */
+  throttled: number
+  throttledAt: number
+  learned: LearnedLimit
+}
+
+/** A process's requests without a response when it last wrote, and the time of its last permit. */
+export interface InFlight {
+  by: string
+  count: number
+  at: number
+}
+
+export const FRESH: Budget = {
+  sent: [],
+  inFlight: [],
+  window: null,
+  heardAt: 0,
+  closedUntil: 0,
+  throttled: 0,
+  throttledAt: 0,
+  learned: NOT_MEASURED,
+}
+
+const HALF_SECOND_MS = 500
+
+/** A process that has taken no permit for so long may have been killed; its requests have arrived. */
+const GIVEN_UP_MS = 20_000
+
+/**
+ * The budget without what has expired. A time in the future was written before the clock was set back, and
+ * becomes now: store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
+ */
+export function asOfNow(budget: Budget, now: number): Budget {
+  const { sent, inFlight, window, closedUntil, learned } = budget
+  return {
+    ...budget,
+    sent: countedOf(sent, now),
+    inFlight: inFlight
+      .map((one) => ({ ...one, at: Math.min(one.at, now) }))
+      .filter(({ count, at }) => count > 0 && isRecent(at, now)),
+    window: window && { ...window, endsAt: Math.min(window.endsAt, now + MINUTE_MS + ROUNDING_MS) },
+    heardAt: Math.min(budget.heardAt, now),
+    throttledAt: Math.min(budget.throttledAt, now),
+    learned: { ...learned, learnedAt: Math.min(learned.learnedAt, now) },
+    closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
+  }
+}
+
+function countedOf(sent: Budget['sent'], now: number): Budget['sent'] {
+  // The last entry stays: a ceiling below one a minute counts it for longer.
+  const first = sent.findIndex(([at], index) => isRecent(at, now) || index === sent.length - 1)
+  const counted = first > 0 ? sent.slice(first) : sent
+  const latest = now + HALF_SECOND_MS
+  const isFuture = (counted.at(-1)?.[0] ?? 0) > latest
+  return isFuture ? counted.map(([at, count]) => [Math.min(at, latest), count]) : counted
+}
+
+function isRecent(at: number, now: number): boolean {
+  return now <= at + MINUTE_MS + ROUNDING_MS
+}
+
+/** The budget with one more permit of a process. */
+export function withPermit(budget: Budget, by: string, rules: RateRules, now: number): Budget {
+  const own = budget.inFlight.find((one) => one.by === by)?.count ?? 0
+  const taken = withInFlight(budget, { by, count: own + 1, at: now })
+  return rules.requestsPerMinute === null ? taken : { ...taken, sent: withSent(budget.sent, now) }
+}
+
+/** The budget with the requests in flight of one process replaced. */
+export function withInFlight(budget: Budget, own: InFlight): Budget {
+  const others = budget.inFlight.filter(({ by }) => by !== own.by)
+  return { ...budget, inFlight: own.count > 0 ? [...others, own] : others }
+}
+
+function withSent(sent: Budget['sent'], at: number): Budget['sent'] {
+  const end = Math.ceil(at / HALF_SECOND_MS) * HALF_SECOND_MS
+  const [lastEnd, count] = sent.at(-1) ?? [0, 0]
+  // The last one is later if the clock of another process is ahead, or ours was set back.
+  return lastEnd >= end ? [...sent.slice(0, -1), [lastEnd, count + 1]] : [...sent, [end, 1]]
+}
+
+/** Requests without a known response: the server may have counted them. */
+export function unanswered({ inFlight }: Pick<Budget, 'inFlight'>): number {
+  return inFlight.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** Those that the server may not have counted yet. */
+export function onTheirWay({ inFlight }: Pick<Budget, 'inFlight'>, now: number): number {
+  return unanswered({ inFlight: inFlight.filter((one) => now <= givenUpAt(one)) })
+}
+
+function givenUpAt({ at }: InFlight): number {
+  return at + GIVEN_UP_MS
+}
+
+/**
+ * True if a request has ended recently: since the last 429; since a process was killed, which may have used
+ * what seems to be left; and, if others share the limit, since the server's window ended.
+ */
+export function isHeard({ heardAt, throttledAt, window, inFlight }: Budget, now: number): boolean {
+  const isShared = window !== null && window.ours < window.limit - window.remaining
+  const since = isShared && now >= window.endsAt ? window.endsAt : now - MINUTE_MS
+  const givenUp = inFlight.map(givenUpAt).filter((at) => at < now)
+  return heardAt > Math.max(since, throttledAt, ...givenUp)
+}
+
+/** A budget as it is stored for all processes on the mirror. */
+export interface StoredBudget {
+  /** Epoch milliseconds; 0 for never. */
+  closedUntil: number
+  /** A result of `budgetText`; null before the first. */
+  known: string | null
+  /** What the process that wrote last waits for, and until when; for `status`. */
+  waitingFor: string | null
+  waitingUntil: number
+}
+
+export interface BudgetStore {
+  /** `version` differs after each change, and is never empty. */
+  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
+  /**
+   * Writes the result of `next` if the version is still this one, and returns the new version; else null.
+   * `next` reads the clock, so it is called with the lock held, and again if the transaction is rolled back.
+   */
+  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+}
+
+/** The budget as text; `closedUntil` is stored beside it. */
+export function budgetText(budget: Budget): string {
+  return JSON.stringify({ ...budget, closedUntil: undefined })
+}
+
+/** The budget of a stored text. Fields that an earlier version did not write are as in FRESH. */
+export function budgetOf(text: string | null, closedUntil: number): Budget {
+  const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget> & OfBlocks)
+  return { ...FRESH, ...(kept.blocks ? withoutBlocks(kept, kept.blocks) : kept), closedUntil }
+}
+
+/** Earlier versions took a block of permits for a process at once. */
+interface OfBlocks {
+  blocks?: readonly { until: number; count: number }[]
+  unannounced?: LearnedLimit
+}
+
+/** All permits of a block count as sent. Without the window, the next request leaves alone and learns it. */
+function withoutBlocks(
+  kept: Partial<Budget> & OfBlocks,
+  blocks: Required<OfBlocks>['blocks'],
+): Partial<Budget> {
+  const { sent = [], throttled = 0, throttledAt = 0, unannounced: learned = NOT_MEASURED } = kept
+  const taken = blocks.map(({ until, count }) => [until, count] as const)
+  return {
+    sent: [...sent, ...taken].toSorted(([one], [other]) => one - other),
+    throttled,
+    throttledAt,
+    learned,
+  }
+}

@@ -1,0 +1,138 @@
+/** Response headers by lower-case name, as Node gives them. */
+export type Headers = Record<string, string | string[] | undefined>
+
+/** What a response announces about the rate limit. */
+export interface RateHeaders {
+  /** Requests a window. */
+  limit: number | null
+  /** Requests left in it. */
+  remaining: number | null
+  /** Milliseconds until the window ends. */
+  resetMs: number | null
+  /** Milliseconds until the server accepts the next request. */
+  retryAfterMs: number | null
+}
+
+/** A longer announced pause is cut to this: the interface allows 24 hours for `rateLimit.maxWait`. */
+export const LONGEST_MS = 24 * 3_600_000
+
+/**
+ * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with
+ * `RateLimit-Policy`; and `Retry-After`. Dates and resets are by the server's clock: they are compared with
+ * its `Date`.
+ */
+export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
+  const serverNowMs = dateOf(headers, 'date') ?? nowMs
+  const field = readRateLimitField(textOf(headers, 'ratelimit'), textOf(headers, 'ratelimit-policy'))
+  return {
+    limit: countOf(headers, 'limit') ?? field?.limit ?? null,
+    remaining: countOf(headers, 'remaining') ?? field?.remaining ?? null,
+    resetMs: bounded(reset(headers, serverNowMs) ?? inMs(field?.reset ?? null)),
+    retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
+  }
+}
+
+function inMs(seconds: number | null): number | null {
+  return seconds === null ? null : seconds * 1000
+}
+
+function bounded(ms: number | null): number | null {
+  return ms === null ? null : Math.min(Math.max(ms, 0), LONGEST_MS)
+}
+
+function retryAfter(headers: Headers, serverNowMs: number): number | null {
+  const seconds = numberOf(textOf(headers, 'retry-after'))
+  if (seconds !== null) return seconds * 1000
+  const date = dateOf(headers, 'retry-after')
+  return date === null ? null : date - serverNowMs
+}
+
+/** Most `X-` headers hold a time, the others a number of seconds, which is too small for a time. */
+function reset(headers: Headers, serverNowMs: number): number | null {
+  const seconds = countOf(headers, 'reset')
+  if (seconds === null) return null
+  if (seconds < 1e9) return seconds * 1000
+  // As seconds it would be thousands of years away: it is in milliseconds.
+  return (seconds < 1e11 ? seconds * 1000 : seconds) - serverNowMs
+}
+
+/** The least value. Node joins the values of a server and a proxy that both wrote the header. */
+function countOf(headers: Headers, name: 'limit' | 'remaining' | 'reset'): number | null {
+  const text = textOf(headers, `x-ratelimit-${name}`) ?? textOf(headers, `ratelimit-${name}`)
+  const counts = (text ?? '').split(',').map((part) => numberOf(part.replace(/;.*/, '').trim()))
+  const least = counts.some((count) => count === null) ? null : Math.floor(Math.min(...counts.map(Number)))
+  return Number.isSafeInteger(least) ? least : null
+}
+
+function numberOf(text: string | null): number | null {
+  return text !== null && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
+}
+
+function dateOf(headers: Headers, name: string): number | null {
+  const text = textOf(headers, name)
+  // Date.parse accepts almost anything; an HTTP date begins with the name of a day.
+  if (text === null || !/^[A-Z][a-z]{2}/.test(text)) return null
+  // The oldest of the three forms names no zone, and Date.parse would assume ours.
+  const time = Date.parse(/:\d\d( \d{4})?$/.test(text) ? `${text} GMT` : text)
+  return Number.isNaN(time) ? null : time
+}
+
+function textOf(headers: Headers, name: string): string | null {
+  const value = headers[name]
+  const text = Array.isArray(value) ? value.join(',') : value
+  return text === undefined ? null : text.trim()
+}
+
+/** What a `RateLimit` header says; null for what it leaves out. */
+export interface RateLimitField {
+  limit: number | null
+  remaining: number | null
+  /** Seconds from now. */
+  reset: number | null
+}
+
+/**
+ * Reads the `RateLimit` header of the IETF's draft-ietf-httpapi-ratelimit-headers: `"default";r=50;t=30`,
+ * with the limit in `RateLimit-Policy` as `"default";q=100;w=60`, or, up to draft 7, `limit=100,
+ * remaining=50, reset=30`. Of several policies the one with the fewest requests left counts.
+ */
+export function readRateLimitField(field: string | null, policy: string | null): RateLimitField | null {
+  if (field === null) return null
+  const [strictest] = policiesIn(field)
+    .filter(({ parameters }) => parameters.has('r'))
+    .toSorted((one, other) => (one.parameters.get('r') ?? 0) - (other.parameters.get('r') ?? 0))
+  if (!strictest) return readOldForm(field)
+  const { name, parameters } = strictest
+  const announced = policiesIn(policy ?? '').find((one) => one.name === name)
+  return {
+    limit: announced?.parameters.get('q') ?? null,
+    remaining: parameters.get('r') ?? null,
+    reset: parameters.get('t') ?? null,
+  }
+}
+
+function readOldForm(field: string): RateLimitField | null {
+  const numbers = numbersIn(field, ',')
+  if (!numbers.has('remaining')) return null
+  return {
+    limit: numbers.get('limit') ?? null,
+    remaining: numbers.get('remaining') ?? null,
+    reset: numbers.get('reset') ?? null,
+  }
+}
+
+interface Policy {
+  name: string
+  parameters: Map<string, number>
+}
+
+function policiesIn(text: string): Policy[] {
+  const policies = text.matchAll(/"([^"]*)"([^",]*)/g)
+  return [...policies].map(([, name = '', rest = '']) => ({ name, parameters: numbersIn(rest, ';') }))
+}
+
+/** All `name=number` between the separators. */
+function numbersIn(text: string, separator: string): Map<string, number> {
+  const pairs = text.split(separator).map((part) => /^\s*([a-z]+)=(\d{1,15})\s*$/.exec(part))
+  return new Map(pairs.flatMap((pair) => (pair ? [[pair[1] ?? '', Number(pair[2])] as const] : [])))
+}

@@ -1,0 +1,190 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import { JobError } from '../../errors.ts'
+import type { PageObserver } from '../../sync/types.ts'
+import { inWords } from '../../text.ts'
+import type { Budget, BudgetStore, RateRules } from './budget.ts'
+import { decide } from './decision.ts'
+import type { RateHeaders } from './headers.ts'
+import { createPermits, type Permit } from './permits.ts'
+
+export interface RateLimiterOptions {
+  scope: string
+  /** Identifies the process among those that share the budget. */
+  by: string
+  rules: RateRules & { maxWaitMs: number }
+  store: BudgetStore
+  /** Requests in flight at the same time, shared by all rate limiters. */
+  slots: LimitFunction
+  now: () => number
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  random: () => number
+}
+
+/** Spends one budget of requests. All requests that share it pass here, in the order in which they came. */
+export interface RateLimiter {
+  /** Runs `send` when the budget allows it. `send` reports what the response announced before it settles. */
+  pass<T>(send: (answer: Answer) => Promise<T>, observer: PageObserver, signal: AbortSignal): Promise<T>
+  /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
+  refusal(): Promise<JobError | null>
+  /** Writes what other processes do not know yet. Call it when no request comes soon. */
+  flush(): Promise<void>
+}
+
+export interface Answer {
+  accepted(announced: RateHeaders): void
+  throttled(announced: RateHeaders): void
+}
+
+type ReportWait = (reason: string, until: number) => void
+
+interface Started<T> {
+  result: Promise<T>
+}
+
+/** Another process may have changed the budget, or got the response that we wait for. */
+const LOOK_EVERY_MS = 1000
+const LOOK_FOR_ANSWER_MS = 250
+
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { rules, slots, now, sleep, random } = options
+  const permits = createPermits(options)
+  const turns = pLimit(1)
+  /** Aborted to make the first in line look at the budget again. */
+  let woken = new AbortController()
+
+  function refusalOf({ closedUntil }: Budget): JobError | null {
+    const wait = closedUntil - now()
+    if (wait <= rules.maxWaitMs) return null
+    return new JobError(
+      'RATE_LIMITED',
+      `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
+        `(${inWords(rules.maxWaitMs)}): nothing is sent before ${new Date(closedUntil).toISOString()}, and the next run ` +
+        `after that continues from here (admin-mirror resume forgets the wait)`,
+    )
+  }
+
+  async function untilOpen(reportWait: ReportWait, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted()
+      // Before the look, so that a response that comes after it ends the sleep.
+      woken = new AbortController()
+      const known = await permits.view()
+      const refused = refusalOf(known)
+      if (refused) throw refused
+      const decision = decide(known, rules, now())
+      if (decision.at <= now()) return
+      if (decision.at < Number.POSITIVE_INFINITY) reportWait(decision.reason, decision.at)
+      await permits.noteWait(decision)
+      await untilLook(decision.at, signal)
+    }
+  }
+
+  /** Sleeps until then, or until there is a reason to look again. */
+  async function untilLook(at: number, signal: AbortSignal): Promise<void> {
+    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
+    try {
+      await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
+    } catch (error) {
+      if (!woken.signal.aborted) throw error
+    }
+  }
+
+  /** Takes the permit in the slot, since other budgets may hold all slots for a while; null if none is left. */
+  function startInSlot<T>(
+    send: (answer: Answer) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<Started<T> | null> {
+    return new Promise((resolve, reject) => {
+      const inSlot = async () => {
+        const permit = signal.aborted ? null : await permits.take()
+        // The signal may be aborted while the permit is written.
+        if (permit && signal.aborted) permits.unused()
+        if (!permit || signal.aborted) return resolve(null)
+        const result = sendCounted(send, permit)
+        resolve({ result })
+        await result.catch(() => {})
+      }
+      slots(inSlot).catch(reject)
+    })
+  }
+
+  async function sendCounted<T>(send: (answer: Answer) => Promise<T>, permit: Permit): Promise<T> {
+    let isReported = false
+    const report = (how: () => void) => {
+      isReported = true
+      how()
+      woken.abort()
+    }
+    try {
+      return await send({
+        accepted: (announced) => report(() => permits.answered(permit, announced)),
+        throttled: (announced) => report(() => permits.throttled(announced, Math.floor(random() * 1000))),
+      })
+    } finally {
+      if (!isReported) report(() => permits.answered(permit, null))
+      await permits.publish()
+    }
+  }
+
+  /** Resolves when the request has left, so that all leave in the order in which they came. */
+  async function inTurn<T>(
+    send: (answer: Answer) => Promise<T>,
+    reportWait: ReportWait,
+    signal: AbortSignal,
+  ): Promise<Started<T>> {
+    for (;;) {
+      await untilOpen(reportWait, signal)
+      const started = await startInSlot(send, signal)
+      if (started) return started
+    }
+  }
+
+  /** The others in line wait for the same as the first. */
+  function reportWaitInLine(reportWait: ReportWait, arrived: number): void {
+    const known = permits.known()
+    const { at, reason } = decide(known, rules, arrived)
+    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) reportWait(reason, at)
+  }
+
+  async function pass<T>(
+    send: (answer: Answer) => Promise<T>,
+    observer: PageObserver,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const arrived = now()
+    const reportWait = createWaitReporter(observer)
+    if (turns.activeCount > 0) reportWaitInLine(reportWait, arrived)
+    try {
+      const started = await orAborted(
+        turns(() => inTurn(send, reportWait, signal)),
+        signal,
+      )
+      return started.result
+    } finally {
+      // The clock may have been set back meanwhile.
+      observer.onWaited(Math.max(0, now() - arrived))
+    }
+  }
+
+  return { pass, refusal: () => permits.view().then(refusalOf), flush: permits.flush }
+}
+
+/** Reports a wait only if it differs from the last one. `until` is in epoch milliseconds. */
+export function createWaitReporter(observer: PageObserver): ReportWait {
+  let last = ''
+  return (reason, until) => {
+    const wait = `${until} ${reason}`
+    if (wait !== last) observer.onWait(reason, until)
+    last = wait
+  }
+}
+
+/** Settles like the promise, or rejects once the signal is aborted. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,183 @@
+import pLimit from 'p-limit'
+import { afterReport, isCounting, type Throttled } from './answers.ts'
+import {
+  type Budget,
+  type BudgetStore,
+  budgetOf,
+  budgetText,
+  FRESH,
+  isHeard,
+  onTheirWay,
+  type RateRules,
+  withPermit,
+} from './budget.ts'
+import { type Decision, decide } from './decision.ts'
+import type { RateHeaders } from './headers.ts'
+import { type Answered, currentWindow, MINUTE_MS, type Window } from './window.ts'
+
+export interface PermitsOptions {
+  scope: string
+  /** Identifies the process. */
+  by: string
+  rules: RateRules
+  store: BudgetStore
+  now: () => number
+}
+
+/** Takes permits from a budget for this process, one a request. Writes nothing where nothing limits them. */
+export interface Permits {
+  /** The budget as last read, with what this process has not written yet. */
+  known(): Budget
+  /** The same, read again. */
+  view(): Promise<Budget>
+  /** Call it while a request waits: writes, once a wait, what it waits for, and what is not written yet. */
+  noteWait(decision: Decision): Promise<void>
+  /** A permit for a request that leaves at once; null if none may. */
+  take(): Promise<Permit | null>
+  /** Gives back a permit whose request did not leave. */
+  unused(): void
+  answered(permit: Permit, announced: RateHeaders | null): void
+  throttled(announced: RateHeaders, jitterMs: number): void
+  /** Call it when a request has ended: writes what other processes cannot predict. */
+  publish(): Promise<void>
+  /** Call it when no request comes soon: writes all that is not written yet. */
+  flush(): Promise<void>
+}
+
+export interface Permit {
+  /** The server's window in which the request leaves. */
+  window: Window | null
+  /** True if others wait for its response. */
+  isAlone: boolean
+}
+
+/** A shorter wait is not worth a transaction. */
+const NOTED_MS = 1000
+
+const NOT_TRIED = { known: FRESH, budget: FRESH, isOpen: false, answers: 0, unannounced: 0 }
+
+export function createPermits({ scope, by, rules, store, now }: PermitsOptions): Permits {
+  const inTurn = pLimit(1)
+  let last = { version: '', budget: FRESH }
+  let inFlight = 0
+  let answers: (Answered | Throttled)[] = []
+  /** Times of responses that announced nothing. */
+  let unannounced: number[] = []
+  /** The end of our last request; not written if nothing limited it. */
+  let heardAt = 0
+  let isUrgent = false
+  let writtenAt = 0
+  let notedUntil = 0
+
+  async function read(): Promise<void> {
+    const { version, ...stored } = await store.read(scope)
+    if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
+  }
+
+  function known(): Budget {
+    const { budget } = last
+    const heard = { ...budget, heardAt: Math.max(budget.heardAt, heardAt) }
+    return afterReport(heard, { by, inFlight, answers, unannounced }, rules, now())
+  }
+
+  /** Writes what is not written yet, and takes a permit if one is wanted and `isOpen`. Needs `read` before. */
+  async function write(wanted: 'permit' | 'report'): Promise<typeof NOT_TRIED> {
+    let tried = NOT_TRIED
+    const next = () => {
+      const [before, at] = [known(), now()]
+      const { at: opensAt, reason } = decide(before, rules, at)
+      const isOpen = opensAt <= at
+      const budget = isOpen && wanted === 'permit' ? withPermit(before, by, rules, at) : before
+      const counted = isCounting(before, at) ? unannounced.length : 0
+      tried = { known: before, budget, isOpen, answers: answers.length, unannounced: counted }
+      isUrgent = false
+      const isWait = !isOpen && opensAt < Number.POSITIVE_INFINITY
+      const wait = { waitingFor: isWait ? reason : null, waitingUntil: isWait ? opensAt : 0 }
+      return { closedUntil: budget.closedUntil, known: budgetText(budget), ...wait }
+    }
+    let version = await store.compareAndSet(scope, last.version, next)
+    while (version === null) {
+      await read()
+      version = await store.compareAndSet(scope, last.version, next)
+    }
+    last = { version, budget: tried.budget }
+    writtenAt = now()
+    answers = answers.slice(tried.answers)
+    unannounced = unannounced.slice(tried.unannounced)
+    return tried
+  }
+
+  async function report(): Promise<void> {
+    await read()
+    await write('report')
+  }
+
+  /** True if others do not know our responses, or how many of our requests are in flight. */
+  function hasNews(): boolean {
+    const own = last.budget.inFlight.find((one) => one.by === by)?.count ?? 0
+    return answers.length > 0 || own !== inFlight
+  }
+
+  async function noteWait({ at }: Decision): Promise<void> {
+    const isLong = at < Number.POSITIVE_INFINITY && at > now() + NOTED_MS
+    // To other processes, one that does not write for long looks killed, and its requests not counted.
+    const isDue = hasNews() && now() >= writtenAt + NOTED_MS
+    if (!isDue && (!isLong || at === notedUntil)) return
+    notedUntil = at
+    await report()
+  }
+
+  async function take(): Promise<Permit | null> {
+    await read()
+    const before = known()
+    const { at, count } = decide(before, rules, now())
+    if (at > now()) return null
+    const isFree = count === Number.POSITIVE_INFINITY && answers.length === 0
+    const taken = isFree ? { known: before, isOpen: true } : await write('permit')
+    if (!taken.isOpen) return null
+    inFlight++
+    return { window: currentWindow(taken.known.window, now()), isAlone: !isHeard(taken.known, now()) }
+  }
+
+  function answered({ window, isAlone }: Permit, announced: RateHeaders | null): void {
+    const before = known()
+    inFlight--
+    if (now() >= before.closedUntil) heardAt = now()
+    if (announced && !announced.limit) noteUnannounced()
+    const counts = announced?.limit || announced?.retryAfterMs || before.throttled > 0 || before.window
+    if (counts) answers.push({ at: now(), leftIn: window, announced })
+    if (isAlone || (counts && isUnpredicted(before, known(), now()))) isUrgent = true
+  }
+
+  /** They count if a 429 follows within a minute. */
+  function noteUnannounced(): void {
+    unannounced.push(now())
+    const [oldest = now()] = unannounced
+    if (oldest < now() - 2 * MINUTE_MS) unannounced = unannounced.filter((at) => at > now() - MINUTE_MS)
+  }
+
+  function throttled(announced: RateHeaders, jitterMs: number): void {
+    inFlight--
+    answers.push({ at: now(), throttled: announced, jitterMs })
+    isUrgent = true
+  }
+
+  return {
+    known,
+    view: () => inTurn(() => read().then(known)),
+    noteWait: (decision) => inTurn(() => noteWait(decision)),
+    take: () => inTurn(take),
+    unused: () => void inFlight--,
+    answered,
+    throttled,
+    publish: () => inTurn(async () => (isUrgent ? report() : undefined)),
+    flush: () => inTurn(async () => (hasNews() ? report() : undefined)),
+  }
+}
+
+/** Other processes expect a response to lower `remaining` by no more than the requests on their way. */
+function isUnpredicted(before: Budget, after: Budget, now: number): boolean {
+  if (before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt) return true
+  const least = (before.window?.remaining ?? 0) - onTheirWay(before, now)
+  return (after.window?.remaining ?? 0) < Math.max(0, least)
+}

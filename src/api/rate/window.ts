@@ -1,0 +1,149 @@
+import type { RateHeaders } from './headers.ts'
+
+export const MINUTE_MS = 60_000
+
+/** Servers count in whole seconds, so a window may end up to a second later than announced. */
+export const ROUNDING_MS = 1000
+
+/** Differences of clocks, timers and network delays, over one window. */
+export const SLACK_MS = 250
+
+/** A window of the server's limit, as far as its headers show it. */
+export interface Window {
+  limit: number
+  remaining: number
+  /** Requests of ours in it; those before its first response are all taken for ours. */
+  ours: number
+  endsAt: number
+}
+
+/** A response other than 429, or the end of a request that got none. */
+export interface Answered {
+  /** Epoch milliseconds. */
+  at: number
+  /** The window that was known and open when the request left: it decides what the response means. */
+  leftIn: Window | null
+  announced: RateHeaders | null
+}
+
+/**
+ * How many more requests may leave. The share of others is left to them, less what they have used. Our
+ * unanswered requests, those of a killed process among them, do not count as theirs.
+ */
+export function leftIn(
+  { limit, remaining, ours }: Window,
+  requests: { onTheirWay: number; unanswered: number },
+  sharePercent: number,
+): number {
+  const shareOfOthers = limit - Math.max(1, Math.floor((limit * sharePercent) / 100))
+  const usedByOthers = Math.max(0, limit - remaining - ours - requests.unanswered)
+  return remaining - Math.max(0, shareOfOthers - usedByOthers) - requests.onTheirWay
+}
+
+/** The window if it is known and has not ended. */
+export function currentWindow(window: Window | null, now: number): Window | null {
+  return window && now < window.endsAt ? window : null
+}
+
+/** The window that a response announces, or null. */
+function announcedWindow({ at, announced }: Answered): Window | null {
+  // Some servers write a limit of 0 for no limit; this one has just let a request through.
+  if (!announced?.limit || announced.remaining === null) return null
+  const { limit, remaining, resetMs } = announced
+  const lasts = resetMs === null ? MINUTE_MS + SLACK_MS : Math.min(resetMs, MINUTE_MS) + ROUNDING_MS
+  return { limit, remaining, ours: Math.max(1, limit - remaining), endsAt: at + lasts }
+}
+
+/**
+ * The window after a response. Only a jump of the counter shows that one began, compared with what was known
+ * when the request left, since responses overtake each other. A rise by up to `inFlight` is no jump: some
+ * servers miscount concurrent requests. The end is counted from the first response, which is never too early.
+ */
+export function windowAfter(kept: Window | null, answered: Answered, inFlight: number): Window | null {
+  const { at, leftIn: left } = answered
+  const known = currentWindow(kept, at)
+  const fresh = announcedWindow(answered)
+  const isSame = left !== null && left.endsAt === known?.endsAt
+  if (!fresh) return known && mayCount(isSame, answered) ? withOneMore(known, known.remaining - 1) : kept
+  const isFirst = fresh.remaining >= fresh.limit - 1
+  const jumped = left !== null && (isFirst || fresh.remaining > left.remaining + inFlight)
+  // Without a jump, a request that left in a window that has ended shows nothing of the next one.
+  if (!known) return left === null || jumped ? fresh : kept
+  const counted = withOneMore(known, Math.min(known.remaining, fresh.remaining))
+  if (isSame) return jumped ? fresh : counted
+  // It left before the known window was seen to begin, and may have been counted in the one before.
+  return left === null || jumped ? counted : known
+}
+
+/** True if the server may have counted a request of which it announced nothing. */
+function mayCount(isSame: boolean, { leftIn: left, announced }: Answered): boolean {
+  return isSame || (left === null && announced !== null)
+}
+
+function withOneMore(window: Window, remaining: number): Window {
+  return { ...window, ours: window.ours + 1, remaining: Math.max(0, remaining) }
+}
+
+/** A limit that no header announces, as far as 429s have shown it. Times are epoch milliseconds. */
+export interface LearnedLimit {
+  /** Responses in the minute before the last 429, and the time of the first one. */
+  count: number
+  firstAt: number
+  /** The same number for the 429 before that; null if it shows nothing. */
+  measured: number | null
+  /** Requests a minute, once two 429s in a row came after the same number; and the time of the second. */
+  limit: number | null
+  learnedAt: number
+}
+
+export const NOT_MEASURED: LearnedLimit = { count: 0, firstAt: 0, measured: null, limit: null, learnedAt: 0 }
+
+/** Then it is measured again, which costs a 429: it may have been raised, or others have used a part. */
+const LEARNED_FOR_MS = 3_600_000
+
+/** Two counts may differ by so much: servers miscount concurrent requests. */
+const ALIKE = 0.05
+
+/** A server that ends its pause sooner does not count by the minute. */
+const SHORTEST_MS = 55_000
+
+/** Adds responses that announced nothing and came before a 429, or to requests in flight at its time. */
+export function withCounted(
+  before: LearnedLimit,
+  answeredAt: readonly number[],
+  throttledAt: number,
+): LearnedLimit {
+  const counted = answeredAt.filter((at) => at > throttledAt - MINUTE_MS)
+  const first = before.count > 0 ? before.firstAt : Number.POSITIVE_INFINITY
+  return { ...before, count: before.count + counted.length, firstAt: Math.min(first, ...counted) }
+}
+
+/** The limit after the first response that follows a 429. All processes have written their counts by then. */
+export function concluded(
+  { count, firstAt, measured }: LearnedLimit,
+  closedUntil: number,
+  at: number,
+): LearnedLimit {
+  if (count === 0 || closedUntil - firstAt < SHORTEST_MS) return NOT_MEASURED
+  const isAlike = measured !== null && Math.abs(count - measured) <= Math.max(1, measured * ALIKE)
+  return {
+    ...NOT_MEASURED,
+    measured: count,
+    limit: isAlike ? Math.min(count, measured) : null,
+    learnedAt: at,
+  }
+}
+
+/** The response; if it announces nothing and no window is open, as the first one of the learned limit. */
+export function withLearned(
+  answered: Answered,
+  { limit, learnedAt }: LearnedLimit,
+  window: Window | null,
+): Answered {
+  const { at, leftIn: left, announced } = answered
+  // A request that left in the last window may have been counted there.
+  const begins = left === null && !currentWindow(window, at)
+  if (!begins || !announced || announced.limit || limit === null || at > learnedAt + LEARNED_FOR_MS)
+    return answered
+  return { ...answered, announced: { ...announced, limit, remaining: limit - 1 } }
+}

@@ -1,0 +1,105 @@
+import { JobError, KnownError, RateLimitedError, RetryableError } from '../errors.ts'
+import type { Job } from '../sync/types.ts'
+import { printable } from '../text.ts'
+import type { Response } from './http.ts'
+import type { RateHeaders } from './rate/headers.ts'
+import { redact } from './redact.ts'
+
+/** A 2xx response that is not the requested list. `withPageContext` makes a KnownError of it. */
+export class EnvelopeError extends Error {
+  override readonly name = 'EnvelopeError'
+  /** True for a body that broke off: the same request may succeed. */
+  readonly retryable: boolean
+
+  constructor(message: string, retryable = false) {
+    super(message)
+    this.retryable = retryable
+  }
+}
+
+/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
+export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
+  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
+}
+
+/** True when the server cannot answer now. If it names a time, nothing is sent before. */
+export function isFailure(status: number): boolean {
+  return status === 408 || status >= 500
+}
+
+/** The error for a status other than 2xx, 401 and 429. */
+export function errorOfStatus(
+  response: Response,
+  announced: RateHeaders,
+  job: Job,
+  baseUrl: string,
+): KnownError {
+  const { status } = response
+  const says = serverMessage(response)
+  const { id } = job.organization
+  if (status === 400) {
+    return new JobError('BAD_REQUEST', `the server calls the request wrong (400)${says}; look at the filters`)
+  }
+  if (status === 403) {
+    return new JobError(
+      'FORBIDDEN',
+      `the token's user is no member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`,
+    )
+  }
+  if (status === 404) {
+    return new JobError(
+      'ORGANIZATION_NOT_FOUND',
+      `not found (404)${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
+    )
+  }
+  if (isFailure(status)) {
+    return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
+  }
+  const isRedirect = status >= 300 && status <= 399
+  return new JobError(
+    'UNEXPECTED_STATUS',
+    isRedirect
+      ? `the server redirects (${status}), which is never followed; look at api.baseUrl`
+      : `the server answered ${status}${says}`,
+  )
+}
+
+/** The `message` of a JSON error body. The body itself is never shown: debug pages may hold anything. */
+function serverMessage(response: Response): string {
+  try {
+    const { message } = JSON.parse(new TextDecoder().decode(response.body))
+    return typeof message === 'string' && message !== '' ? ` and says: ${printable(message)}` : ''
+  } catch {
+    return ''
+  }
+}
+
+/** The error with the page in front of its message, and without a token that the server may have echoed. */
+export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
+  const context = `${job.organization.name} ${job.collection.name} page ${page}`
+  const message = (text: string) => `${context}: ${redact(text, token)}`
+  if (error instanceof EnvelopeError) {
+    return error.retryable
+      ? new RetryableError('BAD_RESPONSE', message(error.message))
+      : new JobError('BAD_RESPONSE', message(error.message))
+  }
+  if (error instanceof RetryableError)
+    return new RetryableError(error.code, message(error.message), error.retryAfterMs)
+  if (error instanceof RateLimitedError) return new RateLimitedError(message(error.message))
+  if (error instanceof JobError) return new JobError(error.code, message(error.message))
+  const isUnexpected = error instanceof Error && !(error instanceof KnownError) && error.name !== 'AbortError'
+  return isUnexpected ? unexpected(error, message, token) : error
+}
+
+/** An unexpected error may hold anything, such as the request's headers. */
+function unexpected(error: Error, message: (text: string) => string, token: string): JobError {
+  const known = new JobError('INTERNAL', message(`unexpected: ${printable(error.message, 500)}`))
+  if (error.stack) known.stack = redact(error.stack, token)
+  return known
+}
+
+/** The error, made one that is not retried. */
+export function asFinal(error: unknown): unknown {
+  const isRetried = error instanceof RetryableError || error instanceof RateLimitedError
+  return isRetried ? new JobError(error.code, error.message) : error
+}

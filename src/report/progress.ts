@@ -1,0 +1,54 @@
+import { grouped } from '../text.ts'
+import { isStopped } from './next-step.ts'
+import type { JobStatus } from './status.ts'
+
+/** One note for each open walk of a job: how far it is, and what continues it. */
+export function progressNotes(job: JobStatus): string[] {
+  const isBegun = job.last_run_status === 'running' && job.running !== false
+  const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
+  const ofSync = isBegun && !ofBackfill
+  const notes: string[] = []
+  if (job.running && !isBegun) notes.push('running: being compared (verify), or no page has come yet')
+  if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
+  else if (isStopped(job) && job.error_code === null)
+    notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
+  if (!ofSync && job.walk_origin === 'sync') {
+    const then = job.configured ? '; the next run continues there' : ''
+    notes.push(`stopped at ${walkText(job)}${then}`)
+  }
+  for (const walk of job.backfills) {
+    const where = positionText(walk.page, walk.rows_seen, walk.total)
+    if (ofBackfill && walk.is_last_run) notes.push(runText(job, `a backfill at ${where}`, walk.updated_at))
+    else notes.push(`a backfill stopped at ${where}; to continue it: ${walk.next}`)
+  }
+  return notes
+}
+
+function runText(job: JobStatus, where: string, updatedAt: string | null): string {
+  if (job.running) return `running since ${job.last_run_at}: ${where}`
+  return `began ${job.last_run_at}, last page written ${updatedAt ?? job.last_run_at}: ${where}; this user cannot see whether it still runs`
+}
+
+function walkText({ walk_page: page, walk_rows_seen: seen, walk_total: total }: JobStatus): string {
+  return positionText(page, seen, total)
+}
+
+function positionText(page: number | null, seen: number | null, total: number | null): string {
+  const items =
+    seen === null ? '' : `, ${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
+  return `page ${page === null ? 'one past the last' : grouped(page)}${items}`
+}
+
+/** Fewer missed items are not reported. */
+const WORTH_REPORTING = 0.01
+
+/** @param expectedMissed The items that a walk misses on average. */
+export function isWorthReporting(expectedMissed: number | null): expectedMissed is number {
+  return expectedMissed !== null && expectedMissed > WORTH_REPORTING
+}
+
+/** The missed items as a text to follow the coverage of a walk; empty if they are not worth reporting. */
+export function missedText(expectedMissed: number | null): string {
+  if (!isWorthReporting(expectedMissed)) return ''
+  return ` (such a walk misses ${Number(expectedMissed.toPrecision(2))} items on average)`
+}

@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest'
+import { JobError, RetryableError } from '../../src/errors.ts'
+import { createSetting } from './helpers/api.ts'
+import { BASE_URL, createJob, ORDERS, pageText } from './helpers/job.ts'
+import { foresee, watchTheWire } from './helpers/wire.ts'
+
+watchTheWire()
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+describe('an answer that is refused', () => {
+  const { id } = createJob().organization
+
+  it.each<[number, string, string]>([
+    [400, 'BAD_REQUEST', 'the server calls the request wrong (400) and says: no; look at the filters'],
+    [
+      403,
+      'FORBIDDEN',
+      `the token's user is no member of this organization (403) and says: no; let the user join it, or look at the token and the id ${id}`,
+    ],
+    [
+      404,
+      'ORGANIZATION_NOT_FOUND',
+      `not found (404) and says: no; either the organization's id is wrong (${id}) or the address (${BASE_URL}${ORDERS})`,
+    ],
+    [402, 'UNEXPECTED_STATUS', 'the server answered 402 and says: no'],
+    [419, 'UNEXPECTED_STATUS', 'the server answered 419 and says: no'],
+    [422, 'UNEXPECTED_STATUS', 'the server answered 422 and says: no'],
+    [301, 'UNEXPECTED_STATUS', 'the server redirects (301), which is never followed; look at api.baseUrl'],
+    [302, 'UNEXPECTED_STATUS', 'the server redirects (302), which is never followed; look at api.baseUrl'],
+    [303, 'UNEXPECTED_STATUS', 'the server redirects (303), which is never followed; look at api.baseUrl'],
+    [307, 'UNEXPECTED_STATUS', 'the server redirects (307), which is never followed; look at api.baseUrl'],
+    [308, 'UNEXPECTED_STATUS', 'the server redirects (308), which is never followed; look at api.baseUrl'],
+    [304, 'UNEXPECTED_STATUS', 'the server redirects (304), which is never followed; look at api.baseUrl'],
+  ])('with %i is not asked for again, and is %s', async (status, code, says) => {
+    const location = { ...JSON_TYPE, location: `${BASE_URL}/login` }
+    foresee().reply(status, status === 304 ? '' : '{"message":"no"}', location)
+    const { errorOf, reports } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({ code, message: `acme orders page 1: ${says}` })
+    expect(reports.filter(([what]) => what === 'retry')).toEqual([])
+  })
+
+  it.each([408, 500, 502, 503, 504, 520, 599])('with %i is retried, and succeeds then', async (status) => {
+    foresee().reply(status, 'x')
+    foresee().reply(200, pageText(1))
+    const { fetchPage, reports, clock } = createSetting()
+
+    await expect(fetchPage()).resolves.toMatchObject({ number: 1 })
+    expect(reports.filter(([what]) => what === 'retry')).toEqual([
+      ['retry', `acme orders page 1: the server failed (${status})`, 1000],
+    ])
+    expect(clock.slept).toEqual([1000])
+  })
+
+  it('with 500 each time fails after the last attempt', async () => {
+    foresee().times(3).reply(500, '{"message":"Server Error"}')
+    const { errorOf, clock } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toBeInstanceOf(RetryableError)
+    expect(error).toMatchObject({
+      code: 'SERVER_ERROR',
+      message: 'acme orders page 1: the server failed (500) and says: Server Error',
+    })
+    expect(clock.slept).toHaveLength(2)
+  })
+
+  it('with 503 is retried when the server says', async () => {
+    foresee().reply(503, '', { 'retry-after': '120' })
+    foresee().reply(200, pageText(1))
+    const { fetchPage, clock } = createSetting()
+
+    await fetchPage()
+
+    expect(clock.slept).toEqual([120_000])
+  })
+
+  it('with 503 keeps other jobs waiting until the server says, too', async () => {
+    foresee().reply(503, '', { 'retry-after': '120' })
+    const { open, clock, budgets } = createSetting({
+      options: { retry: { attempts: 1, minDelayMs: 1000, maxDelayMs: 1000 } },
+    })
+
+    const error = await open().errorOf()
+
+    expect(error).toMatchObject({ code: 'SERVER_ERROR' })
+    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 120_000)
+  })
+
+  it.each([503, 429])('with %i and a pause beyond maxWait stops all jobs until then', async (status) => {
+    foresee().reply(status, '', { 'retry-after': '7200' })
+    const { open, clock, budgets } = createSetting()
+
+    const [error, later] = [await open().errorOf(), await open(createJob({ name: 'other' })).errorOf()]
+
+    expect(error).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
+    expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
+    expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 7_201_000)
+    expect(clock.slept).toEqual([])
+  })
+
+  it('with a body that broke off is retried', async () => {
+    foresee().reply(200, pageText(1).slice(0, -20))
+    foresee().reply(200, pageText(1))
+    const { fetchPage } = createSetting()
+
+    expect(await fetchPage()).toMatchObject({ number: 1 })
+  })
+
+  it('with a body that breaks off each time fails after the last attempt', async () => {
+    foresee().times(3).reply(200, pageText(1).slice(0, 20))
+    const { errorOf } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toMatchObject({
+      code: 'BAD_RESPONSE',
+      message: 'acme orders page 1: the answer breaks off after 20 bytes',
+    })
+  })
+
+  it.each<[string, number, string, string]>([
+    ['an empty body', 200, '', 'the answer is empty'],
+    ['no content', 204, '', 'the answer is empty'],
+    [
+      'a page to log in',
+      200,
+      '<!doctype html><title>Log in</title>',
+      'the answer is a page of HTML, not JSON (its title: Log in)',
+    ],
+    [
+      'an error with status 200',
+      200,
+      '{"success":false,"message":"closed"}',
+      'the answer says "success": false (message: closed)',
+    ],
+    ['another page', 200, pageText(1), 'asked for page 2, and page 1 was answered'],
+    [
+      'a list without pages',
+      200,
+      '{"data":[]}',
+      'asked for page 2, and a list without pages was answered: the API no longer pages this list; run backfill --restart or wait for resumeWithin',
+    ],
+  ])('because it is %s is not asked for again, and is BAD_RESPONSE', async (_case, status, body, says) => {
+    foresee(2).reply(status, body)
+    const { errorOf } = createSetting()
+
+    const error = await errorOf(2)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `acme orders page 2: ${says}` })
+  })
+
+  it.each<[string, object, string]>([
+    [
+      'to another host',
+      { next: 'https://evil.example/api/v1/admin/orders?page=2' },
+      'links.next leads to another host, evil.example',
+    ],
+    ['to the same page', { next: `${BASE_URL}${ORDERS}?page=1` }, 'links.next leads from page 1 to page 1'],
+    ['nowhere', {}, 'links.next is missing, so the end of the list is unknown'],
+    ['to nothing', { next: '' }, 'links.next names no page'],
+  ])('because its link leads %s is LINK_REFUSED', async (_case, links, says) => {
+    foresee().reply(200, pageText(1, 2, { links }))
+    const { errorOf } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({ code: 'LINK_REFUSED' })
+    expect(error.message).toContain(`acme orders page 1: ${says}`)
+  })
+
+  it('because its link drops a filter is LINK_REFUSED', async () => {
+    foresee(1, { state: 'paid' }).reply(200, pageText(1, 2))
+    const { errorOf } = createSetting({ job: createJob({ filters: { state: 'paid' } }) })
+
+    expect(await errorOf()).toMatchObject({ code: 'LINK_REFUSED' })
+  })
+
+  it('because the network failed is retried', async () => {
+    foresee().replyWithError(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+    foresee().reply(200, pageText(1))
+    const { fetchPage, reports } = createSetting()
+
+    await fetchPage()
+
+    expect(reports).toContainEqual([
+      'retry',
+      expect.stringMatching(/^acme orders page 1: the network failed \(ECONNRESET\) at http/),
+      1000,
+    ])
+  })
+
+  it.each([
+    'CERT_HAS_EXPIRED',
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'HOSTNAME_MISMATCH',
+    'CERT_NOT_YET_VALID',
+    'CERT_REVOKED',
+    'INVALID_CA',
+  ])('because its certificate is refused (%s) is not asked for again', async (code) => {
+    foresee().replyWithError(Object.assign(new Error('certificate'), { code }))
+    const { errorOf } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({
+      code: 'NETWORK',
+      message: `acme orders page 1: the server's certificate is refused (${code})`,
+    })
+  })
+})

@@ -1,0 +1,244 @@
+import { inspect } from 'node:util'
+import type nock from 'nock'
+import { describe, expect, it } from 'vitest'
+import { KnownError, TokenRefusedError } from '../../src/errors.ts'
+import { createSetting, TOKEN } from './helpers/api.ts'
+import { createJob, pageText } from './helpers/job.ts'
+import { createHoldStore } from './helpers/stores.ts'
+import { foresee, watchTheWire } from './helpers/wire.ts'
+
+watchTheWire()
+
+describe('a 401', () => {
+  it('says what to do, and no further request is sent with the token', async () => {
+    foresee().reply(401, '{"message":"Unauthenticated."}')
+    const { open, holdStore, reports } = createSetting()
+
+    const error = await open().errorOf()
+    const others = [await open().errorOf(2), await open(createJob({ name: 'other' })).errorOf()]
+
+    expect(error).toBeInstanceOf(TokenRefusedError)
+    expect(error.message).toBe(
+      'the token of organization acme was refused (401) at orders page 1; it was revoked, or is mistyped. Nothing more is ' +
+        'sent with it. Put a new token into the configuration, or run "admin-mirror resume --org acme" if it is valid again',
+    )
+    expect(others.every((other) => other instanceof TokenRefusedError)).toBe(true)
+    expect(holdStore.heldReason()).toBe('the token of organization acme was refused (401)')
+    expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
+  })
+
+  it('stops requests that wait for the rate limit, too', async () => {
+    foresee().reply(401)
+    const { open } = createSetting({ options: { concurrency: 1 } })
+
+    const errors = await Promise.all([1, 2, 3].map((page) => open().errorOf(page)))
+
+    expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => 'TokenRefusedError'))
+  })
+
+  it('ends the attempts of a page that failed before', async () => {
+    foresee().reply(500)
+    foresee().reply(401)
+    const { errorOf } = createSetting()
+
+    expect(await errorOf()).toBeInstanceOf(TokenRefusedError)
+  })
+})
+
+describe('a token that is held', () => {
+  it.each([200, 299, 403])('is released by a %i', async (status) => {
+    foresee().reply(status, pageText(1))
+    const { fetchPage, holdStore } = createSetting({ holdStore: createHoldStore('401') })
+
+    await fetchPage().catch(() => {})
+
+    expect(holdStore.heldReason()).toBeNull()
+  })
+
+  it.each([400, 404, 422, 301])('stays held after a %i', async (status) => {
+    foresee().reply(status)
+    const { errorOf, holdStore } = createSetting({ holdStore: createHoldStore('401') })
+
+    await errorOf()
+
+    expect(holdStore.heldReason()).toBe('401')
+  })
+
+  it.each([
+    [500, 'SERVER_ERROR'],
+    [429, 'RATE_LIMITED'],
+    [404, 'ORGANIZATION_NOT_FOUND'],
+  ])('is tried by one request, and not again after a %i, which proves nothing', async (status, code) => {
+    foresee().reply(status)
+    const { open, holdStore, clock } = createSetting({ holdStore: createHoldStore('401') })
+
+    const errors = await Promise.all(['one', 'two'].map((name) => open(createJob({ name })).errorOf()))
+
+    expect(errors).toMatchObject([{ name: 'JobError', code }, { name: 'TokenRefusedError' }])
+    expect(holdStore.heldReason()).toBe('401')
+    expect(clock.slept).toEqual([])
+  })
+
+  it('is tried by the next request if the first was stopped before it was sent', async () => {
+    foresee().reply(200, pageText(1))
+    const { open, budgets, clock, holdStore } = createSetting({ holdStore: createHoldStore('401') })
+    budgets.change('scope', { closedUntil: clock.now() + 3_600_000 })
+    expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
+
+    budgets.change('scope', { closedUntil: 0 })
+    await open().fetchPage()
+
+    expect(holdStore.heldReason()).toBeNull()
+  })
+
+  it('is tried by one request only, if that gets another 401', async () => {
+    foresee().reply(401)
+    const { open, holdStore } = createSetting({ holdStore: createHoldStore('401') })
+
+    const errors = await Promise.all(
+      ['one', 'two', 'three'].map((name) => open(createJob({ name })).errorOf()),
+    )
+
+    expect(errors.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => 'TokenRefusedError'))
+    expect(holdStore.heldReason()).toBe('the token of organization one was refused (401)')
+  })
+
+  it('is used by all once the trial was served', async () => {
+    foresee().times(3).reply(200, pageText(1))
+    const { open } = createSetting({ holdStore: createHoldStore('401') })
+
+    const pages = await Promise.all(
+      ['one', 'two', 'three'].map((name) => open(createJob({ name })).fetchPage()),
+    )
+
+    expect(pages).toHaveLength(3)
+  })
+})
+
+describe('the message of a server', () => {
+  it('is cut and cleaned of control characters', async () => {
+    foresee().reply(422, JSON.stringify({ message: `\u001b[31mred\u0007\u202e${'x'.repeat(5000)}` }))
+    const { errorOf } = createSetting()
+
+    const { message } = await errorOf()
+
+    expect(message).toMatch(/says: \\u\{1b\}\[31mred\\u\{7\}\\u\{202e\}x+\.\.\.$/)
+    expect(message.length).toBeLessThan(400)
+  })
+
+  it.each([
+    ['a debug page', '<h1>SQLSTATE: select * from users</h1>'],
+    ['a trace', '{"exception":"x","trace":["password"]}'],
+    ['a message that is no text', '{"message":{"a":1}}'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['too much', `{"message":"${'x'.repeat(100_001)}"}`],
+  ])('is left out when it is %s', async (_case, body) => {
+    foresee().reply(422, body)
+    const { errorOf } = createSetting()
+
+    expect((await errorOf()).message).toBe('acme orders page 1: the server answered 422')
+  })
+})
+
+/** A message that is cut after so many characters of the token. */
+function cutAfter(length: number): string {
+  return 'x'.repeat(200 - length) + TOKEN
+}
+
+describe('the token', () => {
+  it.each<[string, number, string]>([
+    ['in the message of an error', 422, JSON.stringify({ message: `no user for ${TOKEN}` })],
+    ['in the message of an error that is retried', 500, JSON.stringify({ message: `no user for ${TOKEN}` })],
+    ['in a message that is cut within it', 422, JSON.stringify({ message: cutAfter(15) })],
+    [
+      'in a message that is cut just before its end',
+      422,
+      JSON.stringify({ message: cutAfter(TOKEN.length - 1) }),
+    ],
+    ['in a message that is cut soon after its beginning', 422, JSON.stringify({ message: cutAfter(7) })],
+    ['in a body that is no JSON', 200, `Bearer ${TOKEN}`],
+    ['in a body that is no JSON, cut', 200, `${'x'.repeat(70)}${TOKEN}`],
+    [
+      'in a body that is broken JSON, with escapes',
+      200,
+      JSON.stringify([TOKEN]).replaceAll('/', '\\/') + ',',
+    ],
+    ['in the title of a page', 200, `<title>${TOKEN}</title>`],
+    ['in a message beside no data', 200, JSON.stringify({ message: TOKEN })],
+    ['in a name of a field', 200, JSON.stringify({ data: { [TOKEN]: 1 } })],
+    [
+      'in a path, encoded in small letters',
+      200,
+      pageText(1, 2, {
+        links: { next: `https://evil.example/${encodeURIComponent(TOKEN).toLowerCase()}?page=2` },
+      }),
+    ],
+    ['in a path', 200, pageText(1, 2, { links: { next: `https://evil.example/${TOKEN}` } })],
+    ['in a link that is none', 200, pageText(1, 2, { links: { next: `http://[${TOKEN}` } })],
+  ])('is redacted if the server echoes it %s', async (_case, status, body) => {
+    foresee()
+      .times(status === 500 ? 3 : 1)
+      .reply(status, body)
+    const { errorOf, reports } = createSetting()
+
+    const error = await errorOf()
+
+    expectNoToken(error)
+    expectNoToken(reports)
+    expect(error.message).toContain('[token]')
+  })
+
+  it.each([TOKEN, encodeURIComponent(TOKEN), encodeURIComponent(TOKEN).toLowerCase()])(
+    'is not shown, nor any other value, if the query of a link echoes it: %s',
+    async (echo) => {
+      foresee().reply(
+        200,
+        pageText(1, 2, { links: { next: `https://evil.example/?api_token=${echo}&page=2` } }),
+      )
+      const { errorOf, reports } = createSetting()
+
+      const error = await errorOf()
+
+      expectNoToken(error)
+      expectNoToken(reports)
+      expect(error).toMatchObject({ code: 'LINK_REFUSED' })
+      expect(error.message).toContain('(https://evil.example/?api_token&page=2)')
+    },
+  )
+
+  it.each<[string, (interceptor: nock.Interceptor) => void]>([
+    ['a refused status', (interceptor) => interceptor.reply(403, '{"message":"no"}')],
+    ['a refused token', (interceptor) => interceptor.reply(401)],
+    ['a failure of the server', (interceptor) => interceptor.times(3).reply(500)],
+    [
+      'a broken network',
+      (interceptor) =>
+        interceptor.times(3).replyWithError(Object.assign(new Error(TOKEN), { code: 'EPIPE' })),
+    ],
+    [
+      'a refused certificate',
+      (interceptor) =>
+        interceptor.replyWithError(Object.assign(new Error(TOKEN), { code: 'CERT_HAS_EXPIRED' })),
+    ],
+    ['an answer that is too large', (interceptor) => interceptor.reply(200, 'x'.repeat(1_000_001))],
+    ['an answer that is no list', (interceptor) => interceptor.reply(200, 'x')],
+  ])('is nowhere in the error of %s, however deep one looks', async (_case, answer) => {
+    answer(foresee())
+    const { errorOf } = createSetting()
+
+    const error = await errorOf()
+
+    expect(error).toBeInstanceOf(KnownError)
+    expect(error.cause).toBeUndefined()
+    expectNoToken(error)
+  })
+})
+
+/** Not even a piece of it. */
+function expectNoToken(value: unknown): void {
+  const text = inspect(value, { depth: 20, showHidden: true, maxStringLength: null, maxArrayLength: null })
+  const pieces = Array.from({ length: TOKEN.length - 7 }, (_, start) => TOKEN.slice(start, start + 8))
+
+  expect(pieces.filter((piece) => text.includes(piece))).toEqual([])
+}

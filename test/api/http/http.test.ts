@@ -1,0 +1,217 @@
+import { getEventListeners } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { createHttpGet } from '../../../src/api/http.ts'
+import { JobError } from '../../../src/errors.ts'
+import { ask, endless, errorOf, OPTIONS, SECRET } from '../helpers/http.ts'
+import { serve, serveRaw } from '../helpers/server.ts'
+
+function textOf(body: Uint8Array): string {
+  return new TextDecoder().decode(body)
+}
+
+describe('an answer', () => {
+  it.each([200, 204, 301, 400, 401, 404, 429, 500, 503])(
+    'is returned whatever its status, with its body if that is needed: %i',
+    async (status) => {
+      const url = await serve((_request, response) =>
+        response.writeHead(status, { 'x-some': 'thing', location: '/else' }).end('[1]'),
+      )
+
+      const response = await ask(url)
+
+      expect(response.status).toBe(status)
+      expect(response.headers['x-some']).toBe('thing')
+      expect(textOf(response.body)).toBe([204, 301, 401, 429].includes(status) ? '' : '[1]')
+    },
+  )
+
+  describe.each([301, 400, 401, 403, 404, 408, 429, 500, 503])('with status %i', (status) => {
+    it.each<[string, Record<string, string>, (response: ServerResponse) => void]>([
+      ['never ends', {}, (response) => response.write('{"mess')],
+      ['breaks off', {}, (response) => response.write('{"mess', () => response.destroy())],
+      [
+        'is compressed and damaged',
+        { 'content-encoding': 'gzip' },
+        (response) => response.end('this is no gzip'),
+      ],
+      ['is endless', {}, endless],
+    ])('keeps its status and headers though its body %s', async (_case, headers, answer) => {
+      const url = await serve((_request, response) => {
+        response.writeHead(status, { ...headers, 'retry-after': '7' })
+        answer(response)
+      })
+
+      // Waiting for a body that never ends would take this long.
+      const response = await ask(url, { timeoutMs: 1000 })
+
+      expect(response).toMatchObject({ status, headers: { 'retry-after': '7' } })
+      expect(response.body).toHaveLength(0)
+    })
+  })
+
+  it.each([300, 301, 399, 401, 429])('with status %i is returned before its body comes', async (status) => {
+    const url = await serve((_request, response) => response.writeHead(status).write('{'))
+
+    expect(await ask(url, { timeoutMs: 3_600_000 })).toMatchObject({ status })
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ])('is returned as bytes, decompressed: %s', async (encoding, compress) => {
+    const url = await serve((_request, response) => {
+      response.setHeader('content-encoding', encoding)
+      response.end(compress(Buffer.from([0x5b, 0xff, 0x5d])))
+    })
+
+    expect([...(await ask(url)).body]).toEqual([0x5b, 0xff, 0x5d])
+  })
+
+  it('of any success is returned whole, whatever the limit of a refusal is', async () => {
+    const url = await serve((_request, response) => response.writeHead(299).end('x'.repeat(200_000)))
+
+    expect((await ask(url)).body).toHaveLength(200_000)
+  })
+
+  it('may come in many pieces', async () => {
+    const url = await serve((_request, response) => {
+      for (let piece = 0; piece < 1000; piece++) response.write('é€')
+      response.end()
+    })
+
+    expect(textOf((await ask(url)).body)).toBe('é€'.repeat(1000))
+  })
+
+  it('may be without a length, and end with the connection', async () => {
+    const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n[1,2]'))
+
+    expect(textOf((await ask(url)).body)).toBe('[1,2]')
+  })
+})
+
+describe('a request', () => {
+  it('is one GET with the given headers and ours', async () => {
+    const seen: unknown[] = []
+    const url = await serve(({ method, headers, url: path }, response) => {
+      const { authorization, accept, cookie } = headers
+      seen.push({ method, path, authorization, accept, agent: headers['user-agent'], cookie })
+      response.end()
+    })
+
+    await ask(url)
+
+    const agent = 'admin-mirror/0.0.0'
+    expect(seen).toEqual([
+      {
+        method: 'GET',
+        path: '/list',
+        authorization: SECRET,
+        accept: 'application/json',
+        agent,
+        cookie: undefined,
+      },
+    ])
+  })
+
+  it('uses the connection of the last one again', async () => {
+    const ports = new Set<number | undefined>()
+    const url = await serve(({ socket }, response) => {
+      ports.add(socket.remotePort)
+      response.end('[]')
+    })
+    const get = createHttpGet(OPTIONS)
+
+    for (let count = 0; count < 5; count++) await get(url, {}, new AbortController().signal)
+
+    expect(ports.size).toBe(1)
+  })
+
+  it('follows no redirect', async () => {
+    const paths: (string | undefined)[] = []
+    const url = await serve((request, response) => {
+      paths.push(request.url)
+      response.writeHead(302, { location: '/else' }).end()
+    })
+
+    expect((await ask(url)).status).toBe(302)
+    expect(paths).toEqual(['/list'])
+  })
+
+  it('is sent once if the server fails', async () => {
+    let count = 0
+    const url = await serve(({ socket }) => {
+      count++
+      socket.destroy()
+    })
+
+    await errorOf(url)
+
+    expect(count).toBe(1)
+  })
+})
+
+describe('headers', () => {
+  it('without an end are not retried', async () => {
+    const url = await serveRaw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const more = () => void (socket.destroyed || socket.write(`x-more: ${'x'.repeat(1000)}\r\n`, more))
+      more()
+    })
+
+    const error = await errorOf(url)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: 'the answer has endless headers' })
+  })
+})
+
+describe('an abort', () => {
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['before the headers', () => {}],
+    ['in mid-body', (response) => void response.write('[1,')],
+  ])('ends a request at once, with its own reason: %s', async (_case, answer) => {
+    const stop = new AbortController()
+    const closed = Promise.withResolvers<void>()
+    const url = await serve((request, response) => {
+      answer(response)
+      request.socket.on('close', () => closed.resolve())
+      setImmediate(() => stop.abort(new Error('stopped')))
+    })
+
+    await expect(ask(url, {}, stop.signal)).rejects.toThrow(new Error('stopped'))
+    await closed.promise
+  })
+
+  it('is listened for only while the request runs', async () => {
+    const url = await serve((_request, response) => response.end('[]'))
+    const { signal } = new AbortController()
+
+    await ask(url, {}, signal)
+
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('before the request sends nothing', async () => {
+    let asked = false
+    const url = await serve((_request, response) => {
+      asked = true
+      response.end()
+    })
+
+    await expect(ask(url, {}, AbortSignal.abort(new Error('stopped')))).rejects.toThrow(new Error('stopped'))
+    expect(asked).toBe(false)
+  })
+
+  it('after the answer changes nothing', async () => {
+    const stop = new AbortController()
+    const url = await serve((_request, response) => response.end('[1]'))
+
+    const response = await ask(url, {}, stop.signal)
+    stop.abort()
+
+    expect(textOf(response.body)).toBe('[1]')
+  })
+})

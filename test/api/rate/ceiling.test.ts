@@ -1,0 +1,105 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { averageOf, ceilingOf } from '../../../src/api/rate/decision.ts'
+import { MINUTE, RULES } from '../helpers/budgets.ts'
+import { createFixedWindow } from '../helpers/fixed-window.ts'
+import { createRandom, mostIn, simulate } from '../helpers/traffic.ts'
+
+const HOUR = 60 * MINUTE
+
+describe('a ceiling of our own', () => {
+  it.each<[number, number, number]>([
+    [300, 300, MINUTE],
+    [100.5, 100, MINUTE],
+    [1.999, 1, MINUTE],
+    [1.5, 1, MINUTE],
+    [1, 1, MINUTE],
+    [0.7, 1, 85_715],
+    [0.5, 1, 2 * MINUTE],
+    [0.001, 1, 1000 * MINUTE],
+  ])('of %s a minute is %i in %i ms', (requestsPerMinute, requests, windowMs) => {
+    expect(ceilingOf(requestsPerMinute)).toEqual({ requests, windowMs })
+  })
+
+  it.each([
+    [300, 300],
+    [1.5, 1],
+    [0.7, 0.7],
+  ])('of %s a minute allows %s over a long time', (requestsPerMinute, average) => {
+    expect(averageOf(requestsPerMinute)).toBe(average)
+  })
+})
+
+describe('a fractional ceiling', () => {
+  it.each([
+    [0.1, 1, []],
+    [0.5, 1, []],
+    [0.5, 3, [5 * MINUTE + 7000, 20 * MINUTE]],
+    [0.99, 1, []],
+    [1.5, 1, []],
+    [1.5, 3, [5 * MINUTE + 7000]],
+    [100.5, 1, []],
+  ] as const)(
+    '%s a minute is used to 97 percent and never exceeded, by %i processes, restarted at %j',
+    async (requestsPerMinute, processes, restarts) => {
+      const { requests, windowMs } = ceilingOf(requestsPerMinute)
+
+      const { sent } = await simulate({
+        rules: { ...RULES, requestsPerMinute },
+        processes,
+        restarts,
+        senders: 2,
+        latency: [50, 400],
+        duration: 2 * HOUR,
+        random: createRandom(1),
+        server: createFixedWindow(10_000, { whole: false }),
+      })
+
+      expect(mostIn(windowMs, sent)).toBe(requests)
+      expect(sent.length / (averageOf(requestsPerMinute) * 120)).toBeGreaterThanOrEqual(0.97)
+    },
+  )
+
+  it('is used and never exceeded, whatever it is', async () => {
+    const rates = fc.oneof(
+      fc.double({ min: 0.2, max: 1, noNaN: true }),
+      fc.double({ min: 1, max: 20, noNaN: true }),
+    )
+    await fc.assert(
+      fc.asyncProperty(rates, fc.integer({ min: 1, max: 3 }), async (requestsPerMinute, processes) => {
+        const { requests, windowMs } = ceilingOf(requestsPerMinute)
+
+        const { sent } = await simulate({
+          rules: { ...RULES, requestsPerMinute },
+          processes,
+          senders: 2,
+          latency: [0, 1000],
+          duration: 4 * windowMs,
+          random: createRandom(1),
+          server: createFixedWindow(10_000, { whole: false }),
+        })
+
+        expect(mostIn(windowMs, sent)).toBeLessThanOrEqual(requests)
+        expect(sent.length).toBeGreaterThanOrEqual(3 * requests)
+      }),
+      { numRuns: 10 },
+    )
+  })
+})
+
+describe('a small share of a small limit', () => {
+  it('lets one request of a window through, and no more', async () => {
+    const { served, throttled } = await simulate({
+      rules: { ...RULES, sharePercent: 1 },
+      senders: 2,
+      latency: [20, 150],
+      duration: HOUR,
+      random: createRandom(1),
+      server: createFixedWindow(60, { whole: false }),
+    })
+
+    expect(throttled).toBe(0)
+    expect(mostIn(MINUTE, served)).toBe(1)
+    expect(served.length).toBeGreaterThanOrEqual(58)
+  })
+})

@@ -1,0 +1,218 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { asOfNow, type Budget, onTheirWay, type RateRules } from '../../../src/api/rate/budget.ts'
+import { decide } from '../../../src/api/rate/decision.ts'
+import type { Window } from '../../../src/api/rate/window.ts'
+import { budgetWith, flightOf, MINUTE, NOW, RULES, windowOf } from '../helpers/budgets.ts'
+
+/** Milliseconds until the next request may leave. */
+function waitOf(budget: Partial<Budget>, rules: Partial<RateRules> = {}): number {
+  return Math.max(0, decide(budgetWith(budget), { ...RULES, ...rules }, NOW).at - NOW)
+}
+
+/** Requests that another process has on their way. */
+function onTheWay(count: number) {
+  return { inFlight: [flightOf({ count })] }
+}
+
+const AFTER_ANSWER = Number.POSITIVE_INFINITY
+
+describe('the next request', () => {
+  it.each<[string, Partial<Budget>, number]>([
+    ['goes at once when nothing is known', {}, 0],
+    ['goes at once while the window has some left', { window: windowOf({ remaining: 1 }) }, 0],
+    ['waits for the end of a window that has none left', { window: windowOf({ remaining: 0 }) }, 20_000],
+    ['waits when what is left is on its way', { window: windowOf({ remaining: 3 }), ...onTheWay(3) }, 20_000],
+    [
+      'goes when one more is left than is on its way',
+      { window: windowOf({ remaining: 3 }), ...onTheWay(2) },
+      0,
+    ],
+    [
+      'waits when what is left is on the way of several processes',
+      {
+        window: windowOf({ remaining: 3 }),
+        inFlight: [flightOf({ count: 2 }), flightOf({ by: 'a third', count: 1 })],
+      },
+      20_000,
+    ],
+    ['goes once the window has ended', { window: windowOf({ remaining: 0, ours: 60, endsAt: NOW }) }, 0],
+    [
+      'waits for an answer when a whole new window is on its way',
+      { window: windowOf({ limit: 4, remaining: 0, ours: 4, endsAt: NOW }), ...onTheWay(4) },
+      AFTER_ANSWER,
+    ],
+    ['waits for the end of a window of 0', { window: windowOf({ limit: 0, remaining: 0, ours: 0 }) }, 20_000],
+    ['goes when it is the first', { heardAt: 0 }, 0],
+    ['waits for the first answer', { heardAt: 0, ...onTheWay(1) }, AFTER_ANSWER],
+    [
+      'waits for the first answer after a minute of silence',
+      { heardAt: NOW - MINUTE, ...onTheWay(1) },
+      AFTER_ANSWER,
+    ],
+    ['waits for the first answer after a 429', { throttledAt: NOW, ...onTheWay(1) }, AFTER_ANSWER],
+    [
+      'waits for the first answer of a window that others use, too',
+      { window: windowOf({ remaining: 0, ours: 10, endsAt: NOW }), ...onTheWay(1) },
+      AFTER_ANSWER,
+    ],
+    [
+      'waits for no answer of a process that was killed',
+      { heardAt: 0, inFlight: [flightOf({ at: NOW - 20_001 })] },
+      0,
+    ],
+    ['waits for the end of a pause', { closedUntil: NOW + 5000 }, 5000],
+    ['goes after a pause', { closedUntil: NOW }, 0],
+    ['waits for the later of two', { closedUntil: NOW + 5000, window: windowOf({ remaining: 0 }) }, 20_000],
+  ])('%s', (_case, budget, wait) => {
+    expect(waitOf(budget)).toBe(wait)
+  })
+
+  it.each<[string, number, Partial<Window>, number, number]>([
+    ['has its share left', 50, { remaining: 31, ours: 29 }, 0, 0],
+    ['has used its share', 50, { remaining: 30, ours: 30 }, 0, 20_000],
+    ['has the rest of its share on its way', 50, { remaining: 33, ours: 27 }, 3, 20_000],
+    ['keeps its share when others have used theirs', 50, { remaining: 29, ours: 1 }, 0, 0],
+    ['gets nothing of a window that others have used up', 50, { remaining: 0, ours: 1 }, 0, 20_000],
+    ['leaves what others have not used yet', 50, { remaining: 20, ours: 30 }, 0, 20_000],
+    ['has a share of one at the least', 1, { remaining: 60, ours: 0 }, 0, 0],
+    ['has no more than one then', 1, { remaining: 59, ours: 1 }, 0, 20_000],
+    ['has all', 100, { remaining: 1, ours: 10 }, 0, 0],
+  ])('with a share %s', (_case, sharePercent, window, count, wait) => {
+    expect(waitOf({ window: windowOf(window), ...onTheWay(count) }, { sharePercent })).toBe(wait)
+  })
+
+  it('has no more than our share, though a process was killed before its answers came', () => {
+    const window = windowOf({ remaining: 30, ours: 1 })
+    const inFlight = [flightOf({ count: 29, at: NOW - 21_000 })]
+
+    expect(waitOf({ window }, { sharePercent: 50 })).toBe(0)
+    expect(waitOf({ window, inFlight }, { sharePercent: 50 })).toBe(20_000)
+  })
+
+  it.each<[string, Partial<Budget>, Partial<RateRules>, string]>([
+    ['nothing', {}, {}, 'nothing'],
+    ['a pause', { closedUntil: NOW + 1 }, {}, 'the server asked for a pause'],
+    ['the first answer', { heardAt: 0, ...onTheWay(1) }, {}, 'the first answer of the server'],
+    [
+      'our own ceiling',
+      { sent: [[NOW, 1]] },
+      { requestsPerMinute: 1 },
+      'our own limit of 1 requests a minute',
+    ],
+    [
+      'the limit of the server',
+      { window: windowOf({ remaining: 0 }) },
+      {},
+      "the server's limit of 60 requests a minute",
+    ],
+  ])('says that it waits for %s', (_case, budget, rules, reason) => {
+    expect(decide(budgetWith(budget), { ...RULES, ...rules }, NOW).reason).toBe(reason)
+  })
+
+  it.each<[string, Partial<Budget>, Partial<RateRules>, number]>([
+    ['any number if nothing limits them', {}, {}, Number.POSITIVE_INFINITY],
+    ['one where nothing was heard', { heardAt: 0 }, {}, 1],
+    ['what is left in the window', { window: windowOf({ remaining: 7 }), ...onTheWay(2) }, {}, 5],
+    ['what our own ceiling leaves', { sent: [[NOW, 3]], ...onTheWay(2) }, { requestsPerMinute: 10 }, 7],
+    [
+      'the lesser of both',
+      { sent: [[NOW, 3]], window: windowOf({ remaining: 4 }) },
+      { requestsPerMinute: 10 },
+      4,
+    ],
+    ['none while it waits', { closedUntil: NOW + 1 }, {}, 0],
+  ])('may be followed by %s', (_case, budget, rules, count) => {
+    expect(decide(budgetWith(budget), { ...RULES, ...rules }, NOW).count).toBe(count)
+  })
+})
+
+describe('under a ceiling of our own the next request', () => {
+  const GONE = 60_250
+
+  it.each<[string, number, [number, number][], number]>([
+    ['goes at once where none was sent', 2, [], 0],
+    ['goes at once where one fewer was sent than it allows', 3, [[-50_000, 2]], 0],
+    [
+      'goes when the oldest of so many is older than a minute and a moment',
+      2,
+      [
+        [-50_000, 1],
+        [-20_000, 1],
+      ],
+      GONE - 50_000,
+    ],
+    [
+      'goes when so many are that one place is free',
+      3,
+      [
+        [-50_000, 1],
+        [-40_000, 1],
+        [-20_000, 2],
+      ],
+      GONE - 40_000,
+    ],
+    [
+      'goes when a half second with several is',
+      3,
+      [
+        [-50_000, 3],
+        [-20_000, 1],
+      ],
+      GONE - 50_000,
+    ],
+    ['waits for nothing older than that', 1, [[-GONE, 1]], 0],
+    ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 20_250],
+    ['goes at 0.5 when the last one is older than that', 0.5, [[-120_250, 1]], 0],
+    ['goes a minute after the last one at 1.5', 1.5, [[-50_000, 1]], GONE - 50_000],
+    ['goes at 2.5 where one was sent', 2.5, [[-50_000, 1]], 0],
+  ])('%s', (_case, requestsPerMinute, sent, wait) => {
+    expect(waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })).toBe(wait)
+  })
+
+  it.each([
+    [1.5, [], 1],
+    [2.5, [[NOW, 1]], 1],
+    [100.5, [[NOW, 40]], 60],
+  ] as const)('may at %s a minute be followed by a whole number: %j', (requestsPerMinute, sent, count) => {
+    expect(decide(budgetWith({ sent }), { ...RULES, requestsPerMinute }, NOW).count).toBe(count)
+  })
+})
+
+describe('with any budget', () => {
+  const times = fc.integer({ min: NOW - 130_000, max: NOW + 70_000 })
+  const counts = fc.integer({ min: 0, max: 5 })
+  const budgets = fc.record({
+    sent: fc.array(fc.tuple(times, counts), { maxLength: 5 }),
+    inFlight: fc.array(fc.record({ by: fc.constantFrom('one', 'two'), count: counts, at: times }), {
+      maxLength: 2,
+    }),
+    window: fc.option(
+      fc.record({ limit: fc.integer({ min: 1, max: 9 }), remaining: counts, ours: counts, endsAt: times }),
+    ),
+    heardAt: times,
+    closedUntil: fc.constantFrom(0, NOW - 1, NOW, NOW + 1, NOW + 5000),
+    throttledAt: fc.constantFrom(0, NOW - 90_000, NOW),
+  })
+  const rules = fc.record({
+    requestsPerMinute: fc.option(fc.constantFrom(0.001, 0.5, 0.99, 1, 1.5, 3, 100.5)),
+    sharePercent: fc.constantFrom(1, 2.5, 50, 100),
+  })
+
+  it('a request may leave, or waits for a time, or for a response to one on its way', () => {
+    fc.assert(
+      fc.property(budgets, rules, ({ sent, ...rest }, changed) => {
+        const sorted = sent.toSorted(([one], [other]) => one - other)
+        const budget = asOfNow(budgetWith({ ...rest, sent: sorted }), NOW)
+
+        const { at, count } = decide(budget, { ...RULES, ...changed }, NOW)
+
+        if (at <= NOW) expect(count).toBeGreaterThanOrEqual(1)
+        else expect(count).toBe(0)
+        if (at === Number.POSITIVE_INFINITY) expect(onTheirWay(budget, NOW)).toBeGreaterThan(0)
+        else if (Number.isFinite(count)) expect(Number.isInteger(count)).toBe(true)
+      }),
+      { numRuns: 5000 },
+    )
+  })
+})

@@ -1,0 +1,232 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  type Headers,
+  type RateHeaders,
+  type RateLimitField,
+  readRateHeaders,
+  readRateLimitField,
+} from '../../../src/api/rate/headers.ts'
+
+/** Our clock. */
+const NOW = Date.UTC(2026, 10, 20, 8, 30, 0)
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** A server whose clock is an hour before ours. */
+const EARLIER = { date: 'Fri, 20 Nov 2026 07:30:00 GMT' }
+
+function epochSeconds(ms: number): string {
+  return String(ms / 1000)
+}
+
+const { TZ } = process.env
+afterEach(() => {
+  if (TZ === undefined) delete process.env.TZ
+  else process.env.TZ = TZ
+})
+
+describe('the rate headers of a response', () => {
+  it('is nothing without headers', () => {
+    expect(readRateHeaders({}, NOW)).toEqual({
+      limit: null,
+      remaining: null,
+      resetMs: null,
+      retryAfterMs: null,
+    })
+  })
+
+  it('is read from a success and from a 429 as Laravel sends them', () => {
+    const success = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' }
+    const refusal = {
+      ...EARLIER,
+      'x-ratelimit-limit': '60',
+      'x-ratelimit-remaining': '0',
+      'retry-after': '58',
+      'x-ratelimit-reset': epochSeconds(NOW - HOUR + 58_000),
+    }
+
+    expect(readRateHeaders(success, NOW)).toEqual({
+      limit: 60,
+      remaining: 59,
+      resetMs: null,
+      retryAfterMs: null,
+    })
+    expect(readRateHeaders(refusal, NOW)).toEqual({
+      limit: 60,
+      remaining: 0,
+      resetMs: 58_000,
+      retryAfterMs: 58_000,
+    })
+  })
+
+  it.each<[string, Headers, Partial<RateHeaders>]>([
+    ['seconds', { 'retry-after': '120' }, { retryAfterMs: 120_000 }],
+    ['seconds with spaces', { 'retry-after': ' 120 ' }, { retryAfterMs: 120_000 }],
+    ['seconds with a fraction', { 'retry-after': '1.5' }, { retryAfterMs: 1500 }],
+    ['0', { 'retry-after': '0' }, { retryAfterMs: 0 }],
+    ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
+    ['more seconds than a number holds exactly', { 'retry-after': '9'.repeat(30) }, { retryAfterMs: DAY }],
+    ['more seconds than a number holds', { 'retry-after': '9'.repeat(400) }, { retryAfterMs: DAY }],
+    ['a negative number', { 'retry-after': '-5' }, { retryAfterMs: null }],
+    ['an exponent', { 'retry-after': '1e3' }, { retryAfterMs: null }],
+    ['a hexadecimal number', { 'retry-after': '0x10' }, { retryAfterMs: null }],
+    ['a unit', { 'retry-after': '30s' }, { retryAfterMs: null }],
+    ['nothing', { 'retry-after': '' }, { retryAfterMs: null }],
+    ['a word', { 'retry-after': 'soon' }, { retryAfterMs: null }],
+    ['a word in capitals', { 'retry-after': 'Soon' }, { retryAfterMs: null }],
+    ['an ISO date', { 'retry-after': '2026-11-20T08:31:00Z' }, { retryAfterMs: null }],
+  ])('may be a Retry-After of %s', (_case, headers, expected) => {
+    expect(readRateHeaders(headers, NOW)).toMatchObject(expected)
+  })
+
+  it.each<[string, Headers, number]>([
+    ['by our clock without a Date', { 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
+    ['by the clock of the server', { ...EARLIER, 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' }, 60_000],
+    [
+      'by our clock with a broken Date',
+      { date: 'Friday', 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' },
+      60_000,
+    ],
+    ['as none when it has passed', { 'retry-after': 'Fri, 20 Nov 2026 08:29:00 GMT' }, 0],
+    ['as a day at most', { 'retry-after': 'Sun, 20 Nov 2033 08:30:00 GMT' }, DAY],
+    ['in the form of RFC 850', { 'retry-after': 'Friday, 20-Nov-26 08:31:00 GMT' }, 60_000],
+    ['in the form of C, which names no zone', { 'retry-after': 'Fri Nov 20 08:31:00 2026' }, 60_000],
+    [
+      'with a Date in the form of C',
+      { date: 'Fri Nov 20 07:30:00 2026', 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' },
+      60_000,
+    ],
+    ['with a zone of its own', { 'retry-after': 'Fri, 20 Nov 2026 09:31:00 +0100' }, 60_000],
+  ])('may be a Retry-After of a date, taken %s', (_case, headers, expected) => {
+    for (const zone of ['UTC', 'Pacific/Auckland', 'America/New_York']) {
+      process.env.TZ = zone
+
+      expect(readRateHeaders(headers, NOW).retryAfterMs).toBe(expected)
+    }
+  })
+
+  it.each<[string, Headers, number | null]>([
+    [
+      'a time by the clock of the server',
+      { ...EARLIER, 'x-ratelimit-reset': epochSeconds(NOW - HOUR + 30_000) },
+      30_000,
+    ],
+    ['a time by our clock without a Date', { 'x-ratelimit-reset': epochSeconds(NOW + 30_000) }, 30_000],
+    ['a time in milliseconds', { 'x-ratelimit-reset': String(NOW + 30_000) }, 30_000],
+    ['a time that has passed', { 'x-ratelimit-reset': epochSeconds(NOW - 1000) }, 0],
+    ['a time beyond a day', { 'x-ratelimit-reset': epochSeconds(NOW + 2 * DAY) }, DAY],
+    ['seconds from now', { ...EARLIER, 'x-ratelimit-reset': '30' }, 30_000],
+    ['seconds from now without X-', { ...EARLIER, 'ratelimit-reset': '30' }, 30_000],
+    ['0', { 'x-ratelimit-reset': '0' }, 0],
+    ['a negative number', { 'x-ratelimit-reset': '-30' }, null],
+    ['more digits than a number holds', { 'x-ratelimit-reset': '9'.repeat(30) }, null],
+    ['a word', { 'x-ratelimit-reset': 'later' }, null],
+  ])('may be a reset of %s', (_case, headers, expected) => {
+    expect(readRateHeaders(headers, NOW).resetMs).toBe(expected)
+  })
+
+  it.each<[string, Headers, number | null, number | null]>([
+    ['without X-', { 'ratelimit-limit': '60', 'ratelimit-remaining': '59' }, 60, 59],
+    [
+      'with X- before those without',
+      { 'x-ratelimit-limit': '60', 'ratelimit-limit': '10', 'x-ratelimit-remaining': '5' },
+      60,
+      5,
+    ],
+    [
+      'with the policy behind them',
+      { 'ratelimit-limit': '100, 100;w=60', 'ratelimit-remaining': '99' },
+      100,
+      99,
+    ],
+    [
+      'of a server and its proxy, joined',
+      { 'x-ratelimit-limit': '300, 60', 'x-ratelimit-remaining': '7,59' },
+      60,
+      7,
+    ],
+    [
+      'of a server and its proxy, in a list',
+      { 'x-ratelimit-limit': ['300', '60'], 'x-ratelimit-remaining': ['7', '59'] },
+      60,
+      7,
+    ],
+    [
+      'one of which is no number',
+      { 'x-ratelimit-limit': '60, many', 'x-ratelimit-remaining': '59' },
+      null,
+      59,
+    ],
+    ['of 0', { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' }, 0, 0],
+    ['below 0', { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '-1' }, 60, null],
+    ['with a fraction', { 'x-ratelimit-limit': '60.0', 'x-ratelimit-remaining': '59.9' }, 60, 59],
+    [
+      'of too many digits',
+      { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) },
+      null,
+      null,
+    ],
+    ['that are empty', { 'x-ratelimit-limit': '', 'x-ratelimit-remaining': ' ' }, null, null],
+  ])('may be counts %s', (_case, headers, limit, remaining) => {
+    expect(readRateHeaders(headers, NOW)).toMatchObject({ limit, remaining })
+  })
+})
+
+describe('the RateLimit header', () => {
+  it.each<[string, string, string | null, RateLimitField]>([
+    [
+      'with its policy',
+      '"default";r=50;t=30',
+      '"default";q=100;w=60',
+      { limit: 100, remaining: 50, reset: 30 },
+    ],
+    [
+      'with spaces',
+      '"default"; r=50; t=30',
+      '"default"; q=100; w=60',
+      { limit: 100, remaining: 50, reset: 30 },
+    ],
+    ['without its policy', '"default";r=50;t=30', null, { limit: null, remaining: 50, reset: 30 }],
+    ['without its reset', '"default";r=0', '"default";q=100', { limit: 100, remaining: 0, reset: null }],
+    [
+      'of several policies, by the one that stops us first',
+      '"minute";r=50;t=30, "day";r=7;t=3600',
+      '"minute";q=100;w=60, "day";q=5000;w=86400',
+      { limit: 5000, remaining: 7, reset: 3600 },
+    ],
+    [
+      'with unknown parameters',
+      '"a";r=5;t=30;pk=:dXNlcg==:',
+      '"a";q=10;qu="requests"',
+      { limit: 10, remaining: 5, reset: 30 },
+    ],
+    [
+      'in its older form',
+      'limit=100, remaining=50, reset=30',
+      '100;w=60',
+      { limit: 100, remaining: 50, reset: 30 },
+    ],
+    ['in its older form, in part', 'remaining=50', null, { limit: null, remaining: 50, reset: null }],
+  ])('is read %s', (_case, field, policy, expected) => {
+    expect(readRateLimitField(field, policy)).toEqual(expected)
+  })
+
+  it.each([null, '', 'soon', '"default"', '"default";r=many', 'limit=100', '"default";r=-1'])(
+    'is null if it cannot be read: %s',
+    (field) => {
+      expect(readRateLimitField(field, '"default";q=100')).toBeNull()
+    },
+  )
+
+  it('counts unless another header has the value', () => {
+    const both = {
+      ratelimit: '"default";r=50;t=30',
+      'ratelimit-policy': '"default";q=100;w=60',
+      'x-ratelimit-remaining': '40',
+    }
+
+    const announced = readRateHeaders(both, 0)
+
+    expect(announced).toEqual({ limit: 100, remaining: 40, resetMs: 30_000, retryAfterMs: null })
+  })
+})

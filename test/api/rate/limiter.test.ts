@@ -1,0 +1,180 @@
+import pLimit from 'p-limit'
+import { describe, expect, it } from 'vitest'
+import { MINUTE } from '../helpers/budgets.ts'
+import { createSteppedClock, settle } from '../helpers/clock.ts'
+import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
+import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
+
+/** A rate limiter, and how often it has read and written its store. */
+function createCounted() {
+  const store = createTestBudgetStore()
+  let reads = 0
+  const read: TestBudgetStore['read'] = (scope) => {
+    reads++
+    return store.read(scope)
+  }
+  const { limiter } = createSetting({ store: { ...store, read } })
+  return { limiter, reads: () => reads, writes: store.writes }
+}
+
+describe('an open budget', () => {
+  it('lets a request leave at once and returns its result', async () => {
+    const { limiter } = createSetting()
+
+    const one = passing(limiter)
+    await settle()
+    one.succeed()
+    await settle()
+
+    expect(one).toMatchObject({ sent: true, outcome: 'the answer', reports: [['waited', 0]] })
+  })
+
+  it('reads twice for a request, when it comes and when it leaves, and writes nothing', async () => {
+    const { limiter, reads, writes } = createCounted()
+    await hear(limiter)
+    const before = { reads: reads(), writes: writes() }
+
+    const one = passing(limiter)
+    await settle()
+    expect(one.sent).toBe(true)
+    one.succeed()
+    await settle()
+
+    expect(reads() - before.reads).toBe(2)
+    expect(writes() - before.writes).toBe(0)
+  })
+
+  it('rejects with the error of the request', async () => {
+    const { limiter } = createSetting()
+
+    const one = passing(limiter)
+    await settle()
+    one.fail()
+    await settle()
+
+    expect(one.outcome).toEqual(new Error('network'))
+  })
+
+  it('lets the first request leave alone, and the others after its response', async () => {
+    const { limiter, clock } = createSetting()
+
+    const all = [passing(limiter), passing(limiter), passing(limiter)]
+    await clock.pass(5000)
+    expect(whoSent(all)).toEqual([0])
+    all[0]?.fail()
+    await settle()
+
+    expect(whoSent(all)).toEqual([0, 1, 2])
+    // It is unknown how long that takes.
+    expect(all[1]?.reports).toEqual([['waited', 5000]])
+  })
+
+  it('has no more requests on their way than there are slots', async () => {
+    const { limiter } = createSetting({ slots: pLimit(2) })
+    await hear(limiter)
+
+    const all = [passing(limiter), passing(limiter), passing(limiter), passing(limiter)]
+    await settle()
+    expect(whoSent(all)).toEqual([0, 1])
+    all[1]?.fail()
+    await settle()
+
+    expect(whoSent(all)).toEqual([0, 1, 2])
+  })
+
+  it('shares its slots with other budgets, and decides again once it has one', async () => {
+    const slots = pLimit(1)
+    const [{ limiter, clock }, other] = [
+      createSetting({ slots, rules: { requestsPerMinute: 1 } }),
+      createSetting({ slots, scope: 'b' }),
+    ]
+    const first = passing(other.limiter)
+    await settle()
+    const second = passing(limiter)
+    await settle()
+    expect(second.sent).toBe(false)
+
+    await clock.pass(5000)
+    first.succeed()
+    await settle()
+
+    expect(second.sent).toBe(true)
+    expect(second.reports).toEqual([['waited', 5000]])
+  })
+
+  it('stays closed to a request that gets a slot after another process got a 429', async () => {
+    const slots = pLimit(1)
+    const { limiter, clock, store } = createSetting({ slots })
+    const busy = passing(createSetting({ slots, scope: 'b' }).limiter)
+    await settle()
+    const waiter = passing(limiter)
+    await settle()
+
+    store.change('a', { closedUntil: clock.now() + 5000 })
+    busy.succeed()
+    await clock.pass(4999)
+    expect(waiter.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
+  })
+})
+
+/** The clock of a rate limiter, which can be set back while time continues. */
+function createSettable() {
+  const clock = createSteppedClock()
+  let behind = 0
+  return {
+    clock: { ...clock, now: () => clock.now() - behind },
+    setBack: () => {
+      behind = 24 * 60 * MINUTE
+    },
+  }
+}
+
+describe('a clock that is set back by a day', () => {
+  it('holds a request back for one window of our own ceiling, and no longer', async () => {
+    const { clock, setBack } = createSettable()
+    const { limiter } = createSetting({ rules: { requestsPerMinute: 1 }, clock })
+    await hear(limiter)
+    setBack()
+
+    const other = passing(limiter)
+    await clock.pass(OUR_MINUTE + 499)
+    expect(other.sent).toBe(false)
+    await clock.pass(1)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('holds a request back for one window of the server, and no longer', async () => {
+    const { clock, setBack } = createSettable()
+    const { limiter } = createSetting({ clock })
+    const one = passing(limiter)
+    await settle()
+    one.answer(0, 60)
+    await settle()
+    setBack()
+
+    const other = passing(limiter)
+    await clock.pass(MINUTE + 1000)
+
+    expect(other.sent).toBe(true)
+  })
+
+  it('does not shorten the reported wait', async () => {
+    const { clock, setBack } = createSettable()
+    const { limiter } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
+    await hear(limiter)
+    const other = passing(limiter)
+    await clock.pass(1000)
+
+    setBack()
+    await clock.pass(3 * MINUTE)
+
+    expect(other.sent).toBe(true)
+    other.succeed()
+    await settle()
+    expect(other.reports.at(-1)).toEqual(['waited', 0])
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import {
+  asFinal,
+  asksForPause,
+  EnvelopeError,
+  errorOfStatus,
+  withPageContext,
+} from '../../src/api/response-errors.ts'
+import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
+import { BASE_URL, createJob } from './helpers/job.ts'
+
+const TOKEN = '12|s3cr3t-t0ken'
+
+const NOTHING = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
+const MAX_WAIT = 900_000
+
+function codeAndMessage(status: number, body = ''): [string, string] {
+  const response = { status, headers: {}, body: Buffer.from(body) }
+  const { code, message } = errorOfStatus(response, NOTHING, createJob(), BASE_URL)
+  return [code, message]
+}
+
+function redirects(status: number): string {
+  return `the server redirects (${status}), which is never followed; look at api.baseUrl`
+}
+
+function inContext(error: unknown): unknown {
+  return withPageContext(error, createJob(), 7, TOKEN)
+}
+
+describe('an error with the context of its page', () => {
+  it.each<[string, Error, Error]>([
+    [
+      'one that is retried',
+      new RetryableError('SERVER_ERROR', `it said ${TOKEN}`, 500),
+      new RetryableError('SERVER_ERROR', 'acme orders page 7: it said [token]', 500),
+    ],
+    [
+      'a 429',
+      new RateLimitedError(`it said ${TOKEN}`),
+      new RateLimitedError('acme orders page 7: it said [token]'),
+    ],
+    [
+      'one that is not retried',
+      new JobError('FORBIDDEN', `it said ${TOKEN}`),
+      new JobError('FORBIDDEN', 'acme orders page 7: it said [token]'),
+    ],
+    [
+      'an envelope that breaks off',
+      new EnvelopeError('it breaks off', true),
+      new RetryableError('BAD_RESPONSE', 'acme orders page 7: it breaks off'),
+    ],
+    [
+      'an envelope that is none',
+      new EnvelopeError('it is none'),
+      new JobError('BAD_RESPONSE', 'acme orders page 7: it is none'),
+    ],
+  ])('is of the same kind, without the token: %s', (_what, error, expected) => {
+    const found = inContext(error)
+
+    expect(found).toEqual(expected)
+    expect(found).toBeInstanceOf(expected.constructor)
+  })
+
+  it('is INTERNAL if it is unexpected, with the token redacted from its stack, too', () => {
+    const found = inContext(new TypeError(`cannot read ${TOKEN}`)) as JobError
+
+    expect(found).toEqual(new JobError('INTERNAL', 'acme orders page 7: unexpected: cannot read [token]'))
+    expect(found.stack).toContain('TypeError: cannot read [token]')
+    expect(found.stack).not.toContain(TOKEN)
+  })
+
+  it.each([
+    ['an abort', new DOMException('stopped', 'AbortError')],
+    ['a refused token', new TokenRefusedError('refused')],
+    ['what is no error', 'SIGTERM'],
+  ])('is left as it is: %s', (_what, error) => {
+    expect(inContext(error)).toBe(error)
+  })
+})
+
+describe('an error that is final', () => {
+  it.each([
+    [new RetryableError('TIMEOUT', 'no answer', 500), new JobError('TIMEOUT', 'no answer')],
+    [new RateLimitedError('too many'), new JobError('RATE_LIMITED', 'too many')],
+  ])('is not retried: %s', (error, expected) => {
+    const found = asFinal(error)
+
+    expect(found).toEqual(expected)
+    expect(found).toBeInstanceOf(JobError)
+  })
+
+  it.each([new TokenRefusedError('refused'), new TypeError('a mistake')])(
+    'is left as it is if it is not retried anyway: %s',
+    (error) => {
+      expect(asFinal(error)).toBe(error)
+    },
+  )
+})
+
+describe('an answer that asks for a pause', () => {
+  it.each<[number, number | null, boolean]>([
+    [429, null, true],
+    [429, 0, true],
+    [503, MAX_WAIT + 1, true],
+    [408, MAX_WAIT + 1, true],
+    [503, MAX_WAIT, false],
+    [503, null, false],
+    [500, null, false],
+    [404, MAX_WAIT + 1, false],
+    [200, MAX_WAIT + 1, false],
+  ])('is one with %i and Retry-After %s: %s', (status, retryAfterMs, expected) => {
+    expect(asksForPause(status, { ...NOTHING, retryAfterMs }, MAX_WAIT)).toBe(expected)
+  })
+})
+
+describe('an unexpected status', () => {
+  it.each([
+    [300, redirects(300)],
+    [399, redirects(399)],
+    [299, 'the server answered 299'],
+    [405, 'the server answered 405'],
+  ])('is shown: %i', (status, message) => {
+    expect(codeAndMessage(status)).toEqual(['UNEXPECTED_STATUS', message])
+  })
+
+  it.each([
+    ['a message', '{"message":"no such method"}', ' and says: no such method'],
+    ['an empty message', '{"message":""}', ''],
+    ['a message that is no text', '{"message":{"text":"no"}}', ''],
+    ['no message', '{}', ''],
+    ['no JSON', '<html>', ''],
+  ])('is shown with the message of the body: %s', (_what, body, says) => {
+    expect(codeAndMessage(405, body)).toEqual(['UNEXPECTED_STATUS', `the server answered 405${says}`])
+  })
+})
