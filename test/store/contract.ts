@@ -1,0 +1,452 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { identifyItems } from '../../src/sync/items.ts'
+import { createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
+import type { Removals } from '../../src/sync/removals.ts'
+import { filtersText } from '../../src/sync/resume.ts'
+import type { BeginRun, Lease, Run, Store, Walk } from '../../src/sync/store.ts'
+import type { Checkpoint, Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
+import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
+
+// What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
+// what people read of it.
+
+/** A store, and what people read of it. */
+export interface OpenedStore {
+  store: Store
+  /** The same rows as another process has them open. */
+  other(): Store
+  /** The live rows of a job as they were sent, by id. */
+  live(job: Job): Record<string, string>
+  /** Of each superseded version: its id and why it ended, in the order of the ids. */
+  history(job: Job): [id: string, reason: string][]
+  /** The lines of `sync_runs`, the oldest first. */
+  runs(): { status: string; rows_removed: number }[]
+  advance(ms: number): void
+}
+
+const JOB = jobOf()
+const HOUR = 3_600_000
+const PLAN: WalkPlan = { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false }
+const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
+const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
+
+/** A run under way, into whose walk answers are written by hand. */
+interface OpenRun {
+  lease: Lease
+  run: Run
+  walk: Walk
+  writer: PageWriter
+  /** Writes one answer with these items. */
+  page(...texts: string[]): Promise<void>
+  missing(atOnce?: boolean): ReturnType<Store['findMissing']>
+  close(removals?: Removals, outcome?: WalkOutcome | null): ReturnType<Store['closeWalk']>
+}
+
+async function leaseOf(store: Store, job: Job): Promise<Lease> {
+  const { lease } = await store.acquire(job)
+  if (!lease) throw new Error('another process has the job')
+  return lease
+}
+
+async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): Promise<OpenRun> {
+  const lease = await leaseOf(store, job)
+  await store.release(lease)
+  const filters = filtersText(job.collection.filters)
+  const first = startCheckpoint(1)
+  const { runId, walk } = await store.beginRun(lease, {
+    trigger: 'manual',
+    plan: PLAN,
+    filters,
+    first,
+    resume: null,
+    abandon: [],
+    ...changed,
+  })
+  const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
+  const writer = createPageWriter({ store, lease, run, walk, replaces: [] })
+  const seen = new Set<string>()
+  let ordinal = (await ledgerOf(store, walk.id)).length
+  const next: Checkpoint = { ...walk.checkpoint, nextPage: 2 }
+  return {
+    lease,
+    run,
+    walk,
+    writer,
+    async page(...texts) {
+      const page = pageOf(texts, { number: ++ordinal, next: null, total: null, lastPage: null })
+      const items = identifyItems(job, page)
+      const ids = items.map(({ id }) => id)
+      const entry = {
+        ordinal,
+        pass: 1,
+        page: ordinal,
+        total: null,
+        why: 'forward' as const,
+        ids,
+        positions: null,
+      }
+      const newToWalk = ids.filter((id) => !seen.has(id)).length
+      for (const id of ids) seen.add(id)
+      await writer.keep({ page, items, newToWalk, entry, next })
+    },
+    missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, listed: seen.size, atOnce }),
+    close: (removals = 'none', outcome = STEADY) => store.closeWalk(lease, { walk, run, outcome, removals }),
+  }
+}
+
+async function ledgerOf(store: Store, walkId: number) {
+  const entries = []
+  for (let after = 0; ; ) {
+    const batch = await store.readLedger(walkId, after)
+    entries.push(...batch)
+    const last = batch.at(-1)
+    if (!last) return entries
+    after = last.ordinal
+  }
+}
+
+/** A complete, trusted walk over these items. Returns what it found missing. */
+async function walked(store: Store, texts: readonly string[], removals: Removals = 'none', atOnce = false) {
+  const open = await begin(store)
+  await open.page(...texts)
+  const missing = await open.missing(atOnce)
+  const { held } = await open.close(removals)
+  return { missing, held }
+}
+
+/** What each store has to keep of the promises of the port. */
+export function describeStore(name: string, open: () => OpenedStore): void {
+  describe(`the store on ${name}`, () => {
+    let opened: OpenedStore
+    let store: Store
+    beforeEach(() => {
+      opened = open()
+      store = opened.store
+    })
+
+    describe('a lease', () => {
+      it('belongs to one process at a time', async () => {
+        const other = opened.other()
+        const lease = await leaseOf(store, JOB)
+
+        const [own, others] = [await store.acquire(JOB), await other.acquire(JOB)]
+        await store.release(lease)
+        const free = await other.acquire(JOB)
+
+        expect([own.heldBy, others.heldBy]).toEqual([expect.any(String), expect.any(String)])
+        expect(free.lease?.job).toEqual(JOB)
+      })
+
+      it('is of one organization and collection', async () => {
+        await leaseOf(store, JOB)
+
+        expect((await store.acquire(jobOf({}, GLOBEX))).lease).toBeDefined()
+        expect((await store.acquire(jobOf({ name: 'establishments' }))).lease).toBeDefined()
+      })
+
+      it('says whether anything of the list was ever stored, and how its last full walk ended', async () => {
+        const fresh = await leaseOf(store, JOB)
+        await store.release(fresh)
+        const drifted: WalkOutcome = { ...STEADY, coverage: 'drifted', totalOff: 'once', untrusted: 'why' }
+        const walk = await begin(store)
+        await walk.page(...TEXTS)
+        await walk.close('none', drifted)
+
+        const later = await leaseOf(store, JOB)
+
+        expect([fresh.isNeverSynced, fresh.lastWalk]).toEqual([true, null])
+        expect([later.isNeverSynced, later.lastWalk]).toEqual([
+          false,
+          { coverage: 'drifted', totalOff: 'once' },
+        ])
+      })
+
+      it('refuses a collection whose rows have another key', async () => {
+        await walked(store, TEXTS)
+
+        const { refusal } = await leaseOf(store, jobOf({ key: ['number'] }))
+
+        expect(refusal).toMatchObject({ code: 'CONFIGURATION' })
+      })
+    })
+
+    describe('a walk', () => {
+      it('is open until it is closed, and is resumed with what earlier runs counted', async () => {
+        const { walk, page } = await begin(store)
+        await page(...TEXTS, '{"no":"key"}')
+
+        const [found] = await store.openWalks(JOB)
+        const resumed = await begin(store, JOB, { resume: walk.id })
+
+        expect(found).toMatchObject({ id: walk.id, origin: 'sync', kind: 'full', path: JOB.collection.path })
+        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: true, rowsSeen: 4, newRejects: 1 })
+        expect(resumed.walk.checkpoint).toMatchObject({ pass: 1, nextPage: 2 })
+      })
+
+      it('that has no page yet starts when it is taken up', async () => {
+        const { walk } = await begin(store)
+        opened.advance(HOUR)
+
+        const resumed = await begin(store, JOB, { resume: walk.id })
+
+        expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false })
+        expect((await store.openWalks(JOB))[0]?.updatedAt).toBeGreaterThan(HOUR)
+      })
+
+      it('that is abandoned, by its successor or by itself, is open no longer', async () => {
+        const first = await begin(store)
+        const second = await begin(store, JOB, { abandon: [first.walk.id] })
+        const afterFirst = await store.openWalks(JOB)
+        await second.close('none', null)
+
+        expect(afterFirst.map(({ id }) => id)).toEqual([second.walk.id])
+        expect(await store.openWalks(JOB)).toEqual([])
+      })
+
+      it('has its answers read in their order, a batch at a time', async () => {
+        const { walk, page } = await begin(store)
+        for (let number = 1; number <= 501; number++) await page(`{"id":${number}}`)
+
+        const batches = [
+          await store.readLedger(walk.id, 0),
+          await store.readLedger(walk.id, 500),
+          await store.readLedger(walk.id, 501),
+        ]
+
+        expect(batches.map((batch) => batch.length)).toEqual([500, 1, 0])
+        expect(batches.flat().map(({ ids }) => ids[0])).toEqual(
+          Array.from({ length: 501 }, (_, index) => String(index + 1)),
+        )
+      })
+
+      it('keeps a checkpoint without an answer when a pass begins', async () => {
+        const { walk, page, writer } = await begin(store)
+        await page(...TEXTS)
+
+        await writer.beginPass({ ...walk.checkpoint, pass: 2, nextPage: 1 })
+
+        const resumed = await begin(store, JOB, { resume: walk.id })
+        expect(resumed.walk.checkpoint).toMatchObject({ pass: 2, nextPage: 1 })
+        expect(await ledgerOf(store, walk.id)).toHaveLength(1)
+      })
+    })
+
+    describe('a page', () => {
+      it('adds rows, keeps the version that a change replaces, and leaves equal rows alone', async () => {
+        await walked(store, ['{"id":1,"a":1}', '{"id":2,"a":1}'])
+        opened.advance(HOUR)
+
+        await walked(store, ['{"id":1,"a":2}', '{"a":1,"id":2}', '{"id":3,"a":1}'])
+
+        expect(opened.live(JOB)).toEqual({ 1: '{"id":1,"a":2}', 2: '{"id":2,"a":1}', 3: '{"id":3,"a":1}' })
+        expect(opened.history(JOB)).toEqual([['1', 'changed']])
+      })
+
+      it('counts an item without a usable key as new once', async () => {
+        const first = await begin(store)
+        await first.page('{"no":1}', '{"no":2}')
+        await first.page('{"no":1}', '{"no":3}')
+
+        const known = await store.lookup(JOB, identifyItems(JOB, pageOf(['{"no":1}', '{"no":4}'])))
+
+        expect(first.writer.newRejects()).toBe(3)
+        expect(known.map(({ state }) => state)).toEqual(['same', 'absent'])
+      })
+
+      it('is compared with the rows of its own organization', async () => {
+        await walked(store, TEXTS)
+        const items = identifyItems(JOB, pageOf(['{"id":1}', '{"id":2,"a":1}', '{"id":"007"}', '{"id":9}']))
+
+        expect(await store.lookup(JOB, items)).toEqual([
+          { state: 'same' },
+          { state: 'different', text: '{"id":2}' },
+          { state: 'absent' },
+          { state: 'absent' },
+        ])
+        expect(new Set(await store.lookup(jobOf({}, GLOBEX), items))).toEqual(
+          new Set([{ state: 'absent' }, { state: 'absent' }, { state: 'absent' }, { state: 'absent' }]),
+        )
+      })
+
+      it('of a collection with several key fields has them all in its ids', async () => {
+        const job = jobOf({ key: ['a', 'b'] })
+        const open = await begin(store, job)
+        await open.page('{"a":"x\\"1","b":2}', '{"a":"x\\"1","b":3}')
+        const again = await begin(store, job)
+        await again.page('{"a":"x\\"1","b":3}')
+        const missing = await again.missing(true)
+        await again.close('remove')
+
+        expect(missing).toEqual({ removable: 1, held: 0, live: 2 })
+        expect(Object.keys(opened.live(job))).toEqual(['["x\\"1","3"]'])
+        expect(opened.history(job)).toEqual([['["x\\"1","2"]', 'removed']])
+      })
+    })
+
+    describe('a row that a trusted walk did not see', () => {
+      beforeEach(() => walked(store, TEXTS))
+
+      it('is removable when a second walk missed it, too', async () => {
+        const first = await walked(store, TEXTS.slice(1))
+        const second = await walked(store, TEXTS.slice(1))
+
+        expect(first.missing).toEqual({ removable: 0, held: 0, live: 3 })
+        expect(second.missing).toEqual({ removable: 1, held: 0, live: 3 })
+      })
+
+      it('is removable at once when the list came in one answer', async () => {
+        expect((await walked(store, TEXTS.slice(1), 'none', true)).missing.removable).toBe(1)
+      })
+
+      it('is missed once by one walk, however often that is judged', async () => {
+        const open = await begin(store)
+        await open.page(...TEXTS.slice(1))
+
+        expect([await open.missing(), await open.missing()]).toEqual([
+          { removable: 0, held: 0, live: 3 },
+          { removable: 0, held: 0, live: 3 },
+        ])
+      })
+
+      it('is not missed by a walk that was abandoned after it was judged', async () => {
+        const open = await begin(store)
+        await open.page(...TEXTS.slice(1))
+        await open.missing(true)
+        await open.close('none', null)
+
+        expect((await walked(store, TEXTS.slice(1))).missing.removable).toBe(0)
+      })
+
+      it('is missing no longer when any walk sees it, a partial one too', async () => {
+        await walked(store, TEXTS.slice(1))
+        const partial = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
+        await partial.page('{"id":1}')
+        await partial.close()
+
+        expect((await walked(store, TEXTS.slice(1))).missing.removable).toBe(0)
+      })
+
+      it('is not missing when another walk saw it since this one began', async () => {
+        const open = await begin(store)
+        await open.page('{"id":2}')
+        const between = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
+        await between.page('{"id":1}', '{"id":4}')
+        await between.close()
+        await store.prune(JOB)
+
+        const resumed = await begin(store, JOB, { resume: open.walk.id })
+        await resumed.page('{"id":3}')
+
+        expect(await resumed.missing(true)).toEqual({ removable: 0, held: 0, live: 4 })
+      })
+
+      it('goes, with its version in the history, when it is removed', async () => {
+        const { held } = await walked(store, TEXTS.slice(1), 'remove', true)
+
+        expect(held).toBeNull()
+        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
+        expect(opened.history(JOB)).toEqual([['1', 'removed']])
+        expect(opened.runs().at(-1)).toMatchObject({ rows_removed: 1 })
+      })
+
+      it('goes without a version where no history is kept', async () => {
+        const job = jobOf({ history: false })
+        const open = await begin(store, job)
+        await open.page(...TEXTS.slice(1))
+        await open.missing(true)
+        await open.close('remove')
+
+        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
+        expect(opened.history(JOB)).toEqual([])
+      })
+
+      it('stays while it is held back, and is told by every closing until it is seen or removed', async () => {
+        const first = await walked(store, TEXTS.slice(1), { hold: 'brake' }, true)
+        const second = await walked(store, TEXTS.slice(2), { hold: 'earlier' }, true)
+        const third = await walked(store, TEXTS.slice(1), { hold: 'earlier' }, true)
+        const fourth = await walked(store, TEXTS.slice(1), 'remove')
+
+        expect([first.held, second.held, third.held, fourth.held]).toEqual([
+          { rows: 1, live: 3, why: 'brake' },
+          { rows: 2, live: 3, why: 'brake' },
+          { rows: 1, live: 3, why: 'brake' },
+          null,
+        ])
+        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
+      })
+
+      it('left the scope when the list that is read is another one', async () => {
+        const job = jobOf({ filters: { state: 'paid' } })
+        const open = await begin(store, job)
+        await open.page(...TEXTS.slice(1))
+        await open.missing(true)
+        await open.close('remove')
+
+        expect(opened.history(JOB)).toEqual([['1', 'out_of_scope']])
+      })
+
+      it('is of its own organization', async () => {
+        const other = await begin(store, jobOf({}, GLOBEX))
+        await other.page('{"id":1}')
+        await other.close()
+
+        await walked(store, TEXTS.slice(2), 'remove', true)
+
+        expect(Object.keys(opened.live(jobOf({}, GLOBEX)))).toEqual(['1'])
+      })
+    })
+
+    describe('a run', () => {
+      it('leaves its line, and closes the line of one that died', async () => {
+        await begin(store)
+        const { lease, run, page } = await begin(store)
+        await page(...TEXTS)
+
+        const record = await store.finishRun(lease, run, {
+          status: 'succeeded',
+          errorCode: null,
+          errorMessage: null,
+        })
+
+        expect(record).toEqual({ pages: 1, rowsSeen: 3, rowsAdded: 3, rowsChanged: 0, rowsRemoved: 0 })
+        expect(opened.runs().map(({ status }) => status)).toEqual(['interrupted', 'succeeded'])
+      })
+
+      it('that was refused before its first request leaves none', async () => {
+        const { lease, run } = await begin(store)
+
+        await store.finishRun(lease, run, {
+          status: 'refused',
+          errorCode: 'UNAUTHORIZED',
+          errorMessage: 'held',
+        })
+
+        expect(opened.runs()).toEqual([])
+      })
+    })
+
+    it('keeps the page ledger of the last two complete full walks when it prunes', async () => {
+      const walks = []
+      for (let count = 1; count <= 3; count++) {
+        const open = await begin(store)
+        await open.page(...TEXTS)
+        await open.close()
+        walks.push(open.walk.id)
+      }
+
+      await store.prune(JOB)
+
+      const kept = await Promise.all(walks.map((id) => ledgerOf(store, id)))
+      expect(kept.map((entries) => entries.length)).toEqual([0, 1, 1])
+    })
+
+    it('names the keys of all live rows of a job', async () => {
+      await walked(store, TEXTS)
+
+      expect(await store.liveKeys(JOB, null)).toEqual({ ids: ['1', '2', '3'], next: null })
+      expect(await store.liveKeys(jobOf({}, GLOBEX), null)).toEqual({ ids: [], next: null })
+    })
+  })
+}
