@@ -117,12 +117,12 @@ async function walked(store: Store, texts: readonly string[], removals: Removals
 }
 
 /** What each store has to keep of the promises of the port. */
-export function describeStore(name: string, open: () => OpenedStore): void {
+export function describeStore(name: string, openStore: () => OpenedStore): void {
   describe(`the store on ${name}`, () => {
     let opened: OpenedStore
     let store: Store
     beforeEach(() => {
-      opened = open()
+      opened = openStore()
       store = opened.store
     })
 

@@ -12,11 +12,11 @@ describeStore('SQLite', () => {
     other: () => openTestMirror({ file: test.file, clock: test.clock }).store,
     live({ organization, collection: { name, key } }) {
       const rows = test.rows(`SELECT * FROM ${name}_raw ${ofOrganization}`, organization.id)
-      return Object.fromEntries(rows.map((row) => [idOf(key, row), String(row._json)]))
+      return Object.fromEntries(rows.map(({ _json: text, ...row }) => [idOf(key, row), String(text)]))
     },
     history({ organization, collection: { name, key } }) {
       const rows = test.rows(`SELECT * FROM ${name}_history ${ofOrganization}`, organization.id)
-      return rows.map((row) => [idOf(key, row), String(row._reason)])
+      return rows.map(({ _reason: reason, ...row }) => [idOf(key, row), String(reason)])
     },
     runs: () =>
       test.rows('SELECT status, rows_removed FROM sync_runs ORDER BY id') as {
