@@ -34,9 +34,12 @@ function walkText({ walk_page: page, walk_rows_seen: seen, walk_total: total }: 
 }
 
 function positionText(page: number | null, seen: number | null, total: number | null): string {
-  const items =
-    seen === null ? '' : `, ${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
-  return `page ${page === null ? 'one past the last' : grouped(page)}${items}`
+  return `page ${page === null ? 'one past the last' : grouped(page)}${seen === null ? '' : `, ${seenText(seen, total)}`}`
+}
+
+function seenText(seen: number, total: number | null): string {
+  if (seen === 0 && total === null) return 'nothing read yet'
+  return `${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
 }
 
 /** Fewer missed items are not reported. */
