@@ -1,15 +1,8 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
-import {
-  cameAtOnce,
-  decideRemovals,
-  type HeldRemovals,
-  type RemovalRules,
-  type Removals,
-  whyUntrusted,
-} from './removals.ts'
-import type { SeenItems } from './seen-items.ts'
-import type { Lease, Run, Store, Walk } from './store.ts'
+import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
+import type { SeenItems } from './seen/seen-items.ts'
+import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
 export interface EndOptions {

@@ -1,5 +1,5 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import { startCheckpoint } from './coverage/beginning.ts'
+import { startCheckpoint } from './coverage/start.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { createPageWriter } from './page-writer.ts'
 import { heldError, type RemovalRules } from './removals.ts'

@@ -1,4 +1,4 @@
-import type { Question } from './coverage/account.ts'
+import type { Question } from './coverage/state.ts'
 import type { Page, PageObserver, PageSource } from './types.ts'
 
 export interface ReadAheadOptions {

@@ -1,7 +1,7 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, shellWord } from '../text.ts'
-import type { CoverageState } from './coverage/account.ts'
-import type { MissingCounts } from './store.ts'
+import type { CoverageState } from './coverage/state.ts'
+import type { HeldRemovals, HoldReason, MissingCounts, Removals } from './store.ts'
 import type { Job, Reading } from './types.ts'
 
 /** What the configuration and the command say of removals. */
@@ -11,19 +11,6 @@ export interface RemovalRules {
   brakeRows: number
   /** `--accept-removals`: what would be held back, or is, goes. */
   accept: boolean
-}
-
-/** Why rows were held back: more than the brake lets go, or a list without items. */
-export type HoldReason = 'brake' | 'empty'
-
-/** What happens to removable rows; `earlier`: they are held back for the reason of those that are held already. */
-export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
-
-/** The rows of a job that are held back, of how many live ones, and why. */
-export interface HeldRemovals {
-  rows: number
-  live: number
-  why: HoldReason
 }
 
 /**

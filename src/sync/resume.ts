@@ -1,5 +1,5 @@
 import { sortedJson } from '../text.ts'
-import { createSeenItems, type SeenItems } from './seen-items.ts'
+import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
 import type { OpenWalk, Store, Walk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
 

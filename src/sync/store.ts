@@ -1,9 +1,8 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { ListPosition, Question } from './coverage/account.ts'
+import type { ListPosition, Question } from './coverage/state.ts'
 import type { ListedItem } from './items.ts'
 import type { Key } from './key.ts'
-import type { HeldRemovals, Removals } from './removals.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
@@ -155,6 +154,19 @@ export interface MissingCounts {
   held: number
   /** Live rows of the job. */
   live: number
+}
+
+/** Why rows were held back: more than the brake lets go, or a list without items. */
+export type HoldReason = 'brake' | 'empty'
+
+/** What happens to removable rows; `earlier`: they are held back for the reason of those that are held already. */
+export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
+
+/** The rows of a job that are held back, of how many live ones, and why. */
+export interface HeldRemovals {
+  rows: number
+  live: number
+  why: HoldReason
 }
 
 export interface WalkClosing {

@@ -1,7 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
-import type { CoverageState, ListPosition, Question } from './coverage/account.ts'
-import type { ListedItem } from './items.ts'
+import type { CoverageState, Question } from './coverage/state.ts'
 
 /** One collection of one organization: the unit that is walked, resumed and reported on. */
 export interface Job {
@@ -111,24 +110,6 @@ export interface WalkPlan {
   resumeWithin: number | null
   /** Begin again, whatever stands open. */
   restart: boolean
-}
-
-/** How the items of a page stand to what the walk has seen. */
-export interface PageMatch {
-  /** The number that the answer gets in the page ledger. */
-  ordinal: number
-  pass: number
-  why: Question['why']
-  /** One entry an item of the page, in its order. The same item twice has one entry. */
-  entries: ListedItem[]
-  /** New to this walk, rejected items too. */
-  newToWalk: number
-  newToPass: number
-  /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
-  places: (ListPosition | null)[]
-  placed: ListPosition[]
-  /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
-  known: { entry: number; distance: number } | null
 }
 
 /** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */

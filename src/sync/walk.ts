@@ -1,16 +1,16 @@
 import { JobError } from '../errors.ts'
-import type { CoverageState, WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
-import { nextPass } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
+import { nextPass } from './coverage/start.ts'
+import type { CoverageState, WalkRules } from './coverage/state.ts'
 import { totalOff } from './coverage/totals.ts'
 import { judgePass } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import { ledgerEntry, matchPage } from './match-page.ts'
 import { createReadAhead } from './read-ahead.ts'
-import type { SeenItems } from './seen-items.ts'
+import { ledgerEntry, matchPage, type PageMatch } from './seen/match-page.ts'
+import type { SeenItems } from './seen/seen-items.ts'
 import type { LedgerEntry, Walk } from './store.ts'
-import type { Checkpoint, Job, Notice, Page, PageMatch, PageObserver, PageSource, Reading } from './types.ts'
+import type { Checkpoint, Job, Notice, Page, PageObserver, PageSource, Reading } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
   onPage(page: Page, kept: KeptPage, rowsInWalk: number): void

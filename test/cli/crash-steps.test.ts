@@ -72,7 +72,10 @@ const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
   ['before the transaction', dyingBefore(WALK, 'const kept = await keeper.keep(', ON_THIRD)],
   ['before the rows', dyingBefore(SAVING, 'const keepsHistory = job', ENTRY_IS_THIRD)],
-  ['after the first row', dyingAfter(SAVING, 'tables.insert(job.organization.id, key.parts, text, typed, at)', ENTRY_IS_THIRD)],
+  [
+    'after the first row',
+    dyingAfter(SAVING, 'tables.insert(job.organization.id, key.parts, text, typed, at)', ENTRY_IS_THIRD),
+  ],
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ENTRY_IS_THIRD)],
   [
     'within the line of the ledger',
@@ -84,7 +87,10 @@ const OF_A_PAGE: Step[] = [
     'before the walk is complete',
     dyingBefore('src/sync/end-walk.ts', 'const { held } = await store.closeWalk('),
   ],
-  ['completing the walk', dyingAfter('src/store/sqlite/walks/close.ts', 'walks.complete(walkId, outcome, at)')],
+  [
+    'completing the walk',
+    dyingAfter('src/store/sqlite/walks/close.ts', 'walks.complete(walkId, outcome, at)'),
+  ],
 ]
 
 /** Of a table that is copied, where `when` is true of it. */

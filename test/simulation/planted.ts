@@ -224,7 +224,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed'",
       "reason: 'removed'",
     ],
-    ['store/sqlite/walks/missing.ts', "iif(:isOtherScope, 'out_of_scope', reason)", 'iif(:isOtherScope, reason, reason)'],
+    [
+      'store/sqlite/walks/missing.ts',
+      "iif(:isOtherScope, 'out_of_scope', reason)",
+      'iif(:isOtherScope, reason, reason)',
+    ],
   ),
   bug('the brake is blind to an empty list', 24, [
     'sync/removals.ts',

@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { nextPass, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { nextPass, startCheckpoint } from '../../src/sync/coverage/start.ts'
 import {
   cameAtOnce,
   decideRemovals,
-  type HeldRemovals,
   heldError,
   type RemovalRules,
-  type Removals,
   whyUntrusted,
 } from '../../src/sync/removals.ts'
-import type { MissingCounts } from '../../src/sync/store.ts'
+import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store.ts'
 import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 

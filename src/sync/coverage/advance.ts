@@ -1,12 +1,13 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { WalkRules } from './account.ts'
-import { askNext } from './due.ts'
-import { enter } from './entering.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import { readOn } from './forward.ts'
 import { checkStill, readFront } from './front.ts'
 import { compare } from './look-back.ts'
+import { askNext } from './next-question.ts'
+import { enter } from './observe.ts'
 import { findPlace } from './overlap.ts'
 import { beginSamples } from './samples.ts'
+import type { WalkRules } from './state.ts'
 import { lookBehind, readAgain } from './step-back.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
 import type { Page } from '../types.ts'
-import type { CoverageState, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './state.ts'
 
 /** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
 const GROWTH = 2

@@ -1,7 +1,6 @@
 import type { Coverage } from '../types.ts'
-import type { CoverageState } from './account.ts'
 import { firstAnchor, SPAN } from './look-back.ts'
-import type { Movement } from './movement.ts'
+import type { CoverageState, Movement } from './state.ts'
 
 /**
  * How many items a walk of this length misses on average, of a list that moved as this one was seen to move. 0 where it

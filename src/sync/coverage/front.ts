@@ -1,6 +1,7 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { ListPosition } from './account.ts'
-import { mayAskAgain, moving, riseSince } from './entering.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import { mayAskAgain, moving, riseSince } from './observe.ts'
+import type { ListPosition } from './state.ts'
 
 /** Where in a list that never moved one page is asked again: a hidden movement is seen there as likely as anywhere. */
 const STILL = 0.37

@@ -1,7 +1,7 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { CoverageState, Edge, LookBack } from './account.ts'
-import { edgeAfter, mayAskAgain } from './entering.ts'
-import { counting } from './movement.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import { counting, edgeAfter, mayAskAgain } from './observe.ts'
+import type { CoverageState, Edge, LookBack } from './state.ts'
 
 /** So many pages lie between a page that is looked back at and the reader. */
 export const SPAN = 64

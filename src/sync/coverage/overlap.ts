@@ -1,8 +1,8 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { CoverageState, Overlap, Question, WalkRules } from './account.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { mayAskAgain, moving, riseSince } from './entering.ts'
-import { askAgain, readingAfter } from './reading.ts'
+import { askAgain, mayAskAgain, moving, readingAfter, riseSince } from './observe.ts'
+import type { CoverageState, Overlap, Question, WalkRules } from './state.ts'
 
 /** So often the place where the walk stood may turn out to be further on. */
 const JUMPS = 3

@@ -1,7 +1,8 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { CoverageState, Edge } from './account.ts'
-import { edgeAfter, mayAskAgain } from './entering.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import { lookBack } from './look-back.ts'
+import { edgeAfter, mayAskAgain } from './observe.ts'
+import type { CoverageState, Edge } from './state.ts'
 
 /** So many pages lie between two samples. */
 const APART = 40

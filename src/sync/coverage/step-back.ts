@@ -1,10 +1,9 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { StepBack, WalkRules } from './account.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { mayAskAgain, moving, riseSince } from './entering.ts'
-import { counting } from './movement.ts'
+import { askAgain, counting, mayAskAgain, moving, readingAfter, riseSince } from './observe.ts'
 import { overlapFrom } from './overlap.ts'
-import { askAgain, readingAfter } from './reading.ts'
+import type { StepBack, WalkRules } from './state.ts'
 
 /**
  * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was

@@ -1,22 +1,5 @@
 import type { Coverage, Page, WalkOutcome } from '../types.ts'
-import type { CoverageState, Why } from './account.ts'
-
-/** What the answers of a walk said of the list's total. */
-export interface Totals {
-  /** Answers with a total in all passes, the last one's total, and by how much it differed from the one before. */
-  answers: number
-  last: number | null
-  change: number
-  /** Answers whose total went back in the direction from which the answer before had come. */
-  turns: number
-  /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
-  listed: number | null
-  /** Of these the items, and the total, of the last answer. */
-  listedLast: number
-  end: number | null
-  /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
-  isDoubted: boolean
-}
+import type { CoverageState, Totals, Why } from './state.ts'
 
 export const NO_TOTALS: Totals = {
   answers: 0,

@@ -1,6 +1,6 @@
 import { counted, grouped } from '../../text.ts'
 import type { Checkpoint, Coverage } from '../types.ts'
-import type { CoverageState, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './state.ts'
 import { isSwinging, isTotalWrong, offBy } from './totals.ts'
 
 export interface PassRules extends WalkRules {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import type { CoverageState, WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
-import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
+import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }

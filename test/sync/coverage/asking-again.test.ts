@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
+import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type {
   CoverageState,
   Edge,
@@ -6,11 +9,9 @@ import type {
   Question,
   WalkRules,
   Why,
-} from '../../../src/sync/coverage/account.ts'
-import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
-import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
-import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
+} from '../../../src/sync/coverage/state.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }

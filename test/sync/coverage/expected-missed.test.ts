@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { CoverageState } from '../../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
-import { type Movement, NO_MOVEMENT } from '../../../src/sync/coverage/movement.ts'
+import { NO_MOVEMENT, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState, Movement } from '../../../src/sync/coverage/state.ts'
 
 const FRESH = startCheckpoint(1).account
 

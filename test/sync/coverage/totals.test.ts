@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Why } from '../../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { Totals, Why } from '../../../src/sync/coverage/state.ts'
 import {
   isSwinging,
   isTotalWrong,
   offBy,
-  type Totals,
   totalOff,
   totalsAfter,
   totalsOfNextPass,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { CoverageState } from '../../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState } from '../../../src/sync/coverage/state.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 
 const FRESH = startCheckpoint(1).account

@@ -1,7 +1,3 @@
-import type { Walk } from '../store.ts'
-import type { Movement } from './movement.ts'
-import type { Totals } from './totals.ts'
-
 /**
  * Where a key stands in what a pass has read: the answer that it belongs to, by its number in the ledger, and its place
  * among the keys of that answer. Whole where the pass read it first, with a fraction where it was found in between.
@@ -73,6 +69,40 @@ export interface LookBack {
   waiting: boolean
 }
 
+/** What the answers of a walk said of the list's total. */
+export interface Totals {
+  /** Answers with a total in all passes, the last one's total, and by how much it differed from the one before. */
+  answers: number
+  last: number | null
+  change: number
+  /** Answers whose total went back in the direction from which the answer before had come. */
+  turns: number
+  /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
+  listed: number | null
+  /** Of these the items, and the total, of the last answer. */
+  listedLast: number
+  end: number | null
+  /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
+  isDoubted: boolean
+}
+
+/** What a pass saw of the list's movement, as numbers of answers that showed some, where it is not items. What one answer shows is one movement. */
+export interface Movement {
+  /** The total rose, and nothing came again: something was added ahead of the reader. */
+  rises: number
+  /** The total fell, and nothing came again; and of these falls those behind which an unread item was found. */
+  falls: number
+  pulled: number
+  /** Items came again that no rise of the total explains: something was moved there. */
+  pushes: number
+  /** Looks back that found one item, at a boundary between two answers: it was skipped without a sign. */
+  skips: number
+  /** Items that looks back found several at a time: as many went at one stroke, and as many came. */
+  together: number
+  /** Items that no earlier pass of the walk had seen. */
+  newToWalk: number
+}
+
 /** What a walk has seen so far, as far as its coverage can be told from it. */
 export interface CoverageState {
   /** False once an answer came without a total to count by. */
@@ -138,7 +168,7 @@ export interface CoverageState {
 
 /** What the decisions have to know of a walk that does not change while it goes on. */
 export interface WalkRules {
-  kind: Walk['kind']
+  kind: 'full' | 'partial'
   firstPage: number
   total: 'check' | 'ignore'
 }

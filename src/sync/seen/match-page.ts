@@ -1,8 +1,26 @@
-import type { ListPosition } from './coverage/account.ts'
-import type { ListedItem } from './items.ts'
+import type { ListPosition, Question } from '../coverage/state.ts'
+import type { ListedItem } from '../items.ts'
+import type { LedgerEntry } from '../store.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import type { ListOrder, SeenItems } from './seen-items.ts'
-import type { LedgerEntry } from './store.ts'
-import type { Checkpoint, Page, PageMatch } from './types.ts'
+
+/** How the items of a page stand to what the walk has seen. */
+export interface PageMatch {
+  /** The number that the answer gets in the page ledger. */
+  ordinal: number
+  pass: number
+  why: Question['why']
+  /** One entry an item of the page, in its order. The same item twice has one entry. */
+  entries: ListedItem[]
+  /** New to this walk, rejected items too. */
+  newToWalk: number
+  newToPass: number
+  /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
+  places: (ListPosition | null)[]
+  placed: ListPosition[]
+  /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
+  known: { entry: number; distance: number } | null
+}
 
 /** How the items of a page stand to what the walk has seen; `from` says what the page was asked for. */
 export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: SeenItems): PageMatch {

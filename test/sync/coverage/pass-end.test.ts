@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { CoverageState, WalkRules } from '../../src/sync/coverage/account.ts'
-import { advance } from '../../src/sync/coverage/advance.ts'
-import { forwardTo, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
-import { judgePass, type PassRules } from '../../src/sync/coverage/verdict.ts'
-import type { Checkpoint, Page, PageMatch } from '../../src/sync/types.ts'
-import { pageOf } from '../helpers/pages.ts'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
+import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
+import { pageOf } from '../../helpers/pages.ts'
 
 const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
 const RULES: PassRules = { ...WALK, maxPasses: 3 }

@@ -1,7 +1,16 @@
 import type { Checkpoint, WalkOutcome } from '../types.ts'
-import type { CoverageState, Question } from './account.ts'
-import { NO_MOVEMENT } from './movement.ts'
+import type { CoverageState, Movement, Question } from './state.ts'
 import { NO_TOTALS, totalsOfNextPass } from './totals.ts'
+
+export const NO_MOVEMENT: Movement = {
+  rises: 0,
+  falls: 0,
+  pulled: 0,
+  pushes: 0,
+  skips: 0,
+  together: 0,
+  newToWalk: 0,
+}
 
 const FRESH_PASS = {
   firstLastPage: null,

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ListPosition, Why } from '../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
-import type { ListedItem } from '../../src/sync/items.ts'
-import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
-import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { LedgerEntry } from '../../src/sync/store.ts'
-import type { Checkpoint } from '../../src/sync/types.ts'
-import { itemOf, pageOf } from '../helpers/pages.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { ListPosition, Why } from '../../../src/sync/coverage/state.ts'
+import type { ListedItem } from '../../../src/sync/items.ts'
+import { ledgerEntry, matchPage } from '../../../src/sync/seen/match-page.ts'
+import { createSeenItems, type SeenItems } from '../../../src/sync/seen/seen-items.ts'
+import type { LedgerEntry } from '../../../src/sync/store.ts'
+import type { Checkpoint } from '../../../src/sync/types.ts'
+import { itemOf, pageOf } from '../../helpers/pages.ts'
 
 /** An answer of a random walk: what it was asked for, and the items on it. */
 interface Answered {

@@ -1,12 +1,11 @@
 import type { Checkpoint } from '../types.ts'
-import type { CoverageState, WalkRules } from './account.ts'
-import { forwardTo } from './beginning.ts'
-import { mayAskAgain, unsettled } from './entering.ts'
 import { askFront, askStill } from './front.ts'
 import { firstAnchor, lookBack, lookOn, SPAN } from './look-back.ts'
+import { askAgain, mayAskAgain, unsettled } from './observe.ts'
 import { askOverlap, overlapAt } from './overlap.ts'
-import { askAgain } from './reading.ts'
 import { askSample, wantsSamples } from './samples.ts'
+import { forwardTo } from './start.ts'
+import type { CoverageState, WalkRules } from './state.ts'
 import { isSwinging } from './totals.ts'
 
 /** What to ask for next, when nothing that was asked for is under way any more; nothing when the pass is at its end. */

@@ -1,7 +1,7 @@
-import type { ListPosition } from './coverage/account.ts'
+import type { ListPosition } from '../coverage/state.ts'
+import { isRejectId } from '../items.ts'
+import type { LedgerEntry } from '../store.ts'
 import { ChunkedArray, createIdTable } from './id-table.ts'
-import { isRejectId } from './items.ts'
-import type { LedgerEntry } from './store.ts'
 
 /** What is known of the order in which a walk's items stand. */
 export interface ListOrder {

@@ -1,6 +1,6 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { CoverageState, Edge, Why } from './account.ts'
-import { counting } from './movement.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import type { CoverageState, Edge, Movement, Why } from './state.ts'
 import { totalsAfter } from './totals.ts'
 
 /** What every answer adds to the accounts, whatever it was asked for. */
@@ -72,4 +72,33 @@ export function edgeAfter(
 /** By how much the list is longer than it was at its edge: below 0 where it is shorter, 0 where nobody can tell. */
 export function riseSince(edge: Pick<Edge, 'total'> | null, page: Page): number {
   return edge === null || edge.total === null || page.total === null ? 0 : page.total - edge.total
+}
+
+/** An item met again within so many answers that read on was pushed there; one from further behind was moved. */
+const NEAR = 8
+
+/** The accounts after an answer that read on: its last key is the edge of what is read. */
+export function readingAfter(account: CoverageState, page: Page, match: PageMatch): CoverageState {
+  const edge = edgeAfter(account.edge, account, page, match)
+  const segment = match.why === 'forward' ? match.placed[0]?.segment : undefined
+  return {
+    ...account,
+    edge,
+    lookBack: account.lookBack && { ...account.lookBack, waiting: false },
+    recent: segment === undefined ? account.recent : [...account.recent, segment].slice(-NEAR),
+    firstSegment: account.firstSegment ?? segment ?? null,
+    passShort: page.next === null && (page.lastPage ?? 0) > page.number,
+  }
+}
+
+/** To ask the last page that read on once more; what comes again on it is no repeat. */
+export function askAgain(from: Checkpoint, page: number): Checkpoint {
+  return { ...from, ask: { why: 'again', page, until: null, before: null } }
+}
+
+/** The account after so many more movements of a kind; of a walk that began before they were counted, unchanged. */
+export function counting(account: CoverageState, kind: keyof Movement, more = 1): CoverageState {
+  const { movement } = account
+  if (movement === null || more === 0) return account
+  return { ...account, movement: { ...movement, [kind]: movement[kind] + more } }
 }
