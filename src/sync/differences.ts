@@ -32,7 +32,7 @@ export interface Differences {
   moved: number
   coverage: Coverage | null
   /** False where the reading cannot say what the list does not hold. */
-  isExtraTold: boolean
+  isExtraKnown: boolean
   /** Whether the mirror has nothing of this list, and never had; `items` is what the list's own total says then. */
   isNeverSynced: boolean
 }

@@ -27,14 +27,14 @@ export interface WalkEnd extends WalkOutcome {
  */
 export async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
   const { store, lease, run, walk, newRejects } = options
-  const { coverage, account } = reading
+  const { coverage, state } = reading
   const isFull = walk.kind === 'full'
   const untrusted = isFull ? whyUntrusted(reading, newRejects) : null
   const outcome: WalkOutcome = {
     coverage,
     untrusted,
-    expectedMissed: isFull ? expectedMissed(coverage, account) : null,
-    totalOff: totalOff(coverage, account),
+    expectedMissed: isFull ? expectedMissed(coverage, state) : null,
+    totalOff: totalOff(coverage, state),
   }
   const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
   const { held } = await store.closeWalk(lease, { walk, run, outcome, removals })
@@ -44,6 +44,6 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
   const atOnce = cameAtOnce(reading)
   const missing = await store.findMissing(lease, { walkId: walk.id, listed: seen.keyed, atOnce })
-  const listed = Math.min(seen.keyed, reading.account.passDistinct)
+  const listed = Math.min(seen.keyed, reading.state.passDistinct)
   return decideRemovals({ ...missing, listed }, rules)
 }

@@ -29,7 +29,7 @@ export interface JobOptions {
   waitForOwner: boolean
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   observer: JobObserver
   signal: AbortSignal
 }

@@ -5,7 +5,7 @@ export interface ReadAheadOptions {
   source: PageSource
   observer: PageObserver
   /** Yields to the event loop, so that a request that was begun leaves the process. */
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
@@ -19,7 +19,7 @@ export interface ReadAhead {
   close(): Promise<void>
 }
 
-export function createReadAhead({ source, observer, turn, signal }: ReadAheadOptions): ReadAhead {
+export function createReadAhead({ source, observer, yieldToEventLoop, signal }: ReadAheadOptions): ReadAhead {
   const stop = new AbortController()
   const stopped = AbortSignal.any([signal, stop.signal])
   let pending: Promise<Page> | null = null
@@ -34,7 +34,7 @@ export function createReadAhead({ source, observer, turn, signal }: ReadAheadOpt
       pending = source.fetchPage(question.page, observer, stopped)
       pending.catch(() => {})
       // Looking up and writing a page block the process: the request leaves first.
-      await turn()
+      await yieldToEventLoop()
     },
     async close() {
       stop.abort()

@@ -20,30 +20,30 @@ export interface RemovalRules {
 export function whyUntrusted(
   {
     coverage,
-    account,
+    state,
     why,
   }: Pick<Reading, 'coverage' | 'why'> & {
-    account: Pick<CoverageState, 'crossed' | 'passShort'>
+    state: Pick<CoverageState, 'repeatedAcrossPages' | 'passShort'>
   },
   newRejects: number,
 ): string | null {
   if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`
   if (coverage === 'drifted') return why ?? 'its accounts are not settled'
   if (coverage !== null) return null
-  if (account.passShort) return 'it ended on a page that says itself that there are more'
-  return account.crossed ? 'an item came on two pages, and there is no total to tell why' : null
+  if (state.passShort) return 'it ended on a page that says itself that there are more'
+  return state.repeatedAcrossPages ? 'an item came on two pages, and there is no total to tell why' : null
 }
 
 /**
  * Whether the list came in one answer, of which nothing can have moved while it was read. The last pass of several may
  * be a single answer, too: the list is not what it was, then, and nothing is known for certain.
  */
-export function cameAtOnce({ passes, account }: Pick<Reading, 'passes'> & AtOnce): boolean {
-  return passes === 1 && account.passAnswers === 1 && !account.passShort
+export function cameAtOnce({ passes, state }: Pick<Reading, 'passes'> & AtOnce): boolean {
+  return passes === 1 && state.passAnswers === 1 && !state.passShort
 }
 
 interface AtOnce {
-  account: Pick<CoverageState, 'passAnswers' | 'passShort'>
+  state: Pick<CoverageState, 'passAnswers' | 'passShort'>
 }
 
 /**

@@ -51,14 +51,14 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
 /** What one reading of the page ledger takes. */
 export interface RecallOptions {
   store: Pick<Store, 'readLedger'>
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
 /** Recalls what a walk has seen from its page ledger, and lets the rest of the process work in between. */
 export async function recallSeenItems(
   walk: Pick<Walk, 'id' | 'resumed'>,
-  { store, turn, signal }: RecallOptions,
+  { store, yieldToEventLoop, signal }: RecallOptions,
 ): Promise<SeenItems> {
   const seen = createSeenItems(walk.id)
   if (!walk.resumed) return seen
@@ -66,7 +66,7 @@ export async function recallSeenItems(
     const answers = await store.readLedger(walk.id, seen.answers)
     if (answers.length === 0) return seen
     for (const entry of answers) seen.add(entry)
-    await turn()
+    await yieldToEventLoop()
     signal.throwIfAborted()
   }
 }

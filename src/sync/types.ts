@@ -73,7 +73,7 @@ export interface Checkpoint {
   nextPage: number | null
   /** What to ask for next: that page, or an older one; null when the pass has nothing more to ask. */
   ask: Question | null
-  account: CoverageState
+  state: CoverageState
 }
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
@@ -95,7 +95,7 @@ export interface Reading {
   /** What did not come out even, where it is `drifted`; null else. */
   why: string | null
   passes: number
-  account: CoverageState
+  state: CoverageState
 }
 
 export type Trigger = 'schedule' | 'manual' | 'backfill'

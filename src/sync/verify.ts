@@ -17,7 +17,7 @@ export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObser
 export interface VerifyOptions
   extends Pick<
     JobOptions,
-    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'turn' | 'signal'
+    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'yieldToEventLoop' | 'signal'
   > {
   store: Pick<Store, 'acquire' | 'release' | 'lookup' | 'liveKeys'>
   observer: VerifyObserver
@@ -79,16 +79,16 @@ async function compare(source: PageSource, lease: Lease, options: VerifyOptions)
   const scene = { ...options, source, lease, candidates }
   const first = await readWhole(scene, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
   await lookAgain(scene)
-  let isExtraTold = first.isTrusted
-  if (isExtraTold) {
+  let isExtraKnown = first.isTrusted
+  if (isExtraKnown) {
     await addUnseen(scene, first.seen)
     if (candidates.hasExtra()) {
-      isExtraTold = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
-      if (isExtraTold) candidates.confirmExtra()
+      isExtraKnown = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
+      if (isExtraKnown) candidates.confirmExtra()
     }
   }
   const { coverage, seen } = first
-  return { items: seen.items, ...candidates.differences(), coverage, isExtraTold, isNeverSynced: false }
+  return { items: seen.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
 }
 
 interface Scene extends Omit<VerifyOptions, 'source'> {
@@ -109,7 +109,7 @@ async function neverSynced(source: PageSource, { observer, signal }: VerifyOptio
     listed: [],
     moved: 0,
     coverage: null,
-    isExtraTold: true,
+    isExtraKnown: true,
     isNeverSynced: true,
   }
 }
@@ -167,13 +167,16 @@ function clear(candidates: Candidates, items: readonly ListedItem[]): void {
 }
 
 /** Adds the live rows that the first reading did not meet. */
-async function addUnseen({ job, store, candidates, turn, signal }: Scene, seen: SeenItems): Promise<void> {
+async function addUnseen(
+  { job, store, candidates, yieldToEventLoop, signal }: Scene,
+  seen: SeenItems,
+): Promise<void> {
   let from: string | null = null
   do {
     const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
     for (const id of ids) if (!seen.has(id)) candidates.addExtra(id)
     from = next
-    await turn()
+    await yieldToEventLoop()
     signal.throwIfAborted()
   } while (from !== null)
 }

@@ -26,7 +26,7 @@ export interface ReadOptions {
   keeper: PageKeeper
   maxPasses: number
   observer: WalkObserver
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
@@ -67,15 +67,15 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const end = await readPass(options, rules, checkpoint)
     const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
-      const { pass: passes, account } = end
+      const { pass: passes, state } = end
       const { coverage, why = null } = verdict
-      const isWrong = totalOff(coverage, account) === 'again'
+      const isWrong = totalOff(coverage, state) === 'again'
       const advice = `: set ${totalKey(job)}: ignore`
-      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, account }
+      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, state }
     }
     if (verdict.kind === 'incomplete') {
       await keeper.giveUp()
-      throw incomplete(job, verdict.why, end.account)
+      throw incomplete(job, verdict.why, end.state)
     }
     checkpoint = nextPass(end)
     await keeper.beginPass(checkpoint)
@@ -120,11 +120,11 @@ function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, mat
   }
 }
 
-function incomplete(job: Job, why: string, account: CoverageState): JobError {
+function incomplete(job: Job, why: string, state: CoverageState): JobError {
   return new JobError(
     'INCOMPLETE',
     `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${why}. ` +
-      `What came is in the mirror and nothing was removed; ${afterIncomplete(job, account)}`,
+      `What came is in the mirror and nothing was removed; ${afterIncomplete(job, state)}`,
   )
 }
 

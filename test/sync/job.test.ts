@@ -144,7 +144,7 @@ describe('a run that succeeds', () => {
       }),
     })
 
-    expect(walk).toMatchObject({ resumed: false, checkpoint: { account: { watching: true } } })
+    expect(walk).toMatchObject({ resumed: false, checkpoint: { state: { watching: true } } })
   })
 
   it('counts what the source tells of its requests', async () => {

@@ -64,7 +64,7 @@ describe('the next page', () => {
         onWait: () => {},
         onWaited: () => {},
       },
-      turn: async () => {},
+      yieldToEventLoop: async () => {},
       signal: new AbortController().signal,
     })
 

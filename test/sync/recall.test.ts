@@ -16,7 +16,10 @@ function places(seen: SeenItems) {
 /** What the process knows that continues the mirror's first walk. */
 async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
   const { signal } = new AbortController()
-  return recallSeenItems({ id: 1, resumed: true }, { store, turn: async () => {}, signal, ...changed })
+  return recallSeenItems(
+    { id: 1, resumed: true },
+    { store, yieldToEventLoop: async () => {}, signal, ...changed },
+  )
 }
 
 /** A list of ten pages from which items go, and to which they come, until its server fails before some answer. */
@@ -89,7 +92,7 @@ describe('a long page ledger', () => {
     let turns = 0
 
     const seen = await recall(test, {
-      turn: async () => {
+      yieldToEventLoop: async () => {
         turns++
       },
     })
@@ -102,7 +105,7 @@ describe('a long page ledger', () => {
     const test = await openWalkOf(1001)
     const stop = new AbortController()
 
-    const recalling = recall(test, { signal: stop.signal, turn: async () => stop.abort() })
+    const recalling = recall(test, { signal: stop.signal, yieldToEventLoop: async () => stop.abort() })
 
     await expect(recalling).rejects.toThrow(/abort/)
   })

@@ -11,30 +11,39 @@ import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store
 import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
-const ACCOUNT = { crossed: false, passShort: false, passAnswers: 2 }
+const STATE = { repeatedAcrossPages: false, passShort: false, passAnswers: 2 }
 
 describe('a complete walk', () => {
-  it.each<[string, Coverage | null, Partial<typeof ACCOUNT>, number, string | null]>([
+  it.each<[string, Coverage | null, Partial<typeof STATE>, number, string | null]>([
     ['that is steady', 'steady', {}, 0, null],
-    ['that is repaired, though items came on two pages', 'repaired', { crossed: true }, 0, null],
-    ['that drifted', 'drifted', { crossed: true }, 0, 'what did not come out even'],
+    ['that is repaired, though items came on two pages', 'repaired', { repeatedAcrossPages: true }, 0, null],
+    ['that drifted', 'drifted', { repeatedAcrossPages: true }, 0, 'what did not come out even'],
     ['with nothing to count by', null, {}, 0, null],
-    ['with nothing to count by, and an item on two pages', null, { crossed: true }, 0, 'an item came on two'],
+    [
+      'with nothing to count by, and an item on two pages',
+      null,
+      { repeatedAcrossPages: true },
+      0,
+      'an item came on two',
+    ],
     ['with nothing to count by, that ended too early', null, { passShort: true }, 0, 'there are more'],
     ['that met a reject that never came before', 'steady', {}, 1, '1 item without a usable key'],
-  ])('is trusted, or says why not: %s', (_what, coverage, account, newRejects, expected) => {
+  ])('is trusted, or says why not: %s', (_what, coverage, state, newRejects, expected) => {
     const why = coverage === 'drifted' ? 'what did not come out even' : null
 
-    const told = whyUntrusted({ coverage, why, account: { ...ACCOUNT, ...account } }, newRejects)
+    const told = whyUntrusted({ coverage, why, state: { ...STATE, ...state } }, newRejects)
 
     expect(told).toEqual(expected === null ? null : expect.stringContaining(expected))
   })
 
   it('remembers over its passes that an item came on two pages of one', () => {
     const first = startCheckpoint(1)
-    const crossed = { ...first, account: { ...first.account, crossed: true } }
+    const repeatedAcrossPages = { ...first, state: { ...first.state, repeatedAcrossPages: true } }
 
-    expect([first, crossed].map((end) => nextPass(end).account.crossed)).toEqual([false, true])
+    expect([first, repeatedAcrossPages].map((end) => nextPass(end).state.repeatedAcrossPages)).toEqual([
+      false,
+      true,
+    ])
   })
 
   it.each([
@@ -42,8 +51,8 @@ describe('a complete walk', () => {
     ['two answers', 1, {}, false],
     ['one answer that says that there are more', 1, { passAnswers: 1, passShort: true }, false],
     ['one answer, after a pass over more', 2, { passAnswers: 1 }, false],
-  ])('comes at once or not: %s', (_what, passes, account, expected) => {
-    expect(cameAtOnce({ passes, account: { ...ACCOUNT, ...account } })).toBe(expected)
+  ])('comes at once or not: %s', (_what, passes, state, expected) => {
+    expect(cameAtOnce({ passes, state: { ...STATE, ...state } })).toBe(expected)
   })
 })
 

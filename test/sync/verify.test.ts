@@ -27,7 +27,7 @@ describe('verify', () => {
 
     const result = await verifyOnce(test, list)
 
-    expect(result.differences).toMatchObject({ items: 7, coverage: 'steady', isExtraTold: true, moved: 0 })
+    expect(result.differences).toMatchObject({ items: 7, coverage: 'steady', isExtraKnown: true, moved: 0 })
     expect(told(result)).toEqual([])
     // Page 1 a second time, which shows that the list stands still.
     expect(list.asked).toEqual([1, 2, 3, 1])
@@ -128,7 +128,7 @@ describe('verify', () => {
     const result = await verifyOnce(test, list)
 
     expect(told(result)).toEqual(['missing key "id" is an empty text'])
-    expect(result.differences?.isExtraTold).toBe(false)
+    expect(result.differences?.isExtraKnown).toBe(false)
   })
 })
 
@@ -227,7 +227,7 @@ describe('verify where it cannot tell', () => {
 
     const result = await verifyOnce(test, list, { maxPasses: 1 })
 
-    expect(result.differences).toMatchObject({ coverage: 'drifted', isExtraTold: false })
+    expect(result.differences).toMatchObject({ coverage: 'drifted', isExtraKnown: false })
     expect(told(result)).toEqual(['different 1 state'])
   })
 
@@ -241,7 +241,7 @@ describe('verify where it cannot tell', () => {
 
     const result = await verifyOnce(test, list, { maxPasses: 1 })
 
-    expect(result.differences).toMatchObject({ coverage: 'steady', isExtraTold: false })
+    expect(result.differences).toMatchObject({ coverage: 'steady', isExtraKnown: false })
     expect(told(result)).toEqual([])
   })
 

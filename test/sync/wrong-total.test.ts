@@ -10,7 +10,7 @@ import { type ScriptedList, upTo } from '../helpers/scripted-list.ts'
 const PAGES = 30
 
 /** A page of a list that counts to this total, and has as many pages as that makes. */
-function counting(page: Page, total: number): Page {
+function countMovement(page: Page, total: number): Page {
   const lastPage = Math.ceil(total / 3)
   return { ...page, total, lastPage, next: page.number < lastPage ? page.number + 1 : null }
 }
@@ -23,7 +23,7 @@ function growing(answer: number, list: ScriptedList): void {
 const TOTALS: [string, (page: Page, answer: number) => Page][] = [
   ['goes up and down', (page, answer) => ({ ...page, total: (page.total ?? 0) + (answer % 2) * 5 })],
   ['is drawn by lot', (page, answer) => ({ ...page, total: (page.total ?? 0) + ((answer * 7) % 11) })],
-  ['is too high by some pages', (page) => counting(page, (page.total ?? 0) + 20)],
+  ['is too high by some pages', (page) => countMovement(page, (page.total ?? 0) + 20)],
   ['never changes', (page) => ({ ...page, total: 60 })],
 ]
 

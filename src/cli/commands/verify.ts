@@ -32,7 +32,7 @@ export async function run(
 }
 
 function compareAll(
-  { now, sleep, turn, signal }: Runtime,
+  { now, sleep, yieldToEventLoop, signal }: Runtime,
   { maxPasses }: Config,
   { store, source: sourceOf, reporter }: CommandSession,
   jobs: readonly SelectedJob[],
@@ -41,7 +41,7 @@ function compareAll(
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
     const source = () => sourceOf(organization, job)
     const observer = reporter.observeVerifying(job)
-    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, turn, observer }
+    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observer }
     return verifyJob({ ...options, signal: stop })
   })
   return sideBySide(tasks, signal)
@@ -57,5 +57,5 @@ function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSign
 /** 1 if the reading could not find out what the mirror has too much: then neither 0 nor 5 is proved. */
 function exitCodeOfReading(differences: Differences | null): number {
   if (isApart(differences)) return 5
-  return differences?.isExtraTold === false || differences?.isCut ? 1 : 0
+  return differences?.isExtraKnown === false || differences?.isCut ? 1 : 0
 }

@@ -8,7 +8,7 @@ const GROWTH = 2
 const GROWTH_PAGES = 1000
 
 /** So many pages in a row with nothing new on them are a circle. */
-const STALE_PAGES = 1000
+const CIRCLE_PAGES = 1000
 
 /**
  * So many are one too in a list that says how long it is, where the last of them has no items, or lies beyond the list's
@@ -28,20 +28,25 @@ export function isBeyondEnd(page: Page): boolean {
 }
 
 /** Throws on a list without end. */
-export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: CoverageState, page: Page): void {
+export function assertEnds(
+  { total }: WalkRules,
+  { firstLastPage, pagesWithoutNews }: CoverageState,
+  page: Page,
+): void {
   if (page.next === null) return
   if (firstLastPage !== null && page.number > firstLastPage * GROWTH + GROWTH_PAGES) {
     const was = counted(firstLastPage, 'page')
     throw endless(`it had ${was} at first, and page ${grouped(page.number)} names a next one`)
   }
-  if (stale >= STALE_PAGES) throw endless(`the last ${counted(STALE_PAGES, 'page')} brought nothing new`)
+  if (pagesWithoutNews >= CIRCLE_PAGES)
+    throw endless(`the last ${counted(CIRCLE_PAGES, 'page')} brought nothing new`)
   const isEmpty = page.items.length === 0 && total === 'check'
-  if (stale >= EMPTY_PAGES && isEmpty && page.lastPage === null)
+  if (pagesWithoutNews >= EMPTY_PAGES && isEmpty && page.lastPage === null)
     throw endless(
       `the last ${counted(EMPTY_PAGES, 'page')} brought nothing new, and page ${grouped(page.number)} has no items and names a ` +
         'next one; if the API leaves so many pages empty, set total: ignore',
     )
-  if (stale >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
+  if (pagesWithoutNews >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
     throw endless(
       `page ${grouped(page.number)} of ${grouped(page.lastPage)} names a next one, and the last ${counted(FALSE_PAGES, 'page')} ` +
         `brought nothing new${total === 'check' ? '; if the API counts items that it does not list, set total: ignore' : ''}`,

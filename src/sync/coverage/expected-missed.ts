@@ -6,13 +6,13 @@ import type { CoverageState, Movement } from './state.ts'
  * How many items a walk of this length misses on average, of a list that moved as this one was seen to move. 0 where it
  * is steady; null where it is drifted, or there is nothing to tell it by.
  */
-export function expectedMissed(coverage: Coverage | null, account: CoverageState): number | null {
+export function expectedMissed(coverage: Coverage | null, state: CoverageState): number | null {
   if (coverage === 'steady') return 0
-  if (coverage !== 'repaired' || account.movement === null) return null
-  const { newToWalk } = account.movement
+  if (coverage !== 'repaired' || state.movement === null) return null
+  const { newToWalk } = state.movement
   // What this pass missed, the passes before it have nearly always seen: as nearly as all that this one saw.
-  const share = account.passDistinct > 0 ? newToWalk / account.passDistinct : 0
-  return Number((missedInPass(account, account.movement) * share).toPrecision(3))
+  const share = state.passDistinct > 0 ? newToWalk / state.passDistinct : 0
+  return Number((missedInPass(state, state.movement) * share).toPrecision(3))
 }
 
 /**
@@ -20,9 +20,9 @@ export function expectedMissed(coverage: Coverage | null, account: CoverageState
  * is added ahead (the total stays), or pushes it back from where a step back looks for it. Looks back find it, but for
  * two cases: no look reaches back to there, or an item between the look's two ends went as well, and the counts agree.
  */
-function missedInPass(account: CoverageState, movement: Movement): number {
-  const rates = ratesOf(account, movement)
-  const { pages, watched, window } = spansOf(account)
+function missedInPass(state: CoverageState, movement: Movement): number {
+  const rates = ratesOf(state, movement)
+  const { pages, watched, window } = spansOf(state)
   const before = 1 - watched / pages
   const { anywhere, pulled, hiding } = rates
   const early = (pulled - anywhere / 2) * before + (anywhere / 2) * before ** 2
@@ -33,9 +33,9 @@ function missedInPass(account: CoverageState, movement: Movement): number {
   const stays = 1 - (1 - isOwn) * Math.exp((-(gone + moved) * window) / watched)
   const skipped = Math.max(0, pulled - early) * hiding
   // The movement tells how many were skipped, and so do those that were found; these count twice, since more may hide one.
-  const found = Math.max(0, movement.skips - account.wanderers)
+  const found = Math.max(0, movement.skips - state.relocated)
   const hidden = (skipped * (1 + 2 * stays) + 2 * found) / 3
-  return hidden * stays + early * hiding + ofGroups(account, movement, window / pages, before)
+  return hidden * stays + early * hiding + ofGroups(state, movement, window / pages, before)
 }
 
 /**
@@ -63,8 +63,8 @@ function ratesOf({ passAnswers, askedAgain }: CoverageState, { rises, falls, pul
 }
 
 /** Pages of the list, those of them that are looked back at, and those that lie between two looks. */
-function spansOf(account: CoverageState) {
-  const pages = Math.max(2, account.lastPage)
+function spansOf(state: CoverageState) {
+  const pages = Math.max(2, state.lastPage)
   const watched = pages - firstAnchor({ lastPage: pages })
   return { pages, watched, window: Math.min(SPAN, watched) }
 }

@@ -24,14 +24,14 @@ const FRESH_PASS = {
   passDistinct: 0,
   passRepeated: 0,
   askedAgain: 0,
-  stale: 0,
-  edge: null,
+  pagesWithoutNews: 0,
+  frontier: null,
   recent: [],
   firstSegment: null,
   anchor: null,
-  unpaid: 0,
-  owed: 0,
-  wanderers: 0,
+  unexplained: 0,
+  carried: 0,
+  relocated: 0,
   found: 0,
   foundBehind: 0,
   movement: NO_MOVEMENT,
@@ -40,7 +40,7 @@ const FRESH_PASS = {
   overlap: null,
   lookBack: null,
   sample: null,
-  closed: { still: false, front: false, samples: false },
+  closed: { spotCheck: false, front: false, samples: false },
 } satisfies Partial<CoverageState>
 
 /**
@@ -58,30 +58,40 @@ export function startCheckpoint(
     pass: 1,
     nextPage: firstPage,
     ask: forwardTo(firstPage),
-    account: {
+    state: {
       ...FRESH_PASS,
       counted: true,
       firstTotal: null,
       totalChanged: false,
       totals: { ...NO_TOTALS, isDoubted },
       moved: false,
-      crossed: false,
+      repeatedAcrossPages: false,
       watching,
     },
   }
 }
 
 /** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
-export function nextPass({ pass, account }: Checkpoint): Checkpoint {
-  const { counted, firstTotal, totalChanged, moved, crossed } = account
-  const watching = account.watching || moved || totalChanged
-  const movement = account.movement && NO_MOVEMENT
-  const totals = totalsOfNextPass(account)
+export function nextPass({ pass, state }: Checkpoint): Checkpoint {
+  const { counted, firstTotal, totalChanged, moved, repeatedAcrossPages } = state
+  const watching = state.watching || moved || totalChanged
+  const movement = state.movement && NO_MOVEMENT
+  const totals = totalsOfNextPass(state)
   return {
     pass: pass + 1,
     nextPage: 1,
     ask: forwardTo(1),
-    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, totals, moved, crossed, watching, movement },
+    state: {
+      ...FRESH_PASS,
+      counted,
+      firstTotal,
+      totalChanged,
+      totals,
+      moved,
+      repeatedAcrossPages,
+      watching,
+      movement,
+    },
   }
 }
 

@@ -8,7 +8,7 @@ export interface ListPosition {
 }
 
 /** A key whose place in the list, counted from 0, was seen, and how long the list was then. */
-export interface Edge {
+export interface Frontier {
   page: number
   place: ListPosition
   index: number
@@ -21,7 +21,7 @@ export interface Edge {
  * compares an old page with the ledger; `still` asks a page of a list that never moved; `front` looks for what was put in
  * front; `sample` looks for what was put in between.
  */
-export type Why = 'forward' | 'back' | 'again' | 'overlap' | 'look' | 'still' | 'front' | 'sample'
+export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-check' | 'front' | 'sample'
 
 export interface Question {
   why: Why
@@ -47,7 +47,7 @@ export interface Overlap {
   top: { page: number; next: number | null; total: number | null } | null
   rose: boolean
   jumps: number
-  /** Whether it is the first page after an interruption that is asked for: that one is owed to the interruption. */
+  /** Whether it is the first page after an interruption that is asked for: that one is carried to the interruption. */
   isFree: boolean
 }
 
@@ -56,7 +56,7 @@ export interface Overlap {
  * `left` of them not found yet; null where the old page, `anchor`, has still to say how many.
  */
 export interface LookBack {
-  edge: Edge
+  frontier: Frontier
   anchor: number
   /** The page up to which the old page was compared last. */
   upTo: number
@@ -65,7 +65,7 @@ export interface LookBack {
   left: number | null
   rounds: number
   fails: number
-  /** Whether the total changed, so that the next answer that reads on has to give a new edge. */
+  /** Whether the total changed, so that the next answer that reads on has to give a new frontier. */
   waiting: boolean
 }
 
@@ -114,7 +114,7 @@ export interface CoverageState {
   /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
   moved: boolean
   /** Whether an item came on two pages of one pass. */
-  crossed: boolean
+  repeatedAcrossPages: boolean
   /** Whether old pages are looked back at: from the first movement, or from the start where one is to be expected. */
   watching: boolean
   /** The last page that the first answer of this pass named, and the last answer. */
@@ -135,9 +135,9 @@ export interface CoverageState {
   /** Answers of this pass to pages that were asked again. */
   askedAgain: number
   /** Pages in a row on which nothing was new to this pass. */
-  stale: number
+  pagesWithoutNews: number
   /** The last key of the last answer that read on, and the segments of the last such answers, the oldest first. */
-  edge: Edge | null
+  frontier: Frontier | null
   recent: number[]
   firstSegment: number | null
   /** The page up to which has been looked back. */
@@ -146,10 +146,10 @@ export interface CoverageState {
    * Items that came twice though no rise of the total explains it; and those of the last answer alone, which the next one
    * may explain. Below 0: what of a rise is left to explain the next answer's.
    */
-  unpaid: number
-  owed: number
+  unexplained: number
+  carried: number
   /** Items met far behind their first place: each was moved from unread to read, or back, and may hide another. */
-  wanderers: number
+  relocated: number
   /** Items found at the front or by samples; and by looking back. */
   found: number
   foundBehind: number
@@ -161,9 +161,9 @@ export interface CoverageState {
   overlap: Overlap | null
   lookBack: LookBack | null
   /** Where the last sample was taken; null before the first. */
-  sample: Edge | null
+  sample: Frontier | null
   /** What of a pass's end is done. */
-  closed: { still: boolean; front: boolean; samples: boolean }
+  closed: { spotCheck: boolean; front: boolean; samples: boolean }
 }
 
 /** What the decisions have to know of a walk that does not change while it goes on. */

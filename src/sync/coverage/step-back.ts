@@ -1,7 +1,7 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { askAgain, counting, mayAskAgain, moving, readingAfter, riseSince } from './observe.ts'
+import { askReread, countMovement, markMoved, mayAskAgain, readingAfter, riseSince } from './observe.ts'
 import { overlapFrom } from './overlap.ts'
 import type { StepBack, WalkRules } from './state.ts'
 
@@ -9,47 +9,51 @@ import type { StepBack, WalkRules } from './state.ts'
  * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was
  * not read yet across the boundary. The pages before are asked until one holds an item that was known before.
  */
-export function stepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
-  const { account } = read
+export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
+  const { state } = read
   const back: StepBack = { page: page.number, total: page.total, rose: false }
-  return goBack(rules, { ...read, account: { ...account, stepBack: back } }, page.number)
+  return goBack(rules, { ...read, state: { ...state, stepBack: back } }, page.number)
 }
 
 /** An answer on the way back. */
-export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const back = from.account.stepBack
+export function continueStepBack(
+  rules: WalkRules,
+  from: Checkpoint,
+  page: Page,
+  match: PageMatch,
+): Checkpoint {
+  const back = from.state.stepBack
   if (!back) return { ...from, ask: null }
   const rose = back.rose || riseSince(back, page) > 0
-  const account = { ...from.account, stepBack: { ...back, rose, total: page.total } }
-  const segment = account.edge?.place.segment ?? 0
+  const state = { ...from.state, stepBack: { ...back, rose, total: page.total } }
+  const segment = state.frontier?.place.segment ?? 0
   // Known before this step: what the step itself found stands in the same segment as the page it began from.
   const isJoined = match.places.some((place) => place !== null && place.segment < segment)
   const isPulled = isJoined && match.newToPass > 0
-  const next = { ...from, account: isPulled ? counting(account, 'pulled') : account }
+  const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
   return isJoined ? join(next) : goBack(rules, next, page.number)
 }
 
 function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
-  const { account } = from
+  const { state } = from
   if (page <= rules.firstPage) return join(from)
-  if (!mayAskAgain(account))
-    return { ...from, ask: null, account: { ...account, stepBack: null, unsettled: true } }
-  const before = account.edge?.place.segment ?? null
-  const earlier = Math.min(page - 1, account.lastPage)
+  if (!mayAskAgain(state)) return { ...from, ask: null, state: { ...state, stepBack: null, unsettled: true } }
+  const before = state.frontier?.place.segment ?? null
+  const earlier = Math.min(page - 1, state.lastPage)
   return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
 }
 
 /** What came while the pages before were asked for has pushed an item from there to the page that the step began from. */
 function join(from: Checkpoint): Checkpoint {
-  const { account } = from
-  const back = account.stepBack
-  const joined = { ...from, ask: null, account: { ...account, stepBack: null } }
-  return back?.rose && mayAskAgain(account) ? askAgain(joined, back.page) : joined
+  const { state } = from
+  const back = state.stepBack
+  const joined = { ...from, ask: null, state: { ...state, stepBack: null } }
+  return back?.rose && mayAskAgain(state) ? askReread(joined, back.page) : joined
 }
 
 /** The answer to the last page that was asked once more: the reading goes on from here. Where the list has become shorter than that page, from its new end. */
-export function readAgain(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const { account } = from
-  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, account: moving(account) }, page)
-  return { ...from, nextPage: page.next, ask: null, account: readingAfter(account, page, match) }
+export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  const { state } = from
+  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)
+  return { ...from, nextPage: page.next, ask: null, state: readingAfter(state, page, match) }
 }

@@ -24,17 +24,17 @@ export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): T
 
 function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
   if (why === 'overlap') return { ...totals, listed: null }
-  if (why !== 'forward' && why !== 'again') return totals
+  if (why !== 'forward' && why !== 'reread') return totals
   // What is read again takes the place of the last answer.
-  const before = why === 'again' ? totals.listedLast : 0
+  const before = why === 'reread' ? totals.listedLast : 0
   const listed = totals.listed === null ? null : totals.listed - before + items.length
   return { ...totals, listed, listedLast: items.length, end: total }
 }
 
 /** The totals at the beginning of the next pass. */
-export function totalsOfNextPass(account: CoverageState): Totals {
+export function totalsOfNextPass(state: CoverageState): Totals {
   const { listed } = NO_TOTALS
-  return { ...account.totals, listed, isDoubted: isOff(account) }
+  return { ...state.totals, listed, isDoubted: isOff(state) }
 }
 
 /** A list that moves rises and falls at random, so that few answers turn, a few more by chance; of a total that is drawn by lot most do. */
@@ -55,22 +55,22 @@ export function offBy({ totals: { listed, end } }: Pick<CoverageState, 'totals'>
   return listed === null || end === null ? null : end - listed
 }
 
-function isOff(account: Pick<CoverageState, 'totals'>): boolean {
-  return (offBy(account) ?? 0) !== 0
+function isOff(state: Pick<CoverageState, 'totals'>): boolean {
+  return (offBy(state) ?? 0) !== 0
 }
 
 /** Whether the total cannot be counted by, and another pass would show the same: it swings, or is off time after time. */
-export function isTotalWrong(account: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
-  if (account.passShort) return false
-  return isSwinging(account) || (account.totals.isDoubted && isOff(account))
+export function isTotalWrong(state: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
+  if (state.passShort) return false
+  return isSwinging(state) || (state.totals.isDoubted && isOff(state))
 }
 
 /** What a complete walk says of its total. Where the accounts are settled without it, nothing. */
 export function totalOff(
   coverage: Coverage | null,
-  account: Pick<CoverageState, 'totals' | 'passShort'>,
+  state: Pick<CoverageState, 'totals' | 'passShort'>,
 ): WalkOutcome['totalOff'] {
   if (coverage !== 'drifted') return null
-  if (isTotalWrong(account)) return 'again'
-  return isOff(account) ? 'once' : null
+  if (isTotalWrong(state)) return 'again'
+  return isOff(state) ? 'once' : null
 }

@@ -62,7 +62,7 @@ export function walkList(walked: Walked): WalkResult {
       const coverage = verdict.kind === 'complete' ? verdict.coverage : null
       return {
         coverage,
-        expectedMissed: expectedMissed(coverage, checkpoint.account),
+        expectedMissed: expectedMissed(coverage, checkpoint.state),
         requests: seen.answers,
         passes: checkpoint.pass,
         asked,

@@ -8,11 +8,11 @@ import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
-const FRESH = startCheckpoint(1).account
+const FRESH = startCheckpoint(1).state
 
 /** The checkpoint of a pass that reads this page next. */
-function reading(page: number, account: Partial<CoverageState> = {}): Checkpoint {
-  return { pass: 1, nextPage: page, ask: forwardTo(page), account: { ...FRESH, ...account } }
+function reading(page: number, state: Partial<CoverageState> = {}): Checkpoint {
+  return { pass: 1, nextPage: page, ask: forwardTo(page), state: { ...FRESH, ...state } }
 }
 
 /** Three items on page 2 of 4, of 12 in all. */
@@ -51,7 +51,7 @@ const BEGUN: Partial<CoverageState> = {
   perPage: 3,
   passAnswers: 1,
   passDistinct: 3,
-  edge: { page: 1, place: { segment: 1, position: 2 }, index: 2, total: 12 },
+  frontier: { page: 1, place: { segment: 1, position: 2 }, index: 2, total: 12 },
   recent: [1],
   firstSegment: 1,
 }
@@ -65,67 +65,72 @@ describe('an answer that reads on', () => {
       'counts what came',
       answer(),
       sighting(),
-      { passAnswers: 2, passDistinct: 6, passMoved: false, unpaid: 0 },
+      { passAnswers: 2, passDistinct: 6, passMoved: false, unexplained: 0 },
     ],
     [
       'counts an item that came again, and owes an explanation',
       answer(),
       ONE_AGAIN,
-      { passDistinct: 5, passRepeated: 1, moved: true, passMoved: true, unpaid: 1, totalChanged: false },
+      { passDistinct: 5, passRepeated: 1, moved: true, passMoved: true, unexplained: 1, totalChanged: false },
     ],
     [
       'takes a rise of the total for the explanation',
       answer({ total: 13 }),
       ONE_AGAIN,
-      { passRepeated: 1, passMoved: true, totalChanged: true, unpaid: 0 },
+      { passRepeated: 1, passMoved: true, totalChanged: true, unexplained: 0 },
     ],
     [
       'knows an item that comes from far behind for one that was moved',
       answer({ number: 3, next: 4 }),
       sighting({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
-      { wanderers: 1, unpaid: 0, passMoved: true },
+      { relocated: 1, unexplained: 0, passMoved: true },
     ],
     [
       'does not take for a repeat what was found beyond what is read',
       answer(),
       sighting({ places: [{ segment: 1, position: 2.5 }, null, null] }),
-      { passRepeated: 0, unpaid: 0, passMoved: false },
+      { passRepeated: 0, unexplained: 0, passMoved: false },
     ],
     ['notes a missing total', answer({ total: null }), sighting(), { counted: false, totalChanged: false }],
     [
-      'is the edge of what is read',
+      'is the frontier of what is read',
       answer(),
       sighting(),
-      { edge: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
+      { frontier: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
     ],
   ])('%s', (_title, page, seen, expected) => {
     const next = advance(RULES, reading(page.number, BEGUN), page, seen)
 
-    expect(next.account).toMatchObject(expected)
+    expect(next.state).toMatchObject(expected)
     expect(next).toMatchObject({ pass: 1, nextPage: page.next, ask: { why: 'forward', page: page.next } })
   })
 
   it('lets a rise pay that comes one answer late', () => {
-    const owing = reading(3, { ...BEGUN, unpaid: 1, owed: 1 })
+    const owing = reading(3, { ...BEGUN, unexplained: 1, carried: 1 })
 
     const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), sighting())
 
-    expect(next.account).toMatchObject({ unpaid: 0, owed: 0 })
+    expect(next.state).toMatchObject({ unexplained: 0, carried: 0 })
   })
 
   const ALL_AGAIN = sighting({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
 
   it.each<[string, PageMatch, Page, Partial<CoverageState>]>([
-    ['all of what it pushed, over a full page', ALL_AGAIN, answer({ total: 17 }), { unpaid: 0, owed: 0 }],
-    ['no more than it pushed', ALL_AGAIN, answer({ total: 16 }), { unpaid: 1, owed: 1 }],
-    ['nothing of another page', ONE_AGAIN, answer({ total: 17 }), { unpaid: 2, owed: 2 }],
+    [
+      'all of what it pushed, over a full page',
+      ALL_AGAIN,
+      answer({ total: 17 }),
+      { unexplained: 0, carried: 0 },
+    ],
+    ['no more than it pushed', ALL_AGAIN, answer({ total: 16 }), { unexplained: 1, carried: 1 }],
+    ['nothing of another page', ONE_AGAIN, answer({ total: 17 }), { unexplained: 2, carried: 2 }],
   ])('lets a rise pay for %s', (_what, first, page, expected) => {
     const pushed = advance(RULES, reading(2, BEGUN), page, first)
     const two = sighting({ newToPass: 1, places: [KNOWN, KNOWN, null] })
 
     const next = advance(RULES, pushed, { ...page, number: 3, next: 4 }, two)
 
-    expect(next.account).toMatchObject(expected)
+    expect(next.state).toMatchObject(expected)
   })
 
   it.each<[string, Partial<WalkRules>, Page, PageMatch, string]>([
@@ -164,7 +169,7 @@ describe('an answer that reads on', () => {
     const next = advance({ ...RULES, kind: 'partial', firstPage }, from, page, NOTHING_NEW)
 
     expect(next.ask?.page ?? null).toBe(expected)
-    expect(next.account).toMatchObject({ moved: true, passMoved: true })
+    expect(next.state).toMatchObject({ moved: true, passMoved: true })
   })
 
   it.each<[string, number, Page]>([
@@ -176,25 +181,29 @@ describe('an answer that reads on', () => {
     const next = advance({ ...RULES, firstPage }, reading(page.number), page, NOTHING_NEW)
 
     expect(next.nextPage).toBeNull()
-    expect(next.account.moved).toBe(false)
+    expect(next.state.moved).toBe(false)
   })
 
   const OF_FOUR: Partial<CoverageState> = { firstLastPage: 4, passAnswers: 1 }
-  const goOn = (account: Partial<CoverageState>, page: Page) =>
-    advance(RULES, reading(page.number, account), page, NOTHING_NEW)
+  const goOn = (state: Partial<CoverageState>, page: Page) =>
+    advance(RULES, reading(page.number, state), page, NOTHING_NEW)
 
   it.each<[string, Partial<CoverageState>, Partial<Page>]>([
     ['page 1,009 of what had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
-    ['a thousand pages in a row with nothing new', { stale: 999 }, {}],
-    ['ten pages in a row with nothing new, the last of them empty', { stale: 9 }, { items: [] }],
-    ['ten pages in a row with nothing new, beyond its own last page', { stale: 9 }, { number: 5, next: 6 }],
+    ['a thousand pages in a row with nothing new', { pagesWithoutNews: 999 }, {}],
+    ['ten pages in a row with nothing new, the last of them empty', { pagesWithoutNews: 9 }, { items: [] }],
+    [
+      'ten pages in a row with nothing new, beyond its own last page',
+      { pagesWithoutNews: 9 },
+      { number: 5, next: 6 },
+    ],
     [
       'ten empty pages in a row of 10^15',
-      { stale: 9 },
+      { pagesWithoutNews: 9 },
       { number: 10, next: 11, items: [], lastPage: 1e15, total: 25e15 },
     ],
-  ])('is none for a list without end: %s', (_what, account, changed) => {
-    const going = () => goOn(account, answer(changed))
+  ])('is none for a list without end: %s', (_what, state, changed) => {
+    const going = () => goOn(state, answer(changed))
 
     expect(going).toThrow(JobError)
     expect(going).toThrow(/does not end/)
@@ -203,30 +212,30 @@ describe('an answer that reads on', () => {
   it.each<[string, Partial<CoverageState>, Partial<Page>]>([
     ['page 1,008 of what had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
     ['page 1,009 when it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
-    ['fewer pages in a row with nothing new', { stale: 998 }, {}],
-    ['nine empty pages in a row', { stale: 8 }, { items: [] }],
+    ['fewer pages in a row with nothing new', { pagesWithoutNews: 998 }, {}],
+    ['nine empty pages in a row', { pagesWithoutNews: 8 }, { items: [] }],
     [
       'ten empty pages in a row of a list that does not say how long it is',
-      { stale: 9 },
+      { pagesWithoutNews: 9 },
       { items: [], lastPage: null },
     ],
     [
       'ten pages in a row with nothing new, the last of them its own last',
-      { stale: 9 },
+      { pagesWithoutNews: 9 },
       { number: 4, next: 5 },
     ],
     ['a long list that never said how long it is', {}, { number: 90_000, next: 90_001, lastPage: null }],
-  ])('goes on for any other: %s', (_what, account, changed) => {
+  ])('goes on for any other: %s', (_what, state, changed) => {
     const page = answer(changed)
 
-    expect(goOn(account, page).nextPage).toBe(page.next)
+    expect(goOn(state, page).nextPage).toBe(page.next)
   })
 
   it('goes on where pages are empty since the API hides what they hold, and total: ignore says so', () => {
     const page = answer({ number: 500, next: 501, items: [], lastPage: 4000 })
     const rules: WalkRules = { ...RULES, total: 'ignore' }
 
-    expect(advance(rules, reading(500, { stale: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
+    expect(advance(rules, reading(500, { pagesWithoutNews: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
   })
 })
 
@@ -237,7 +246,7 @@ describe('the next pass', () => {
       moved: true,
       passMoved: true,
       totalChanged: true,
-      unpaid: 2,
+      unexplained: 2,
       counted: false,
     })
 
@@ -245,11 +254,11 @@ describe('the next pass', () => {
       pass: 3,
       nextPage: 1,
       ask: forwardTo(1),
-      account: { ...FRESH, firstTotal: 12, totalChanged: true, moved: true, counted: false, watching: true },
+      state: { ...FRESH, firstTotal: 12, totalChanged: true, moved: true, counted: false, watching: true },
     })
   })
 
   it('does not watch a list that did not move', () => {
-    expect(nextPass(reading(9, BEGUN)).account.watching).toBe(false)
+    expect(nextPass(reading(9, BEGUN)).state.watching).toBe(false)
   })
 })

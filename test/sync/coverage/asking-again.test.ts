@@ -4,7 +4,7 @@ import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type {
   CoverageState,
-  Edge,
+  Frontier,
   LookBack,
   Question,
   WalkRules,
@@ -17,7 +17,7 @@ import { pageOf } from '../../helpers/pages.ts'
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
 /** Page 200 of 400 was read last, of three items each. */
-const EDGE: Edge = { page: 200, place: { segment: 210, position: 2 }, index: 599, total: 1200 }
+const FRONTIER: Frontier = { page: 200, place: { segment: 210, position: 2 }, index: 599, total: 1200 }
 const READ: Partial<CoverageState> = {
   firstTotal: 1200,
   passTotal: 1200,
@@ -26,7 +26,7 @@ const READ: Partial<CoverageState> = {
   perPage: 3,
   passAnswers: 210,
   passDistinct: 600,
-  edge: EDGE,
+  frontier: FRONTIER,
   recent: [208, 209, 210],
   firstSegment: 1,
   watching: true,
@@ -34,7 +34,7 @@ const READ: Partial<CoverageState> = {
 }
 
 const LOOK: LookBack = {
-  edge: EDGE,
+  frontier: FRONTIER,
   anchor: 136,
   upTo: 200,
   low: 136,
@@ -45,9 +45,9 @@ const LOOK: LookBack = {
   waiting: false,
 }
 
-function asking(why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint {
+function asking(why: Why, page: number, state: Partial<CoverageState> = {}): Checkpoint {
   const ask: Question = { ...forwardTo(page), why }
-  return { pass: 1, nextPage: 201, ask, account: { ...startCheckpoint(1).account, ...READ, ...account } }
+  return { pass: 1, nextPage: 201, ask, state: { ...startCheckpoint(1).state, ...READ, ...state } }
 }
 
 interface Answer {
@@ -104,7 +104,7 @@ describe('a step back', () => {
       { total: 1199, known: [210, 210, null] },
       'back 198',
     ],
-    ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'again 200'],
+    ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'reread 200'],
     ['ends at the first page', back(1), { total: 1199, known: [null, null, null] }, 'forward 201'],
   ])('%s', (_title, from, answer, expected) => {
     expect(asked(answered(from, answer))).toBe(expected)
@@ -114,26 +114,26 @@ describe('a step back', () => {
     const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
 
     expect(asked(next)).toBe('forward 201')
-    expect(next.account).toMatchObject({ unsettled: true, stepBack: null })
+    expect(next.state).toMatchObject({ unsettled: true, stepBack: null })
   })
 
-  it('goes on with what it read again as the edge, whose repeats are none', () => {
-    const next = answered(asking('again', 200), { total: 1201, known: [209, 210, 210] })
+  it('goes on with what it read again as the frontier, whose repeats are none', () => {
+    const next = answered(asking('reread', 200), { total: 1201, known: [209, 210, 210] })
 
-    expect(next.account).toMatchObject({ unpaid: 0, edge: { page: 200, index: 599, total: 1201 } })
+    expect(next.state).toMatchObject({ unexplained: 0, frontier: { page: 200, index: 599, total: 1201 } })
   })
 })
 
 describe('a page that is read again', () => {
   it('is looked for from the new end where the list has become shorter than it', () => {
     const waiting = { ...LOOK, waiting: true }
-    const from = { ...asking('again', 200, { anchor: 136, lookBack: waiting }), nextPage: null }
+    const from = { ...asking('reread', 200, { anchor: 136, lookBack: waiting }), nextPage: null }
     const beyond: Answer = { total: 597, known: [], page: { items: [], next: null, lastPage: 199 } }
 
     const next = answered(from, beyond)
 
     expect(asked(next)).toBe('overlap 199')
-    expect(next.account).toMatchObject({ passMoved: true })
+    expect(next.state).toMatchObject({ passMoved: true })
   })
 })
 
@@ -154,7 +154,7 @@ describe('a look back', () => {
     expect(asked(answered(still, { known: [210, null, null] }))).toBe('look 64')
   })
 
-  // Behind the last key of page 136 (place 407 of the list) 192 more stand up to the edge.
+  // Behind the last key of page 136 (place 407 of the list) 192 more stand up to the frontier.
   it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
     [
       'ends where the list has no more items than are known',
@@ -188,7 +188,7 @@ describe('a look back', () => {
       { anchor: 200, foundBehind: 1 },
     ],
     [
-      'waits for another edge when the total changed',
+      'waits for another frontier when the total changed',
       look(136),
       { total: 1201, distance: 192 },
       'forward 201',
@@ -202,7 +202,7 @@ describe('a look back', () => {
       { unsettled: true, lookBack: null },
     ],
     [
-      'begins anew, with another edge, when it found nothing',
+      'begins anew, with another frontier, when it found nothing',
       look(151, { left: 1, low: 150, high: 151 }),
       { distance: 147 },
       'forward 201',
@@ -215,30 +215,29 @@ describe('a look back', () => {
       'forward 201',
       { unsettled: true },
     ],
-  ])('%s', (_title, from, answer, expected, account) => {
+  ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 })
 
 describe('a walk that goes on after an interruption', () => {
-  const resumed = (account: Partial<CoverageState> = {}) =>
-    resumeReading(RULES, asking('forward', 201, account))
+  const resumed = (state: Partial<CoverageState> = {}) => resumeReading(RULES, asking('forward', 201, state))
 
   it.each<[string, Answer, string, Partial<CoverageState>]>([
     [
       'is where it was when its last key is where it was',
       { known: [210, 210, 210] },
       'forward 201',
-      { passMoved: false, unpaid: 0 },
+      { passMoved: false, unexplained: 0 },
     ],
     [
       'reads what is new behind its last key',
       { total: 1199, known: [210, 210, null] },
       'forward 201',
-      { passMoved: true, unpaid: 0 },
+      { passMoved: true, unexplained: 0 },
     ],
     [
       'goes back where nothing is known',
@@ -250,13 +249,13 @@ describe('a walk that goes on after an interruption', () => {
       'jumps to where its last key went',
       { total: 1209, known: [205, 205, 205], distance: 9 },
       'overlap 203',
-      { unpaid: 0 },
+      { unexplained: 0 },
     ],
-  ])('%s', (_title, answer, expected, account) => {
+  ])('%s', (_title, answer, expected, state) => {
     const next = answered(resumed(), answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 
   it('owes an explanation for what was pushed without a rise of the total', () => {
@@ -266,14 +265,18 @@ describe('a walk that goes on after an interruption', () => {
       { total: 1204, known: [210, 210, 210] },
     )
 
-    expect(there.account).toMatchObject({ unpaid: 5, passMoved: true, edge: { page: 203, index: 608 } })
+    expect(there.state).toMatchObject({
+      unexplained: 5,
+      passMoved: true,
+      frontier: { page: 203, index: 608 },
+    })
   })
 
   it('asks for that page even where no more may be asked again, and it does not count', () => {
     const from = resumed({ askedAgain: 400 })
 
     expect(asked(from)).toBe('overlap 200')
-    expect(answered(from, { known: [210, 210, 210] }).account.askedAgain).toBe(400)
+    expect(answered(from, { known: [210, 210, 210] }).state.askedAgain).toBe(400)
   })
 
   it('comes to the end of a step back first', () => {
@@ -295,8 +298,8 @@ describe('a walk that goes on after an interruption', () => {
 })
 
 describe('the end of a pass', () => {
-  const ended = (why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint => ({
-    ...asking(why, page, { anchor: 200, passMoved: true, ...account }),
+  const ended = (why: Why, page: number, state: Partial<CoverageState> = {}): Checkpoint => ({
+    ...asking(why, page, { anchor: 200, passMoved: true, ...state }),
     nextPage: null,
   })
 
@@ -331,37 +334,43 @@ describe('the end of a pass', () => {
     ],
     [
       'takes samples where items came twice that nothing explains',
-      ended('front', 1, { unpaid: 1 }),
+      ended('front', 1, { unexplained: 1 }),
       {},
       'sample 200',
-      { closed: { still: false, front: true, samples: false } },
+      { closed: { spotCheck: false, front: true, samples: false } },
     ],
-    ['takes none where an item was moved', ended('front', 1, { unpaid: 1, wanderers: 1 }), {}, 'nothing', {}],
+    [
+      'takes none where an item was moved',
+      ended('front', 1, { unexplained: 1, relocated: 1 }),
+      {},
+      'nothing',
+      {},
+    ],
     [
       'looks back from sample to sample',
-      ended('sample', 200, { unpaid: 1, closed: { still: false, front: true, samples: false } }),
+      ended('sample', 200, { unexplained: 1, closed: { spotCheck: false, front: true, samples: false } }),
       {},
       'look 160',
       {},
     ],
     [
       'is content with a still page that is as it was',
-      ended('still', 148, { passMoved: false }),
+      ended('spot-check', 148, { passMoved: false }),
       {},
       'nothing',
       { passMoved: false, unsettled: false },
     ],
     [
       'knows of a movement without a sign by a still page that changed',
-      ended('still', 148, { passMoved: false }),
+      ended('spot-check', 148, { passMoved: false }),
       { known: [100, 100, 101] },
       'front 1',
       { passMoved: true, unsettled: true },
     ],
-  ])('%s', (_title, from, answer, expected, account) => {
+  ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 })

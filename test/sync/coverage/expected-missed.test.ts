@@ -3,12 +3,12 @@ import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
 import { NO_MOVEMENT, startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type { CoverageState, Movement } from '../../../src/sync/coverage/state.ts'
 
-const FRESH = startCheckpoint(1).account
+const FRESH = startCheckpoint(1).state
 
 /** A pass over 4,000 pages of 25 that saw this of the list's movement. */
-function passOf(movement: Partial<Movement>, account: Partial<CoverageState> = {}): CoverageState {
+function passOf(movement: Partial<Movement>, state: Partial<CoverageState> = {}): CoverageState {
   const read = { lastPage: 4000, passAnswers: 4130, askedAgain: 130, passDistinct: 100_000 }
-  return { ...FRESH, ...read, ...account, movement: { ...NO_MOVEMENT, newToWalk: 100_000, ...movement } }
+  return { ...FRESH, ...read, ...state, movement: { ...NO_MOVEMENT, newToWalk: 100_000, ...movement } }
 }
 
 /** One a minute each, at 60 requests a minute: half of what goes anywhere is behind the reader, and pulls an item over. */
@@ -20,7 +20,7 @@ describe('what a walk expects to have missed', () => {
     ['nothing where nothing moved', passOf({}), 0],
     ['nothing where items only came', passOf({ rises: 67 }), 0],
     ['nothing where items only went', passOf({ falls: 67, pulled: 33 }), 0],
-    ['nothing where items were only moved, and all found', passOf({ skips: 33 }, { wanderers: 33 }), 0],
+    ['nothing where items were only moved, and all found', passOf({ skips: 33 }, { relocated: 33 }), 0],
     ['what goes anywhere hides within a look', passOf(ANYWHERE), 0.00494],
     ['more, where looks found something', passOf({ ...ANYWHERE, skips: 1 }), 0.0214],
     ['what goes at the front hides before the first look', passOf(OLDEST), 0.0186],
@@ -50,8 +50,8 @@ describe('what a walk expects to have missed', () => {
       passOf({ newToWalk: 0, falls: 1 }, { lastPage: 1, passAnswers: 2, askedAgain: 0, passDistinct: 0 }),
       0,
     ],
-  ])('is %s', (_what, account, missed) => {
-    expect(expectedMissed('repaired', account)).toBe(missed)
+  ])('is %s', (_what, state, missed) => {
+    expect(expectedMissed('repaired', state)).toBe(missed)
   })
 
   it.each([
@@ -64,7 +64,7 @@ describe('what a walk expects to have missed', () => {
       { ...passOf({}), movement: null },
       null,
     ],
-  ])('is %s', (_what, coverage, account, expected) => {
-    expect(expectedMissed(coverage, account)).toBe(expected)
+  ])('is %s', (_what, coverage, state, expected) => {
+    expect(expectedMissed(coverage, state)).toBe(expected)
   })
 })

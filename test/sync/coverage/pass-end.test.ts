@@ -33,8 +33,8 @@ function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>)
 }
 
 /** The end of a pass whose accounts are these. */
-function endOf(account: Partial<CoverageState>, pass = 1): Checkpoint {
-  return { pass, nextPage: null, ask: null, account: { ...startCheckpoint(1).account, ...account } }
+function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
+  return { pass, nextPage: null, ask: null, state: { ...startCheckpoint(1).state, ...state } }
 }
 
 describe('the third answer', () => {
@@ -59,7 +59,7 @@ describe('the third answer', () => {
   ])('leaves the pass short where it ought to: %s', (_what, items, paging, isShort) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
 
-    expect(behind(from, answer(3, items, paging)).account.passShort).toBe(isShort)
+    expect(behind(from, answer(3, items, paging)).state.passShort).toBe(isShort)
   })
 })
 
@@ -82,12 +82,14 @@ describe('a list that becomes shorter and shorter', () => {
 describe('a list that grows as fast as it is read', () => {
   it('does not end', () => {
     let checkpoint = startCheckpoint(1)
-    const readOn = () => {
+    const readForward = () => {
       for (let number = 1; number < 5000; number++)
         checkpoint = behind(checkpoint, answer(number, 1, { next: number + 1, lastPage: number + 1 }))
     }
 
-    expect(readOn).toThrow('the list does not end: it had 2 pages at first, and page 1,005 names a next one')
+    expect(readForward).toThrow(
+      'the list does not end: it had 2 pages at first, and page 1,005 names a next one',
+    )
   })
 })
 
@@ -109,14 +111,14 @@ describe('the end of a pass', () => {
       { passDistinct: 9, passShort: true },
       '9 items came, and the last page says that there are more pages',
     ],
-  ])('says why the list is read again: %s', (_what, account, why) => {
-    expect(judgePass(endOf(account), 9, RULES)).toEqual({ kind: 'again', why })
+  ])('says why the list is read again: %s', (_what, state, why) => {
+    expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
   })
 
   it('is drifted where all of the total came in the last pass, but not in peace', () => {
-    const account = { passTotal: 10, passDistinct: 10, passMoved: true, unpaid: 1 }
+    const state = { passTotal: 10, passDistinct: 10, passMoved: true, unexplained: 1 }
 
-    expect(judgePass(endOf(account, 3), 11, RULES)).toMatchObject({
+    expect(judgePass(endOf(state, 3), 11, RULES)).toMatchObject({
       kind: 'complete',
       coverage: 'drifted',
       why: '10 items came of a total of 10',
@@ -124,20 +126,17 @@ describe('the end of a pass', () => {
   })
 
   it('that comes even, on a page that says that there are more, ends too early', () => {
-    const account = { passTotal: 9, passDistinct: 9, passShort: true }
+    const state = { passTotal: 9, passDistinct: 9, passShort: true }
 
-    expect(judgePass(endOf(account, 3), 9, RULES).kind).toBe('incomplete')
+    expect(judgePass(endOf(state, 3), 9, RULES).kind).toBe('incomplete')
   })
 
   it.each([
     [{ passTotal: 9, passDistinct: 10 }, 'set total: ignore'],
     [{ passTotal: 9, passDistinct: 10, totalChanged: true }, 'changed meanwhile'],
-  ])(
-    'that is drifted tells what to do where the total never changes and is too low: %o',
-    (account, words) => {
-      const verdict = judgePass(endOf({ ...account, moved: true, unpaid: 1 }, 3), 10, RULES)
+  ])('that is drifted tells what to do where the total never changes and is too low: %o', (state, words) => {
+    const verdict = judgePass(endOf({ ...state, moved: true, unexplained: 1 }, 3), 10, RULES)
 
-      expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
-    },
-  )
+    expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
+  })
 })

@@ -11,7 +11,7 @@ import {
 } from '../../../src/sync/coverage/totals.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
-const FRESH = startCheckpoint(1).account
+const FRESH = startCheckpoint(1).state
 
 /** Answers with three items each and these totals; all of them read on, where nothing else is said. */
 function seen(totals: readonly (number | null)[], whys: readonly Why[] = []): Totals {
@@ -71,10 +71,10 @@ describe('a total', () => {
       false,
       'once',
     ],
-  ])('is wrong, or may be: %s', (_what, account, isWrong, off) => {
-    expect(isTotalWrong({ ...FRESH, ...account })).toBe(isWrong)
-    expect(totalOff('drifted', { ...FRESH, ...account })).toBe(off)
-    expect(totalOff('repaired', { ...FRESH, ...account })).toBeNull()
+  ])('is wrong, or may be: %s', (_what, state, isWrong, off) => {
+    expect(isTotalWrong({ ...FRESH, ...state })).toBe(isWrong)
+    expect(totalOff('drifted', { ...FRESH, ...state })).toBe(off)
+    expect(totalOff('repaired', { ...FRESH, ...state })).toBeNull()
   })
 
   it('is doubted in the next pass where it was off, and only there', () => {
