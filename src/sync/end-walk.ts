@@ -11,19 +11,19 @@ export interface EndOptions {
   run: Run
   walk: Walk
   seen: Pick<SeenItems, 'keyed'>
-  /** Items of the walk without a usable key that came for the first time. */
+  /** Items of the walk without a usable key that are new to the mirror. */
   newRejects: number
   rules: RemovalRules
 }
 
 export interface WalkEnd extends WalkOutcome {
-  /** Rows that left the list, or seem to, and stay until a person decides. */
+  /** Rows that seem to have left the list and stay until a person decides. */
   held: HeldRemovals | null
 }
 
 /**
- * Removes what left the list, or holds it back, and completes the walk. The walk stays open until then: a process that continues
- * it has nothing to ask for, and judges it once more.
+ * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
+ * one resumes the walk without a request and judges it again.
  */
 export async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
   const { store, lease, run, walk, newRejects } = options

@@ -20,7 +20,7 @@ export interface WalkObserver extends PageObserver {
 export interface ReadOptions {
   job: Job
   walk: Walk
-  /** What the walk has seen so far; each page is added when it is kept. */
+  /** What the walk has seen so far; each kept page is added. */
   seen: SeenItems
   source: PageSource
   keeper: PageKeeper
@@ -30,12 +30,12 @@ export interface ReadOptions {
   signal: AbortSignal
 }
 
-/** Receives the answers of a walk in their order: a sync writes them, a verification compares them. */
+/** Receives the answers of a walk in order: a sync writes them, a verification compares them. */
 export interface PageKeeper {
-  /** Keeps one answer, and with it the checkpoint that follows. */
+  /** Keeps an answer and the checkpoint after it. */
   keep(answer: Answer): Promise<KeptPage>
   beginPass(next: Checkpoint): Promise<void>
-  /** The list ends before its own total, so this walk cannot be completed. */
+  /** Called when the list ends before its own total: this walk cannot be completed. */
   giveUp(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export interface Answer {
   next: Checkpoint
 }
 
-/** What became of a page, for the log. */
+/** The changes by one page, for the log. */
 export interface KeptPage {
   added: number
   changed: number
@@ -56,8 +56,8 @@ export interface KeptPage {
 }
 
 /**
- * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for. Throws on the first page that
- * cannot be fetched; the checkpoint of the page before it stays.
+ * Reads a list from the walk's checkpoint to its end, in as many passes as its coverage needs. Throws on the first
+ * page that cannot be fetched; the checkpoint before it stays.
  */
 export async function readList(options: ReadOptions): Promise<Reading> {
   const { job, walk, seen, keeper, maxPasses, observer } = options
@@ -84,8 +84,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * Reads from the checkpoint to the end of the list, one page after another: only an answer tells which page is next. A page is
- * kept with its checkpoint before the next one is matched, so a process killed at any point has kept all of it or nothing.
+ * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. Keeps
+ * a page with its checkpoint before it matches the next one: a kill at any point leaves all of a page or nothing.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, keeper, observer } = options
@@ -110,7 +110,7 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
   return checkpoint
 }
 
-/** `advance`, with the name of the list in its error. */
+/** Calls `advance`, and names the list in its error. */
 function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   try {
     return advance(rules, from, page, match)
@@ -128,7 +128,7 @@ function incomplete(job: Job, why: string, state: CoverageState): JobError {
   )
 }
 
-/** What to do about a list that ends too early. `total: ignore` is no cure when its own pages say that there are more. */
+/** Advice about a list that ends too early. `total: ignore` does not help if its own pages say that there are more. */
 function afterIncomplete(job: Job, { passShort }: Pick<CoverageState, 'passShort'>): string {
   return passShort
     ? 'its last page names no next one and counts more of them, so something is wrong with the API'

@@ -266,7 +266,7 @@ describe('a run that is stopped', () => {
       expect.objectContaining({
         status: 'interrupted',
         error_code: 'INTERRUPTED',
-        error_message: expect.stringContaining('the next run goes on from there'),
+        error_message: expect.stringContaining('the next run continues from there'),
         pages: 1,
       }),
     ])

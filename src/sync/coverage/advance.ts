@@ -10,10 +10,7 @@ import { beginSamples } from './samples.ts'
 import type { WalkRules } from './state.ts'
 import { continueStepBack, finishReread } from './step-back.ts'
 
-/**
- * Where a walk goes on after an answer: what it means for the accounts, by the reason it was asked for, and what to ask
- * next. Throws on a list without end.
- */
+/** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */
 export function advance(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const state = observeAnswer(from.state, match.why, page, match)
   const next = answer(rules, { ...from, ask: null, state }, page, match)

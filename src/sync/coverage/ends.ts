@@ -3,31 +3,31 @@ import { counted, grouped } from '../../text.ts'
 import type { Page } from '../types.ts'
 import type { CoverageState, WalkRules } from './state.ts'
 
-/** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
+/** A list that grew beyond this never ends. Small lists may grow a lot while they are read. */
 const GROWTH = 2
 const GROWTH_PAGES = 1000
 
-/** So many pages in a row with nothing new on them are a circle. */
+/** This many pages in a row without a new item are a circle. */
 const CIRCLE_PAGES = 1000
 
 /**
- * So many are one too in a list that says how long it is, where the last of them has no items, or lies beyond the list's
- * own last page. A paginator fills its pages: rows that are deleted between its two queries leave one page empty, a late
- * replica a few. An API that hides items from its pages leaves any number, but counts them: `total: ignore` allows these.
+ * Pages without news until a list that names its last page is endless, if the latest one is empty or beyond that
+ * page. Rows deleted between the server's two queries leave one page empty, a late replica a few. An API that counts
+ * items but hides them leaves any number: `total: ignore` allows these.
  */
 const FALSE_PAGES = 10
 
-/** Of a list that says nothing of its length, empty pages: an API that filters after it has cut its pages leaves some. */
+/** The same for empty pages of a list without a length: an API that filters after paging leaves some. */
 const EMPTY_PAGES = 100
 
-/** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
+/** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */
 export function isBeyondEnd(page: Page): boolean {
   return (
     page.items.length === 0 && page.next === null && page.lastPage !== null && page.number > page.lastPage
   )
 }
 
-/** Throws on a list without end. */
+/** Throws BAD_RESPONSE on an endless list. */
 export function assertEnds(
   { total }: WalkRules,
   { firstLastPage, pagesWithoutNews }: CoverageState,

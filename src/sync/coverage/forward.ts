@@ -8,9 +8,8 @@ import { beginStepBack } from './step-back.ts'
 import { isSwinging } from './totals.ts'
 
 /**
- * An answer that reads on. What came again is counted against the rise of the total: an item that was added behind the
- * reader pushes one that is known over the boundary. A fall without anything that came again may have pulled an unread
- * item over it the other way, and is followed back.
+ * An answer to `forward`. Counts repeated items against the rise of the total: an item added behind the reader pushes
+ * a known one onto the next page. After a fall without repeats an unread item may be on an earlier page: steps back.
  */
 export function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from
@@ -34,7 +33,7 @@ export function readForward(rules: WalkRules, from: Checkpoint, page: Page, matc
   return isSwinging(counted) ? markUnsettled(read) : beginStepBack(rules, read, page)
 }
 
-/** Known keys at or before the frontier; those beyond it were found when asked for something else, and are read only now. */
+/** Counts the known keys at or before the frontier. Those beyond it were found earlier, by asking for another page. */
 function repeatsOn(
   { frontier, recent }: CoverageState,
   { places }: PageMatch,
@@ -50,7 +49,7 @@ function repeatsOn(
   return { near, far }
 }
 
-/** An item that stands on one page twice has come twice, and no movement will explain it. */
+/** `twice`: items listed twice on this page, which no movement explains. */
 function countRepeats(state: CoverageState, near: number, far: number, twice: number): CoverageState {
   const { relocated, unexplained, passRepeated } = state
   const next = {
@@ -71,8 +70,9 @@ function isBehind(place: ListPosition, frontier: ListPosition): boolean {
 }
 
 /**
- * The server counts before it reads, so that a rise may show one answer later than what it pushed. And what is pushed may
- * be more than a page: what of a rise is left on an answer that brings nothing new, below 0 here, pays on the next one.
+ * Sets the rise of the total against the repeated items. The server counts before it reads, so a rise may show one
+ * answer later than its repeats. Repeats may fill more than a page: the rest of a rise, below 0 in `carried`,
+ * explains the next.
  */
 function explainRepeats(
   state: CoverageState,

@@ -3,16 +3,16 @@ import type { Checkpoint, Page } from '../types.ts'
 import { markMoved, mayAskAgain, riseSince } from './observe.ts'
 import type { ListPosition } from './state.ts'
 
-/** Where in a list that never moved one page is asked again: a hidden movement is seen there as likely as anywhere. */
+/** The page of the spot check, as a share of the list: no place is more likely to show a hidden movement. */
 const STILL = 0.37
 
-/** The one page that a still list is asked for again. */
+/** Asks for one page of a list that never moved. */
 export function askSpotCheck(from: Checkpoint): Checkpoint {
   const page = Math.max(1, Math.round(STILL * from.state.lastPage))
   return { ...from, ask: { why: 'spot-check', page, until: null, before: null } }
 }
 
-/** Its answer. The same keys in the same order, or something went and something else came without a sign. */
+/** An answer to `spot-check`: if keys or their order differ and the total does not, items left and came unnoticed. */
 export function finishSpotCheck(from: Checkpoint, page: Page, { places }: PageMatch): Checkpoint {
   const state = { ...from.state, closed: { ...from.state.closed, spotCheck: true } }
   const [first] = places
@@ -24,7 +24,7 @@ export function finishSpotCheck(from: Checkpoint, page: Page, { places }: PageMa
   return { ...from, ask: null, state: next }
 }
 
-/** To look for what was put in front of the list after its first page was read, from that page on. */
+/** Looks for items added in front of the list since its first page was read. */
 export function askFront(from: Checkpoint, page: number): Checkpoint {
   const { state } = from
   if (!mayAskAgain(state)) return closeFront(from)
@@ -32,8 +32,8 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
 }
 
 /**
- * An answer of the front. Where two keys follow each other as they did at first, nothing more was put in front. Of the
- * last three, since two of them may have stood on two pages at first.
+ * An answer to `front`: where two keys are neighbours as before, nothing behind them was added in front. Compares the
+ * last three keys, since a page boundary may have been between two of them.
  */
 export function continueFront(from: Checkpoint, page: Page, { places, newToPass }: PageMatch): Checkpoint {
   const state = { ...from.state, found: from.state.found + newToPass }
@@ -45,7 +45,7 @@ export function continueFront(from: Checkpoint, page: Page, { places, newToPass 
     : askFront(next, page.number + 1)
 }
 
-/** Keys that were found later stand between whole numbers: where they were found they have neighbours by themselves. */
+/** Keys with a fraction were found later and do not count: they are neighbours of whatever they were found with. */
 function areNeighbours(
   before: ListPosition | null | undefined,
   last: ListPosition | null | undefined,

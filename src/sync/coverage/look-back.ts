@@ -3,24 +3,24 @@ import type { Checkpoint, Page } from '../types.ts'
 import { countMovement, frontierAfter, mayAskAgain } from './observe.ts'
 import type { CoverageState, Frontier, LookBack } from './state.ts'
 
-/** So many pages lie between a page that is looked back at and the reader. */
+/** Pages between an old page and the reader when the walk looks back. */
 export const SPAN = 64
 
-/** So often a look back begins anew from its old page, and so often the list may move under it. */
+/** How often a look back may start again from its old page, and how often the list may move during it. */
 const ROUNDS = 4
 const FAILS = 12
 
 /**
- * The page that is looked back at first, wherever the list was first seen to move: something may have moved before that
- * without a sign. The boundaries before it are repeatedAcrossPages too soon for much to happen.
+ * The first page to look back at, wherever the list was first seen to move: it may have moved unnoticed before. Pages
+ * before it are read too early in a walk for much to happen.
  */
 export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {
   return Math.min(SPAN, Math.ceil(lastPage / 2))
 }
 
 /**
- * Whether two keys that were read stand as far from each other as the ledger says is asked of the list from time to time:
- * where more items stand between them, one has come there unseen, in the place of one that went.
+ * Starts to compare the distance from an old page to the frontier with the ledger's. If the list has more items
+ * between them, one of those was skipped: it slid past the reader while another one left.
  */
 export function beginLookBack(from: Checkpoint, frontier: Frontier, anchor: number): Checkpoint {
   const look: LookBack = {
@@ -37,7 +37,7 @@ export function beginLookBack(from: Checkpoint, frontier: Frontier, anchor: numb
   return probe({ ...from, state: { ...from.state, lookBack: look } }, look, anchor)
 }
 
-/** Goes on after the frontier was seen anew. */
+/** Continues with a new frontier. */
 export function resumeLookBack(from: Checkpoint, look: LookBack, frontier: Frontier): Checkpoint {
   return probe(from, { ...look, frontier }, look.left === null ? look.anchor : middle(look))
 }
@@ -53,7 +53,7 @@ function probe(from: Checkpoint, look: LookBack, page: number): Checkpoint {
   return { ...from, ask: { why: 'look', page, until: look.frontier.place, before: null }, state: asked }
 }
 
-/** An answer of a look back. What is new on it is found, whatever the distances say. */
+/** An answer to `look`. New items on it count as found, whatever the distances say. */
 export function continueLookBack(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const look = from.state.lookBack
   if (!look) return { ...from, ask: null }
@@ -63,7 +63,7 @@ export function continueLookBack(from: Checkpoint, page: Page, match: PageMatch)
   return more === null ? waitForFrontier(next, look) : narrow(next, look, page.number, more, found)
 }
 
-/** What is found counts for what it was looked for; and the old page of one sample is the frontier of the next. */
+/** Counts what was found: by a look back, or by a sample. The old page of a sample is the frontier of the next one. */
 function takeIn(state: CoverageState, look: LookBack, page: Page, match: PageMatch): CoverageState {
   const { newToPass: found } = match
   if (state.sample === null) return countFound({ ...state, foundBehind: state.foundBehind + found }, match)
@@ -77,14 +77,14 @@ function countFound(state: CoverageState, match: PageMatch): CoverageState {
   return isSkip(state, match) ? countMovement(state, 'skips') : state
 }
 
-/** Whether one item was found, and between two answers: what was put in stands anywhere. */
+/** Whether one item was found, at a page boundary, where the reader skips items. An inserted item may be anywhere. */
 function isSkip({ perPage }: CoverageState, { newToPass, places, placed }: PageMatch): boolean {
   const place = placed[places.indexOf(null)]
   if (newToPass !== 1 || !place || !perPage) return false
   return (Math.floor(place.position) + 1) % perPage === 0
 }
 
-/** How many more items are listed behind this page, up to the frontier, than the ledger knows; null where no key tells. */
+/** How many items more than the ledger the list has, from here to the frontier; null: no key of the page is known. */
 function listedMore(
   { perPage }: CoverageState,
   { frontier }: LookBack,
@@ -116,11 +116,11 @@ function narrow(from: Checkpoint, look: LookBack, page: number, more: number, fo
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
   if (look.low < look.high) return probe(from, look, middle(look))
   if (look.rounds >= ROUNDS) return giveUp(from, look)
-  // What was not found may never have been there: the list may have slid since its frontier was seen.
+  // Perhaps nothing was missed: the list may have slid since the frontier was read.
   return waitForFrontier(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
 }
 
-/** The list moved under the look back. It goes on where it is, as soon as the frontier was seen anew. */
+/** The list moved during the look back: it continues after the next page in list order. */
 function waitForFrontier(from: Checkpoint, look: LookBack): Checkpoint {
   if (from.state.sample) return agree(from, look)
   const fails = look.fails + 1

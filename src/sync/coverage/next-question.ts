@@ -8,13 +8,13 @@ import { forwardTo } from './start.ts'
 import type { CoverageState, WalkRules } from './state.ts'
 import { isSwinging } from './totals.ts'
 
-/** What to ask for next, when nothing that was asked for is under way any more; nothing when the pass is at its end. */
+/** Adds the next question when no search is in progress; `ask` stays null when the pass has ended. */
 export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
   const { state, nextPage } = from
   if (state.overlap && state.frontier)
     return askOverlap(rules, { ...from, state: { ...state, overlap: overlapAt(state) } }, state.frontier.page)
   const isCountable = canCount(rules, state)
-  // Pages asked again would bear out nothing, and cost as many requests as the list has pages.
+  // Asking again would prove nothing, and cost as many requests as the list has pages.
   const isHopeless = isCountable && state.passMoved && isSwinging(state)
   const next = isHopeless ? markUnsettled(from) : isCountable ? askLook(from) : from
   if (next.ask) return next
@@ -22,7 +22,7 @@ export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
   return isCountable && !isHopeless ? askAtEnd(next) : next
 }
 
-/** Whether there is something to count by, and somebody who wants to know. */
+/** Whether the coverage of this walk is judged, and by a total. A list in one answer cannot have moved. */
 function canCount({ kind, total }: WalkRules, { counted, passAnswers }: CoverageState): boolean {
   return kind === 'full' && total === 'check' && counted && passAnswers > 1
 }
@@ -41,7 +41,7 @@ function askLook(from: Checkpoint): Checkpoint {
   return { ...next, state: { ...state, anchor: frontier.page, unsettled: true } }
 }
 
-/** From the first movement on, old pages are looked back at. */
+/** Starts to look back once the list has moved. */
 function watch(state: CoverageState): CoverageState {
   if (!state.watching && !state.passMoved) return state
   return { ...state, watching: true, anchor: state.anchor ?? firstAnchor(state) }
@@ -59,6 +59,6 @@ function askAtEnd(from: Checkpoint): Checkpoint {
     return closed.spotCheck || passDistinct !== passTotal || !mayAskAgain(state) ? from : askSpotCheck(from)
   if (closed.front && !wantsSamples(state)) return from
   const next = closed.front ? askSample(from) : askFront(from, 1)
-  // Where it could not be asked for, it is closed, and what comes after it is due.
+  // No question: that check is closed, so the next one follows.
   return next.ask ? next : askAtEnd(next)
 }

@@ -3,7 +3,7 @@ import type { Checkpoint, Page } from '../types.ts'
 import type { CoverageState, Frontier, Movement, Why } from './state.ts'
 import { totalsAfter } from './totals.ts'
 
-/** What every answer adds to the accounts, whatever it was asked for. */
+/** State changes common to all answers, whatever the question was. */
 export function observeAnswer(state: CoverageState, why: Why, page: Page, match: PageMatch): CoverageState {
   const isForward = why === 'forward'
   const isFree = why === 'overlap' && state.overlap?.isFree === true
@@ -38,25 +38,25 @@ function perPageAfter(before: number | null, page: Page, { entries }: PageMatch)
   return count === entries.length && (before === null || before === count) ? count : 0
 }
 
-/** The accounts after the list was seen to move. */
+/** The state after the list was seen to move. */
 export function markMoved(state: CoverageState): CoverageState {
   return { ...state, moved: true, passMoved: true }
 }
 
-/** The checkpoint of a walk that leaves unasked, or unfound, what its accounts would need. */
+/** The checkpoint of a pass that can no longer be proved complete. */
 export function markUnsettled(from: Checkpoint): Checkpoint {
   return { ...from, state: { ...from.state, unsettled: true } }
 }
 
-/** So many pages may be asked again before the reader has come far: a list may name any last page. */
+/** Pages that may be asked again while little is read: the last page that a list names may be far too high. */
 const AT_FIRST = 100
 
-/** Whether one more page may be asked again: in one pass never more than the list has. */
+/** Whether one more page may be asked again. A pass never asks more pages again than the list has. */
 export function mayAskAgain({ askedAgain, lastPage, frontier }: CoverageState): boolean {
   return askedAgain < Math.min(lastPage, (frontier?.page ?? 0) + AT_FIRST)
 }
 
-/** Where the last key of this answer stands; `before` where the answer holds none. */
+/** The frontier after this answer: its last key, or `before` if it has none. */
 export function frontierAfter(
   before: Frontier | null,
   state: CoverageState,
@@ -69,15 +69,15 @@ export function frontierAfter(
   return { page: page.number, place, index, total: page.total }
 }
 
-/** By how much the list is longer than it was at its frontier: below 0 where it is shorter, 0 where nobody can tell. */
+/** How much the total rose since the frontier; below 0 if it fell, 0 if a total is missing. */
 export function riseSince(frontier: Pick<Frontier, 'total'> | null, page: Page): number {
   return frontier === null || frontier.total === null || page.total === null ? 0 : page.total - frontier.total
 }
 
-/** An item met again within so many answers that read on was pushed there; one from further behind was moved. */
+/** A repeated item from one of the last 8 pages was pushed along by an insertion; one from further back was moved. */
 const NEAR = 8
 
-/** The accounts after an answer that read on: its last key is the frontier of what is read. */
+/** The state after a page read in list order: its last key is the new frontier. */
 export function readingAfter(state: CoverageState, page: Page, match: PageMatch): CoverageState {
   const frontier = frontierAfter(state.frontier, state, page, match)
   const segment = match.why === 'forward' ? match.placed[0]?.segment : undefined
@@ -91,12 +91,12 @@ export function readingAfter(state: CoverageState, page: Page, match: PageMatch)
   }
 }
 
-/** To ask the last page that read on once more; what comes again on it is no repeat. */
+/** Asks for the last page in list order once more; its known items are no repeats. */
 export function askReread(from: Checkpoint, page: number): Checkpoint {
   return { ...from, ask: { why: 'reread', page, until: null, before: null } }
 }
 
-/** The state after so many more movements of a kind; of a walk that began before they were counted, unchanged. */
+/** Adds movements of a kind; a walk from a version that did not count them stays as it is. */
 export function countMovement(state: CoverageState, kind: keyof Movement, more = 1): CoverageState {
   const { movement } = state
   if (movement === null || more === 0) return state

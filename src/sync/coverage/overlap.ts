@@ -4,25 +4,25 @@ import { isBeyondEnd } from './ends.ts'
 import { askReread, markMoved, mayAskAgain, readingAfter, riseSince } from './observe.ts'
 import type { CoverageState, Overlap, Question, WalkRules } from './state.ts'
 
-/** So often the place where the walk stood may turn out to be further on. */
+/** How often the search may jump ahead to where the walk should have stopped. */
 const JUMPS = 3
 
 /**
- * A walk that goes on after an interruption asks the last page that it read again, and then those around it, until one
- * holds an item that was known before: so it stands where it stood, however far the list slid meanwhile.
+ * Resumes a walk: asks for the last page that it read, then for pages around it, until one holds a known item. So the
+ * walk continues at the same item, however far the list slid meanwhile.
  */
 export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
   const { state, nextPage } = from
   const asks = from.ask?.why
   if (nextPage === null || state.frontier === null || asks === 'overlap') return from
-  // What goes back has begun before the interruption, and has to come to its own end first.
+  // A step back began before the interruption and must finish first.
   if (asks === 'back' || asks === 'reread') return { ...from, state: { ...state, overlap: overlapAt(state) } }
   const at = overlapAt(state)
   const overlapping = { ...state, lookBack: null, overlap: at && { ...at, isFree: true } }
   return askOverlap(rules, { ...from, state: overlapping }, state.frontier.page)
 }
 
-/** The page past the end of a list that became shorter: what is left is met from its new last page. */
+/** The list became shorter than this page: continues from its new last page. */
 export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Checkpoint {
   const { state } = from
   const last = page.lastPage ?? 0
@@ -44,7 +44,7 @@ export function overlapAt({ frontier }: CoverageState): Overlap | null {
   }
 }
 
-/** Asks for a page of the overlap that is under way, once what else is asked has come to its end. */
+/** Asks for a page of the overlap in progress, or ends it in front of the first page or when no more may be asked. */
 export function askOverlap(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
   const { state } = from
   const { overlap } = state
@@ -57,7 +57,7 @@ export function askOverlap(rules: WalkRules, from: Checkpoint, page: number): Ch
   return { ...from, ask }
 }
 
-/** An answer of the overlap. */
+/** An answer to `overlap`. */
 export function continueOverlap(
   rules: WalkRules,
   from: Checkpoint,
@@ -78,7 +78,7 @@ function goDown(
   { known, places }: PageMatch,
 ): Checkpoint {
   const rose = overlap.rose || riseSince(overlap, page) > 0
-  // What stood on the page where the walk was stands on an earlier one now.
+  // An item of the last page is on an earlier one now.
   const slid = places.some((place) => place?.segment === overlap.until.segment)
   const { state } = from
   const repeatedAcrossPages = state.repeatedAcrossPages || slid

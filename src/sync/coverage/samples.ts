@@ -4,10 +4,10 @@ import { beginLookBack } from './look-back.ts'
 import { frontierAfter, mayAskAgain } from './observe.ts'
 import type { CoverageState, Frontier } from './state.ts'
 
-/** So many pages lie between two samples. */
+/** Pages between two samples. */
 const APART = 40
 
-/** Whether items came twice that are not explained yet, but may be by items that were put in between behind the reader. */
+/** Whether repeated items are left unexplained that insertions behind the reader may explain. */
 export function wantsSamples({
   closed,
   unexplained,
@@ -20,8 +20,8 @@ export function wantsSamples({
 }
 
 /**
- * Asks for one page in forty, from the middle of the list to its front, where most was put behind the reader, and looks
- * back from each to the next, until enough is found.
+ * Asks for one page in forty, from the middle of the list to its front, where most insertions are behind the reader.
+ * Looks back from each sample to the next, until enough items are found.
  */
 export function askSample(from: Checkpoint): Checkpoint {
   const { state } = from
@@ -32,7 +32,7 @@ export function askSample(from: Checkpoint): Checkpoint {
   return { ...from, ask: { why: 'sample', page, until: null, before: null } }
 }
 
-/** The answer that the samples begin with. */
+/** An answer to `sample`, the first one. */
 export function beginSamples(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const state = { ...from.state, found: from.state.found + match.newToPass }
   const sample: Frontier | null = frontierAfter(null, state, page, match)

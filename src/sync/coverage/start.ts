@@ -44,9 +44,9 @@ const FRESH_PASS = {
 } satisfies Partial<CoverageState>
 
 /**
- * Where a walk begins.
- * @param lastWalk How the job's last complete full walk ended. Where it saw the list move, this one watches from its start;
- * where it found the total off, this one doubts it.
+ * The checkpoint of a new walk.
+ * @param lastWalk The job's last complete full walk: if its list moved, this walk looks back from the start; if its
+ * total was off, this walk doubts the total.
  */
 export function startCheckpoint(
   firstPage: number,
@@ -71,7 +71,7 @@ export function startCheckpoint(
   }
 }
 
-/** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
+/** The checkpoint of the next pass: what the walk has seen stays, the counts of the pass start at 0. */
 export function nextPass({ pass, state }: Checkpoint): Checkpoint {
   const { counted, firstTotal, totalChanged, moved, repeatedAcrossPages } = state
   const watching = state.watching || moved || totalChanged

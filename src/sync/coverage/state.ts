@@ -1,13 +1,14 @@
 /**
- * Where a key stands in what a pass has read: the answer that it belongs to, by its number in the ledger, and its place
- * among the keys of that answer. Whole where the pass read it first, with a fraction where it was found in between.
+ * The position of a key in what a pass has read: the ordinal of its answer in the page ledger, and its place among
+ * the keys of that answer. A whole number where the answer listed it; a fraction where it was found later, between
+ * two others.
  */
 export interface ListPosition {
   segment: number
   position: number
 }
 
-/** A key whose place in the list, counted from 0, was seen, and how long the list was then. */
+/** The last item read in list order: its page, its index in the list from 0 on, and the list's total then. */
 export interface Frontier {
   page: number
   place: ListPosition
@@ -16,30 +17,30 @@ export interface Frontier {
 }
 
 /**
- * Why a page is asked for: `forward` reads on; `back` follows a fall of the total to a known item, and `again` reads the
- * page before it anew, since something came meanwhile; `overlap` finds the place where an interrupted walk stood; `look`
- * compares an old page with the ledger; `still` asks a page of a list that never moved; `front` looks for what was put in
- * front; `sample` looks for what was put in between.
+ * Why a page is asked for. `forward`: the next page. `back`: the total fell, so earlier pages, until one holds a
+ * known item. `reread`: the page where a step back began, since items were added meanwhile. `overlap`: where an
+ * interrupted walk stopped. `look`: an old page, to compare its distance with the ledger. `spot-check`: one page of a
+ * list that never moved. `front`: items added in front. `sample`: items inserted elsewhere.
  */
 export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-check' | 'front' | 'sample'
 
 export interface Question {
   why: Why
   page: number
-  /** The distance from the page's last known key that stands at or before this place is to be counted; null: none is. */
+  /** Count the distance to this position from the page's last known key at or before it; null: count nothing. */
   until: ListPosition | null
-  /** Before this segment stand the keys of a page that holds none that is known; null: behind all others. */
+  /** If no key of the page is known, its keys belong in front of this segment; null: behind all others. */
   before: number | null
 }
 
-/** A step back under way: from which page, and the greatest total that an answer named meanwhile, against that page's own. */
+/** A step back in progress: where it began, the total of its last answer, and whether the total rose meanwhile. */
 export interface StepBack {
   page: number
   total: number | null
   rose: boolean
 }
 
-/** The search for the place where an interrupted walk stood. `top` is the page from which it goes down. */
+/** The search for the position where an interrupted walk stopped. `top`: the page from which it searches downwards. */
 export interface Overlap {
   until: ListPosition
   index: number
@@ -47,126 +48,126 @@ export interface Overlap {
   top: { page: number; next: number | null; total: number | null } | null
   rose: boolean
   jumps: number
-  /** Whether it is the first page after an interruption that is asked for: that one is carried to the interruption. */
+  /** The first request after an interruption: it does not count as asked again. */
   isFree: boolean
 }
 
 /**
- * A look back under way: between the pages `low` and `high` (that one too) more items are listed than the ledger knows,
- * `left` of them not found yet; null where the old page, `anchor`, has still to say how many.
+ * A look back in progress: from page `low` to page `high`, inclusive, the list has `left` more items than the ledger.
+ * `left` is null until the old page, `anchor`, was compared.
  */
 export interface LookBack {
   frontier: Frontier
   anchor: number
-  /** The page up to which the old page was compared last. */
+  /** The page of the frontier at the last comparison. */
   upTo: number
   low: number
   high: number
   left: number | null
   rounds: number
   fails: number
-  /** Whether the total changed, so that the next answer that reads on has to give a new frontier. */
+  /** The total changed, so the look needs a new frontier, from the next answer in list order. */
   waiting: boolean
 }
 
-/** What the answers of a walk said of the list's total. */
+/** What a walk's answers said about the list's total. */
 export interface Totals {
-  /** Answers with a total in all passes, the last one's total, and by how much it differed from the one before. */
+  /** In all passes: answers with a total, the last total, and its difference from the one before. */
   answers: number
   last: number | null
   change: number
-  /** Answers whose total went back in the direction from which the answer before had come. */
+  /** How often the total changed its direction. */
   turns: number
-  /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
+  /** Items on the pages that this pass read in list order; null after an overlap, which replaced some. */
   listed: number | null
-  /** Of these the items, and the total, of the last answer. */
+  /** Items and total of the last of these pages. */
   listedLast: number
   end: number | null
-  /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
+  /** The previous pass, or the job's previous walk, did not list as many items as its total. */
   isDoubted: boolean
 }
 
-/** What a pass saw of the list's movement, as numbers of answers that showed some, where it is not items. What one answer shows is one movement. */
+/** How the list moved during a pass. `rises` to `skips` count answers: what one answer shows is one movement. */
 export interface Movement {
-  /** The total rose, and nothing came again: something was added ahead of the reader. */
+  /** The total rose and no item was repeated: items were added ahead of the reader. */
   rises: number
-  /** The total fell, and nothing came again; and of these falls those behind which an unread item was found. */
+  /** The total fell and no item was repeated; `pulled`: of these, those where a step back found an unread item. */
   falls: number
   pulled: number
-  /** Items came again that no rise of the total explains: something was moved there. */
+  /** Items were repeated and no rise of the total explains it: an item was moved into the part already read. */
   pushes: number
-  /** Looks back that found one item, at a boundary between two answers: it was skipped without a sign. */
+  /** Looks back that found one item, at a page boundary: the reader had skipped it unnoticed. */
   skips: number
-  /** Items that looks back found several at a time: as many went at one stroke, and as many came. */
+  /** Items that looks back found several at a time: many left at once, and as many were added. */
   together: number
-  /** Items that no earlier pass of the walk had seen. */
+  /** Items that are new to the whole walk. */
   newToWalk: number
 }
 
-/** What a walk has seen so far, as far as its coverage can be told from it. */
+/** What a walk has seen so far: all that its coverage is judged by. Stored as JSON with the checkpoint. */
 export interface CoverageState {
-  /** False once an answer came without a total to count by. */
+  /** False once a paged answer had no total. */
   counted: boolean
-  /** The total of the walk's first answer, and whether a later one differed. */
+  /** The first total of the walk, and whether a later one differed. */
   firstTotal: number | null
   totalChanged: boolean
   totals: Totals
-  /** Whether any pass of the walk met an item twice, or found a page changed when it asked again. */
+  /** Any pass met an item twice, or found a page changed when it asked for it again. */
   moved: boolean
-  /** Whether an item came on two pages of one pass. */
+  /** An item was listed on two pages of one pass. */
   repeatedAcrossPages: boolean
-  /** Whether old pages are looked back at: from the first movement, or from the start where one is to be expected. */
+  /** Whether the walk looks back at old pages: from the first movement on, or from the start if the last walk moved. */
   watching: boolean
-  /** The last page that the first answer of this pass named, and the last answer. */
+  /** The list's last page, by the first and by the latest answer of this pass. */
   firstLastPage: number | null
   lastPage: number
   paginated: boolean
-  /** Items on a page that is not the last; null where none came yet, 0 where pages differ. */
+  /** Items on each page but the last; null: not known yet; 0: pages differ. */
   perPage: number | null
-  /** The total of this pass's first answer, and whether anything moved while the pass was read. */
+  /** The first total of this pass, and whether the list moved during the pass. */
   passTotal: number | null
   passMoved: boolean
-  /** Whether the list ended on a page that says itself that there are more. */
+  /** The list ended before the last page that it names itself. */
   passShort: boolean
-  /** Answers in this pass, items that came in it for the first time, and items that came on two of its pages. */
+  /** Answers of this pass, its distinct items, and its repeated ones. */
   passAnswers: number
   passDistinct: number
   passRepeated: number
-  /** Answers of this pass to pages that were asked again. */
+  /** Pages that this pass asked for again. */
   askedAgain: number
-  /** Pages in a row on which nothing was new to this pass. */
+  /** Pages in a row without an item that is new to this pass. */
   pagesWithoutNews: number
-  /** The last key of the last answer that read on, and the segments of the last such answers, the oldest first. */
+  /** `recent`: the segments of the last pages read in list order, oldest first. */
   frontier: Frontier | null
   recent: number[]
   firstSegment: number | null
-  /** The page up to which has been looked back. */
+  /** The next look back starts at this page; null: none was made yet. */
   anchor: number | null
   /**
-   * Items that came twice though no rise of the total explains it; and those of the last answer alone, which the next one
-   * may explain. Below 0: what of a rise is left to explain the next answer's.
+   * Repeated items that no rise of the total explains. `carried`: those of the last answer, which the next total may
+   * still explain; below 0: the part of a rise that is left to explain the next answer's repeats.
    */
   unexplained: number
   carried: number
-  /** Items met far behind their first place: each was moved from unread to read, or back, and may hide another. */
+  /** Items met again far from where they were read: each was moved, and may hide one that moved the other way. */
   relocated: number
-  /** Items found at the front or by samples; and by looking back. */
+  /** Missed items found at the front or by samples; `foundBehind`: by looks back. */
   found: number
   foundBehind: number
-  /** How the list moved in this pass; null where the walk began before this was counted. */
+  /** Null if the walk began with a version that did not count it. */
   movement: Movement | null
-  /** Whether something was to be asked again, and could not be followed to its end. */
+  /** A page that the walk needed could not be asked for again, or a search did not find what it looked for. */
   unsettled: boolean
   stepBack: StepBack | null
   overlap: Overlap | null
   lookBack: LookBack | null
-  /** Where the last sample was taken; null before the first. */
+  /** Where the last sample was taken; null: none yet. */
   sample: Frontier | null
-  /** What of a pass's end is done. */
+  /** Which checks at the end of the pass are done. */
   closed: { spotCheck: boolean; front: boolean; samples: boolean }
 }
 
-/** What the decisions have to know of a walk that does not change while it goes on. */
+/** The facts about a walk that never change. */
 export interface WalkRules {
   kind: 'full' | 'partial'
   firstPage: number

@@ -6,8 +6,8 @@ import { overlapFrom } from './overlap.ts'
 import type { StepBack, WalkRules } from './state.ts'
 
 /**
- * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was
- * not read yet across the boundary. The pages before are asked until one holds an item that was known before.
+ * The total fell and no item was repeated: an item may have left the pages already read and pulled an unread one onto
+ * them. Asks for the pages before, until one holds an item that was known before.
  */
 export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
   const { state } = read
@@ -15,7 +15,7 @@ export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): C
   return goBack(rules, { ...read, state: { ...state, stepBack: back } }, page.number)
 }
 
-/** An answer on the way back. */
+/** An answer to `back`. */
 export function continueStepBack(
   rules: WalkRules,
   from: Checkpoint,
@@ -27,7 +27,7 @@ export function continueStepBack(
   const rose = back.rose || riseSince(back, page) > 0
   const state = { ...from.state, stepBack: { ...back, rose, total: page.total } }
   const segment = state.frontier?.place.segment ?? 0
-  // Known before this step: what the step itself found stands in the same segment as the page it began from.
+  // Items that the step itself found share the segment of the page where it began, so they do not count as known.
   const isJoined = match.places.some((place) => place !== null && place.segment < segment)
   const isPulled = isJoined && match.newToPass > 0
   const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
@@ -43,7 +43,7 @@ function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
   return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
 }
 
-/** What came while the pages before were asked for has pushed an item from there to the page that the step began from. */
+/** Ends the step. If the total rose meanwhile, items slid onto the page where the step began: reads that again. */
 function join(from: Checkpoint): Checkpoint {
   const { state } = from
   const back = state.stepBack
@@ -51,7 +51,7 @@ function join(from: Checkpoint): Checkpoint {
   return back?.rose && mayAskAgain(state) ? askReread(joined, back.page) : joined
 }
 
-/** The answer to the last page that was asked once more: the reading goes on from here. Where the list has become shorter than that page, from its new end. */
+/** An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)

@@ -12,7 +12,7 @@ export const NO_TOTALS: Totals = {
   isDoubted: false,
 }
 
-/** The totals after one more answer. */
+/** Returns the totals after one more answer. */
 export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
   const { answers, last, change, turns } = totals
   const listed = listing(totals, why, { total, items })
@@ -25,31 +25,31 @@ export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): T
 function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
   if (why === 'overlap') return { ...totals, listed: null }
   if (why !== 'forward' && why !== 'reread') return totals
-  // What is read again takes the place of the last answer.
+  // A page that is read again replaces the last one.
   const before = why === 'reread' ? totals.listedLast : 0
   const listed = totals.listed === null ? null : totals.listed - before + items.length
   return { ...totals, listed, listedLast: items.length, end: total }
 }
 
-/** The totals at the beginning of the next pass. */
+/** Returns the totals at the start of the next pass. */
 export function totalsOfNextPass(state: CoverageState): Totals {
   const { listed } = NO_TOTALS
   return { ...state.totals, listed, isDoubted: isOff(state) }
 }
 
-/** A list that moves rises and falls at random, so that few answers turn, a few more by chance; of a total that is drawn by lot most do. */
+/** The total of a moving list turns rarely, a few times more by chance; a random one turns most of the time. */
 const TURNS = 0.2
 const BY_CHANCE = 0.5
 const ENOUGH = 20
 
-/** Whether the total goes up and down, whatever the list does: asking again settles nothing then. */
+/** Whether the total goes up and down whatever the list does; then asking again proves nothing. */
 export function isSwinging({ totals: { answers, turns } }: Pick<CoverageState, 'totals'>): boolean {
   return answers >= ENOUGH && turns > answers * TURNS + Math.sqrt(answers) * BY_CHANCE
 }
 
 /**
- * By how much the total of the pass's last answer differs from the items that the pass listed. Movement does not explain
- * it: what slides past the reader takes the place of something that came twice. Null where it is not known.
+ * The last total of the pass minus the items that it listed; null if not known. Movement does not explain a
+ * difference: an item that slides past the reader leaves its place to a repeated one.
  */
 export function offBy({ totals: { listed, end } }: Pick<CoverageState, 'totals'>): number | null {
   return listed === null || end === null ? null : end - listed
@@ -59,13 +59,13 @@ function isOff(state: Pick<CoverageState, 'totals'>): boolean {
   return (offBy(state) ?? 0) !== 0
 }
 
-/** Whether the total cannot be counted by, and another pass would show the same: it swings, or is off time after time. */
+/** Whether the total is useless, so that another pass would show the same: it swings, or was off twice in a row. */
 export function isTotalWrong(state: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
   if (state.passShort) return false
   return isSwinging(state) || (state.totals.isDoubted && isOff(state))
 }
 
-/** What a complete walk says of its total. Where the accounts are settled without it, nothing. */
+/** What a complete walk says about its total: null unless the walk drifted. */
 export function totalOff(
   coverage: Coverage | null,
   state: Pick<CoverageState, 'totals' | 'passShort'>,

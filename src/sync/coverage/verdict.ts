@@ -8,16 +8,15 @@ export interface PassRules extends WalkRules {
 }
 
 export type Verdict =
-  /** `why`: what did not come out even, where it is `drifted`. */
+  /** `why`: what does not add up; for `drifted` only. */
   | { kind: 'complete'; coverage: Coverage | null; why?: string }
   | { kind: 'again'; why: string }
   | { kind: 'incomplete'; why: string }
 
 /**
- * What the end of a pass means. `distinct` counts the items of the whole walk. That the sums agree proves a reading only
- * where nothing moved meanwhile: an item that slid past the reader and one that came in its place cancel out. A first
- * pass in which nothing moved is steady. One that moved is repaired where its accounts are settled, and so is a later one
- * in which nothing moved.
+ * Judges the end of a pass; `distinct`: items of the whole walk. Equal sums prove a pass only if nothing moved: an
+ * item that slid past the reader and a new one cancel out. Steady: a first pass without movement. Repaired: a later
+ * one without, or one whose movements are all explained.
  */
 export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
   const { pass, state } = checkpoint
@@ -26,7 +25,7 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
   const total = state.passTotal ?? 0
   const isShort = state.passShort && rules.total === 'check'
   const still: Verdict = { kind: 'complete', coverage: pass === 1 ? 'steady' : 'repaired' }
-  // In one answer nothing can have moved; what stands there twice is counted twice by the total, too.
+  // A single answer cannot have moved; the total counts its duplicates, too.
   if (!state.passShort && state.passAnswers === 1 && passDistinct + passRepeated >= total) return still
   if (!isShort && (!state.counted || rules.total === 'ignore')) return { kind: 'complete', coverage: null }
   if (!isShort && !state.passMoved && passDistinct === total) return still
@@ -41,14 +40,14 @@ export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassR
   return { kind: 'complete', coverage: 'drifted', why: `${why}${hint(state)}` }
 }
 
-/** Every item that came twice is explained by one that came, every one that was moved by one that was found in its place. */
+/** Whether items found by asking again explain every repeated item, and every moved one. */
 function isSettled(state: CoverageState): boolean {
   const { passMoved, passShort, unsettled, unexplained, found, relocated, foundBehind, passAnswers } = state
   if (!passMoved || passShort || unsettled || passAnswers === 1) return false
   return unexplained <= found && relocated <= foundBehind
 }
 
-/** What the total has to do with it. Once it is off, it may be by chance; more items than a total that never changes are none. */
+/** Advice about the total. A pass may be off by chance, but not one with more items than a constant total. */
 function hint(state: CoverageState): string {
   const { totalChanged, passDistinct, passTotal } = state
   const isTooLow = !totalChanged && passTotal !== null && passDistinct > passTotal

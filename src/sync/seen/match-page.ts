@@ -4,25 +4,25 @@ import type { LedgerEntry } from '../store.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import type { ListOrder, SeenItems } from './seen-items.ts'
 
-/** How the items of a page stand to what the walk has seen. */
+/** A page compared with what the walk has seen. */
 export interface PageMatch {
-  /** The number that the answer gets in the page ledger. */
+  /** The number of the answer in the page ledger. */
   ordinal: number
   pass: number
   why: Question['why']
-  /** One entry an item of the page, in its order. The same item twice has one entry. */
+  /** The distinct items of the page, in list order. */
   entries: ListedItem[]
-  /** New to this walk, rejected items too. */
+  /** Items that are new to this walk, rejected ones too. */
   newToWalk: number
   newToPass: number
-  /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
+  /** The position of each entry in this pass before this answer, null for a new one; and its position after it. */
   places: (ListPosition | null)[]
   placed: ListPosition[]
-  /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
+  /** The last known entry at or before the position asked about, and the number of keys from it to there. */
   known: { entry: number; distance: number } | null
 }
 
-/** How the items of a page stand to what the walk has seen; `from` says what the page was asked for. */
+/** Compares the items of a page with what the walk has seen; the checkpoint says why the page was asked for. */
 export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: SeenItems): PageMatch {
   const why = ask?.why ?? 'forward'
   const ordinal = seen.answers + 1
@@ -44,10 +44,10 @@ export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: 
   }
 }
 
-/** What the answer adds to the page ledger of its walk. */
+/** Returns the answer's line for the page ledger. */
 export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
   const { ordinal, pass, why, entries, places, placed } = match
-  // Where something was looked for, what was known stays where it is.
+  // A page that was asked for again does not move known items.
   const found = () => placed.map((position, index) => (places[index] ? null : position))
   return {
     ordinal,
@@ -61,8 +61,8 @@ export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
 }
 
 /**
- * The last known entry at or before a place. One whose neighbour on the page stands in its segment too is preferred: an
- * item that was moved stands elsewhere than the ledger says.
+ * The last known entry at or before a position. Prefers one whose neighbour on the page is in the same segment: an
+ * item that was moved is not where the ledger says.
  */
 function lastKnown(
   places: readonly (ListPosition | null)[],
@@ -83,9 +83,9 @@ function isUpTo(place: ListPosition | null | undefined, until: ListPosition): bo
 }
 
 /**
- * Places the keys of an answer that was asked for to find something: a known one stays where it is, a new one stands
- * behind the one before it on the page, else before the next one that is known. Those of a page that holds none that is
- * known stand before the segment that is named, or make one of their own.
+ * The positions of the keys of a page that was asked for again. A known key keeps its position; a new one goes behind
+ * the key before it on the page, or else in front of the first known one. Without any known key all go in front of
+ * the segment `before`, or become a segment of their own.
  */
 function placeFound(
   known: readonly (ListPosition | null)[],
@@ -127,7 +127,7 @@ function behind(place: ListPosition, count: number, { after }: ListOrder): ListP
   return between(place.segment, place.position, high, count)
 }
 
-/** Never on a whole number: those are for keys that were read there first. */
+/** Positions between two others, never whole numbers: those belong to keys that were read in list order. */
 function between(segment: number, low: number, high: number, count: number): ListPosition[] {
   const step = (high - low) / (count + 1)
   return Array.from({ length: count }, (_, index) => ({ segment, position: low + step * (index + 1) }))
