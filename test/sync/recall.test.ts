@@ -8,12 +8,12 @@ import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 const IDS = [...upTo(30), 50, 60].map(String)
 
-/** Where the items stand that the walk has seen. */
+/** The positions of the items that the walk has seen. */
 function places(seen: SeenItems) {
   return IDS.map((id) => seen.find(id))
 }
 
-/** What the process knows that continues the mirror's first walk. */
+/** What a process knows that resumes the mirror's first walk. */
 async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
   const { signal } = new AbortController()
   return recallSeenItems(
@@ -22,7 +22,7 @@ async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {
   )
 }
 
-/** A list of ten pages from which items go, and to which they come, until its server fails before some answer. */
+/** A list of ten pages that items leave and join, until its server fails before an answer. */
 function movingList(failsBefore: number) {
   return scriptedList({
     ids: upTo(30),
@@ -38,8 +38,8 @@ function movingList(failsBefore: number) {
 
 const ANSWERS = upTo(14)
 
-describe('where the items of a walk stand', () => {
-  it('is asked with every reason by the list of this test', async () => {
+describe('the positions of a walk', () => {
+  it('come from answers to every reason, in this test', async () => {
     const test = openTestMirror()
 
     await runOnce(test, movingList(-1))
@@ -50,7 +50,7 @@ describe('where the items of a walk stand', () => {
     expect(Number(test.value('SELECT count(*) FROM sync_pages'))).toBeGreaterThan(ANSWERS.length)
   })
 
-  it.each(ANSWERS)('is recalled exactly by the process that continues after answer %i', async (answer) => {
+  it.each(ANSWERS)('are recalled exactly by the process that resumes after answer %i', async (answer) => {
     const test = openTestMirror()
     const committed: LedgerEntry[] = []
     const { commit } = test.store
@@ -70,7 +70,7 @@ describe('where the items of a walk stand', () => {
   })
 })
 
-/** A walk of so many pages of one item that another process is to continue. */
+/** A walk of this many pages with one item each, for another process to resume. */
 async function openWalkOf(pages: number): Promise<TestMirror> {
   const test = openTestMirror()
   await runOnce(
@@ -87,7 +87,7 @@ async function openWalkOf(pages: number): Promise<TestMirror> {
 }
 
 describe('a long page ledger', () => {
-  it('is read by batches, between which the rest of the process works', async () => {
+  it('is read in batches, and the process can work between them', async () => {
     const test = await openWalkOf(1001)
     let turns = 0
 
@@ -101,7 +101,7 @@ describe('a long page ledger', () => {
     expect(turns).toBe(3)
   })
 
-  it('is not read to its end once the process is to stop', async () => {
+  it('is not read to its end once the process stops', async () => {
     const test = await openWalkOf(1001)
     const stop = new AbortController()
 

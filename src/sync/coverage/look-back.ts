@@ -34,19 +34,19 @@ export function beginLookBack(from: Checkpoint, frontier: Frontier, anchor: numb
     fails: 0,
     waiting: false,
   }
-  return probe({ ...from, state: { ...from.state, lookBack: look } }, look, anchor)
+  return askOldPage({ ...from, state: { ...from.state, lookBack: look } }, look, anchor)
 }
 
 /** Continues with a new frontier. */
 export function resumeLookBack(from: Checkpoint, look: LookBack, frontier: Frontier): Checkpoint {
-  return probe(from, { ...look, frontier }, look.left === null ? look.anchor : middle(look))
+  return askOldPage(from, { ...look, frontier }, look.left === null ? look.anchor : middle(look))
 }
 
 function middle({ low, high }: LookBack): number {
   return Math.floor((low + high + 1) / 2)
 }
 
-function probe(from: Checkpoint, look: LookBack, page: number): Checkpoint {
+function askOldPage(from: Checkpoint, look: LookBack, page: number): Checkpoint {
   const { state } = from
   const asked = { ...state, lookBack: look }
   if (!mayAskAgain(state)) return giveUp({ ...from, state: asked }, look)
@@ -58,13 +58,13 @@ export function continueLookBack(from: Checkpoint, page: Page, match: PageMatch)
   const look = from.state.lookBack
   if (!look) return { ...from, ask: null }
   const { newToPass: found } = match
-  const next = { ...from, state: takeIn(from.state, look, page, match) }
+  const next = { ...from, state: countFinds(from.state, look, page, match) }
   const more = page.total === look.frontier.total ? listedMore(from.state, look, page, match) : null
   return more === null ? waitForFrontier(next, look) : narrow(next, look, page.number, more, found)
 }
 
 /** Counts what was found: by a look back, or by a sample. The old page of a sample is the frontier of the next one. */
-function takeIn(state: CoverageState, look: LookBack, page: Page, match: PageMatch): CoverageState {
+function countFinds(state: CoverageState, look: LookBack, page: Page, match: PageMatch): CoverageState {
   const { newToPass: found } = match
   if (state.sample === null) return countFound({ ...state, foundBehind: state.foundBehind + found }, match)
   const sample = look.left === null ? frontierAfter(state.sample, state, page, match) : state.sample
@@ -100,7 +100,7 @@ function listedMore(
 function narrow(from: Checkpoint, look: LookBack, page: number, more: number, found: number): Checkpoint {
   if (look.left === null)
     return more <= 0
-      ? agree(from, look)
+      ? endLook(from, look)
       : halve(from, {
           ...look,
           upTo: look.frontier.page,
@@ -109,12 +109,12 @@ function narrow(from: Checkpoint, look: LookBack, page: number, more: number, fo
           left: more,
         })
   const left = look.left - found
-  if (left <= 0) return agree(from, look)
+  if (left <= 0) return endLook(from, look)
   return halve(from, more > 0 ? { ...look, left, low: page } : { ...look, left, high: page - 1 })
 }
 
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
-  if (look.low < look.high) return probe(from, look, middle(look))
+  if (look.low < look.high) return askOldPage(from, look, middle(look))
   if (look.rounds >= ROUNDS) return giveUp(from, look)
   // Perhaps nothing was missed: the list may have slid since the frontier was read.
   return waitForFrontier(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
@@ -122,19 +122,19 @@ function halve(from: Checkpoint, look: LookBack): Checkpoint {
 
 /** The list moved during the look back: it continues after the next page in list order. */
 function waitForFrontier(from: Checkpoint, look: LookBack): Checkpoint {
-  if (from.state.sample) return agree(from, look)
+  if (from.state.sample) return endLook(from, look)
   const fails = look.fails + 1
   if (fails > FAILS) return giveUp(from, look)
   return { ...from, ask: null, state: { ...from.state, lookBack: { ...look, fails, waiting: true } } }
 }
 
-function agree(from: Checkpoint, { upTo }: LookBack): Checkpoint {
+function endLook(from: Checkpoint, { upTo }: LookBack): Checkpoint {
   const { state } = from
   const anchor = state.sample ? state.anchor : upTo
   return { ...from, ask: null, state: { ...state, lookBack: null, anchor } }
 }
 
 function giveUp(from: Checkpoint, look: LookBack): Checkpoint {
-  const agreed = agree(from, look)
+  const agreed = endLook(from, look)
   return from.state.sample ? agreed : { ...agreed, state: { ...agreed.state, unsettled: true } }
 }

@@ -49,9 +49,9 @@ export function askOverlap(rules: WalkRules, from: Checkpoint, page: number): Ch
   const { state } = from
   const { overlap } = state
   if (!overlap) return { ...from, nextPage: page, ask: null }
-  if (page < rules.firstPage) return done(from)
+  if (page < rules.firstPage) return endOverlap(from)
   if (!overlap.isFree && !mayAskAgain(state))
-    return done({ ...from, state: markMoved({ ...state, unsettled: true }) })
+    return endOverlap({ ...from, state: markMoved({ ...state, unsettled: true }) })
   const before = overlap.top && state.frontier ? state.frontier.place.segment : null
   const ask: Question = { why: 'overlap', page, until: overlap.until, before }
   return { ...from, ask }
@@ -67,10 +67,10 @@ export function continueOverlap(
   const { overlap } = from.state
   if (!overlap) return { ...from, ask: null }
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(from.state) }, page)
-  return overlap.top ? goDown(rules, from, overlap, page, match) : meet(rules, from, overlap, page, match)
+  return overlap.top ? searchDown(rules, from, overlap, page, match) : continueAtTop(rules, from, overlap, page, match)
 }
 
-function goDown(
+function searchDown(
   rules: WalkRules,
   from: Checkpoint,
   overlap: Overlap,
@@ -86,10 +86,10 @@ function goDown(
     ...from,
     state: { ...state, repeatedAcrossPages, overlap: { ...overlap, rose, total: page.total } },
   }
-  return known ? done(next) : askOverlap(rules, next, page.number - 1)
+  return known ? endOverlap(next) : askOverlap(rules, next, page.number - 1)
 }
 
-function meet(
+function continueAtTop(
   rules: WalkRules,
   from: Checkpoint,
   overlap: Overlap,
@@ -127,7 +127,7 @@ function meet(
   return { ...from, nextPage: page.next, ask: null, state: next }
 }
 
-function done(from: Checkpoint): Checkpoint {
+function endOverlap(from: Checkpoint): Checkpoint {
   const { overlap, ...state } = from.state
   const next = { ...from, ask: null, state: { ...state, overlap: null } }
   return overlap?.rose && overlap.top && mayAskAgain(state as CoverageState)

@@ -18,7 +18,7 @@ export interface Frontier {
 
 /**
  * Why a page is asked for. `forward`: the next page. `back`: the total fell, so earlier pages, until one holds a
- * known item. `reread`: the page where a step back began, since items were added meanwhile. `overlap`: where an
+ * known item. `reread`: the last page in list order once more. `overlap`: where an
  * interrupted walk stopped. `look`: an old page, to compare its distance with the ledger. `spot-check`: one page of a
  * list that never moved. `front`: items added in front. `sample`: items inserted elsewhere.
  */

@@ -12,7 +12,7 @@ import type { StepBack, WalkRules } from './state.ts'
 export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
   const { state } = read
   const back: StepBack = { page: page.number, total: page.total, rose: false }
-  return goBack(rules, { ...read, state: { ...state, stepBack: back } }, page.number)
+  return stepFurther(rules, { ...read, state: { ...state, stepBack: back } }, page.number)
 }
 
 /** An answer to `back`. */
@@ -31,12 +31,12 @@ export function continueStepBack(
   const isJoined = match.places.some((place) => place !== null && place.segment < segment)
   const isPulled = isJoined && match.newToPass > 0
   const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
-  return isJoined ? join(next) : goBack(rules, next, page.number)
+  return isJoined ? endStepBack(next) : stepFurther(rules, next, page.number)
 }
 
-function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
+function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
   const { state } = from
-  if (page <= rules.firstPage) return join(from)
+  if (page <= rules.firstPage) return endStepBack(from)
   if (!mayAskAgain(state)) return { ...from, ask: null, state: { ...state, stepBack: null, unsettled: true } }
   const before = state.frontier?.place.segment ?? null
   const earlier = Math.min(page - 1, state.lastPage)
@@ -44,7 +44,7 @@ function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
 }
 
 /** Ends the step. If the total rose meanwhile, items slid onto the page where the step began: reads that again. */
-function join(from: Checkpoint): Checkpoint {
+function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
   const back = state.stepBack
   const joined = { ...from, ask: null, state: { ...state, stepBack: null } }

@@ -10,7 +10,7 @@ import { pageOf } from '../../helpers/pages.ts'
 const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
 const RULES: PassRules = { ...WALK, maxPasses: 3 }
 
-/** An answer with so many items, all of them new. */
+/** An answer with this many items, all new. */
 function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
   const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
   const page = pageOf(texts, { number, next, lastPage, total: null })
@@ -32,18 +32,18 @@ function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>)
   return advance(WALK, from, page, sighting)
 }
 
-/** The end of a pass whose accounts are these. */
+/** The end of a pass with this state. */
 function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
   return { pass, nextPage: null, ask: null, state: { ...startCheckpoint(1).state, ...state } }
 }
 
 describe('the third answer', () => {
   it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, number | null]>([
-    ['is beyond the end: it is stepped back from', 0, { next: null, lastPage: 2 }, 2],
-    ['has items: it ends the list', 1, { next: null, lastPage: 2 }, null],
-    ['names a next page: that is next', 0, { next: 4, lastPage: 2 }, 4],
-    ['names no last page: it ends the list', 0, { next: null, lastPage: null }, null],
-    ['is the last page: it ends the list', 0, { next: null, lastPage: 3 }, null],
+    ['is beyond the end: steps back', 0, { next: null, lastPage: 2 }, 2],
+    ['has items: ends the list', 1, { next: null, lastPage: 2 }, null],
+    ['names a next page: asks for it', 0, { next: 4, lastPage: 2 }, 4],
+    ['names no last page: ends the list', 0, { next: null, lastPage: null }, null],
+    ['is the last page: ends the list', 0, { next: null, lastPage: 3 }, null],
   ])('%s', (_what, items, paging, next) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
 
@@ -56,7 +56,7 @@ describe('the third answer', () => {
     ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
     ['it is empty, and not the last page', 0, { next: null, lastPage: 4 }, true],
     ['it names no last page', 1, { next: null, lastPage: null }, false],
-  ])('leaves the pass short where it ought to: %s', (_what, items, paging, isShort) => {
+  ])('marks the pass as short or not: %s', (_what, items, paging, isShort) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
 
     expect(behind(from, answer(3, items, paging)).state.passShort).toBe(isShort)
@@ -64,7 +64,7 @@ describe('the third answer', () => {
 })
 
 describe('a list that becomes shorter and shorter', () => {
-  it('is stepped back into, never for more pages than it has', () => {
+  it('is stepped back into, for no more pages than it has', () => {
     let checkpoint: Checkpoint = { ...startCheckpoint(1), nextPage: 90, ask: forwardTo(90) }
     const asked: number[] = []
 
@@ -115,7 +115,7 @@ describe('the end of a pass', () => {
     expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
   })
 
-  it('is drifted where all of the total came in the last pass, but not in peace', () => {
+  it('is drifted if the sums of the last pass agree, but the list moved', () => {
     const state = { passTotal: 10, passDistinct: 10, passMoved: true, unexplained: 1 }
 
     expect(judgePass(endOf(state, 3), 11, RULES)).toMatchObject({
@@ -125,7 +125,7 @@ describe('the end of a pass', () => {
     })
   })
 
-  it('that comes even, on a page that says that there are more, ends too early', () => {
+  it('with equal sums is incomplete if the last page says that there are more', () => {
     const state = { passTotal: 9, passDistinct: 9, passShort: true }
 
     expect(judgePass(endOf(state, 3), 9, RULES).kind).toBe('incomplete')

@@ -7,13 +7,13 @@ const FRESH = startCheckpoint(1).state
 
 const RULES: PassRules = { maxPasses: 3, total: 'check', kind: 'full', firstPage: 1 }
 
-/** A pass over four pages of a list of ten, all of which came. */
+/** A pass over four pages that read all ten items of a list. */
 const WHOLE: Partial<CoverageState> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
 const ONE_ANSWER: Partial<CoverageState> = { firstTotal: 3, passTotal: 3, passAnswers: 1, passDistinct: 3 }
-/** An item came twice, and nothing explains it. */
+/** A repeated item that nothing explains. */
 const MOVED = { moved: true, passMoved: true, unexplained: 1 }
 
-/** What moved is explained. */
+/** All movements are explained. */
 const SETTLED = { moved: true, passMoved: true }
 
 interface Case {
@@ -25,9 +25,9 @@ interface Case {
 }
 
 const CASES: [string, Case][] = [
-  ['nothing moved and all came', { state: WHOLE, expected: 'complete steady' }],
+  ['nothing moved and all items came', { state: WHOLE, expected: 'complete steady' }],
   ['an item came on two pages', { state: { ...WHOLE, ...MOVED, passDistinct: 9 }, expected: 'again' }],
-  ['an item came twice, and yet as many as the total', { state: { ...WHOLE, ...MOVED }, expected: 'again' }],
+  ['an item came twice, and the sums agree', { state: { ...WHOLE, ...MOVED }, expected: 'again' }],
   [
     'the total changed',
     { state: { ...WHOLE, totalChanged: true, passMoved: true }, expected: 'complete repaired' },
@@ -60,8 +60,8 @@ const CASES: [string, Case][] = [
     'it moved, and the last page says that there are more',
     { state: { ...WHOLE, ...SETTLED, passShort: true }, expected: 'again' },
   ],
-  ['fewer came than the total', { state: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
-  ['more came than the total', { state: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
+  ['fewer items than the total', { state: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
+  ['more items than the total', { state: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
   ['one answer', { state: ONE_ANSWER, expected: 'complete steady' }],
   [
     'one answer longer than its total',
@@ -171,7 +171,7 @@ describe('the end of a pass', () => {
     expect(verdict.kind === 'complete' ? `complete ${verdict.coverage}` : verdict.kind).toBe(expected)
   })
 
-  it('says what was seen, where that is not enough', () => {
+  it('says why another pass is needed', () => {
     const state = { ...FRESH, ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 8, passRepeated: 2 }
 
     expect(judgePass({ pass: 1, nextPage: null, ask: null, state }, 8, RULES)).toEqual({

@@ -28,29 +28,24 @@ function matchOf(ids: string, ask: Partial<Question>) {
 
 const at = ({ segment, position }: ListPosition) => `${segment}:${Number(position.toFixed(3))}`
 
-describe('the place of a key', () => {
+describe('the position of a key', () => {
   it.each<[string, string, Partial<Question>, string[]]>([
-    ['is where it is read on', 'dnf', { why: 'forward' }, ['14:0', '14:1', '14:2']],
-    ['stays what it was where something is looked for', 'abc', {}, ['11:0', '11:1', '11:2']],
-    ['is behind the key before it, when it is found', 'abnc', {}, ['11:0', '11:1', '11:1.5', '11:2']],
-    ['leaves room for all that were found there', 'bmnc', {}, ['11:1', '11:1.333', '11:1.667', '11:2']],
-    ['is behind the last of an answer', 'enf', {}, ['11:4', '11:4.5', '13:0']],
-    [
-      'is before the first known key, when nothing known comes before it',
-      'mng',
-      {},
-      ['13:0.333', '13:0.667', '13:1'],
-    ],
-    ['is before the first of an answer', 'mf', {}, ['13:-0.5', '13:0']],
+    ['is where a page in list order has it', 'dnf', { why: 'forward' }, ['14:0', '14:1', '14:2']],
+    ['stays the same on a page that was asked for again', 'abc', {}, ['11:0', '11:1', '11:2']],
+    ['is behind the key before it, if it is found later', 'abnc', {}, ['11:0', '11:1', '11:1.5', '11:2']],
+    ['leaves room for all keys found there', 'bmnc', {}, ['11:1', '11:1.333', '11:1.667', '11:2']],
+    ['is behind the last key of an answer', 'enf', {}, ['11:4', '11:4.5', '13:0']],
+    ['is before the first known key, if none precedes it', 'mng', {}, ['13:0.333', '13:0.667', '13:1']],
+    ['is before the first key of an answer', 'mf', {}, ['13:-0.5', '13:0']],
     ['is not what it was in an earlier pass', 'axb', {}, ['11:0', '11:0.5', '11:1']],
     [
-      'is before the page that was stepped back from, when nothing is known',
+      'is before the page where the step back began, if no key is known',
       'mn',
       { why: 'back', before: 13 },
       ['13:-1.5', '13:-0.5'],
     ],
     [
-      'is behind all others, when nothing is known and nothing is named',
+      'is behind all others, if no key is known and no segment is named',
       'mn',
       { why: 'overlap' },
       ['14:-2', '14:-1'],
@@ -59,7 +54,7 @@ describe('the place of a key', () => {
     expect(matchOf(ids, ask).placed.map(at)).toEqual(expected)
   })
 
-  it('tells new keys of the pass from new keys of the walk', () => {
+  it('counts keys new to the pass and keys new to the walk', () => {
     expect(matchOf('axn', {})).toMatchObject({ newToPass: 2, newToWalk: 1 })
   })
 })
@@ -72,17 +67,17 @@ describe('the distance', () => {
       { segment: 13, position: 2 },
       { entry: 2, distance: 5 },
     ],
-    ['passes over keys that are new', 'abn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
-    ['passes over keys beyond the place', 'abf', { segment: 11, position: 4 }, { entry: 1, distance: 3 }],
-    ['is none up to the place itself', 'de', { segment: 11, position: 4 }, { entry: 1, distance: 0 }],
+    ['skips new keys', 'abn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
+    ['skips keys beyond the position', 'abf', { segment: 11, position: 4 }, { entry: 1, distance: 3 }],
+    ['is 0 up to the position itself', 'de', { segment: 11, position: 4 }, { entry: 1, distance: 0 }],
     [
-      'rather begins at a key that stands beside another',
+      'starts at a key with a neighbour, if there is one',
       'abgn',
       { segment: 13, position: 2 },
       { entry: 1, distance: 6 },
     ],
-    ['but begins at any, where none does', 'g', { segment: 13, position: 2 }, { entry: 0, distance: 1 }],
-    ['begins nowhere where nothing is known', 'mn', { segment: 13, position: 2 }, null],
+    ['or else at any known key', 'g', { segment: 13, position: 2 }, { entry: 0, distance: 1 }],
+    ['is null if no key is known', 'mn', { segment: 13, position: 2 }, null],
   ])('%s', (_title, ids, until, expected) => {
     expect(matchOf(ids, { until }).known).toEqual(expected)
   })
