@@ -1,14 +1,14 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { markMoved, mayAskAgain, riseSince } from './observe.ts'
+import { markMoved, mayAskAgain, riseSince, withState } from './observe.ts'
 import type { ListPosition } from './state.ts'
 
 /** The page of the spot check, as a share of the list: no place is more likely to show a hidden movement. */
-const STILL = 0.37
+const SPOT = 0.37
 
 /** Asks for one page of a list that never moved. */
 export function askSpotCheck(from: Checkpoint): Checkpoint {
-  const page = Math.max(1, Math.round(STILL * from.state.lastPage))
+  const page = Math.max(1, Math.round(SPOT * from.state.lastPage))
   return { ...from, ask: { why: 'spot-check', page, until: null, before: null } }
 }
 
@@ -19,9 +19,8 @@ export function finishSpotCheck(from: Checkpoint, page: Page, { places }: PageMa
   const isSame = places.every(
     (place, index) => place?.segment === first?.segment && place?.position === index,
   )
-  const isTold = riseSince(state.frontier, page) !== 0
-  const next = isSame || isTold ? state : { ...markMoved(state), unsettled: true }
-  return { ...from, ask: null, state: next }
+  const isExplained = riseSince(state.frontier, page) !== 0
+  return { ...from, state: isSame || isExplained ? state : { ...markMoved(state), unsettled: true } }
 }
 
 /** Looks for items added in front of the list since its first page was read. */
@@ -55,6 +54,5 @@ function areNeighbours(
 }
 
 function closeFront(from: Checkpoint): Checkpoint {
-  const { state } = from
-  return { ...from, ask: null, state: { ...state, closed: { ...state.closed, front: true } } }
+  return withState(from, { closed: { ...from.state.closed, front: true } })
 }

@@ -1,6 +1,6 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { countMovement, frontierAfter, mayAskAgain } from './observe.ts'
+import { countMovement, frontierAfter, markUnsettled, mayAskAgain, withState } from './observe.ts'
 import type { CoverageState, Frontier, LookBack } from './state.ts'
 
 /** Pages between an old page and the reader when the walk looks back. */
@@ -34,7 +34,7 @@ export function beginLookBack(from: Checkpoint, frontier: Frontier, anchor: numb
     fails: 0,
     waiting: false,
   }
-  return askOldPage({ ...from, state: { ...from.state, lookBack: look } }, look, anchor)
+  return askOldPage(from, look, anchor)
 }
 
 /** Continues with a new frontier. */
@@ -47,10 +47,9 @@ function middle({ low, high }: LookBack): number {
 }
 
 function askOldPage(from: Checkpoint, look: LookBack, page: number): Checkpoint {
-  const { state } = from
-  const asked = { ...state, lookBack: look }
-  if (!mayAskAgain(state)) return giveUp({ ...from, state: asked }, look)
-  return { ...from, ask: { why: 'look', page, until: look.frontier.place, before: null }, state: asked }
+  const next = withState(from, { lookBack: look })
+  if (!mayAskAgain(next.state)) return giveUp(next, look)
+  return { ...next, ask: { why: 'look', page, until: look.frontier.place, before: null } }
 }
 
 /** An answer to `look`. New items on it count as found, whatever the distances say. */
@@ -125,16 +124,15 @@ function waitForFrontier(from: Checkpoint, look: LookBack): Checkpoint {
   if (from.state.sample) return endLook(from, look)
   const fails = look.fails + 1
   if (fails > FAILS) return giveUp(from, look)
-  return { ...from, ask: null, state: { ...from.state, lookBack: { ...look, fails, waiting: true } } }
+  return withState(from, { lookBack: { ...look, fails, waiting: true } })
 }
 
 function endLook(from: Checkpoint, { upTo }: LookBack): Checkpoint {
-  const { state } = from
-  const anchor = state.sample ? state.anchor : upTo
-  return { ...from, ask: null, state: { ...state, lookBack: null, anchor } }
+  const { sample, anchor } = from.state
+  return withState(from, { lookBack: null, anchor: sample ? anchor : upTo })
 }
 
 function giveUp(from: Checkpoint, look: LookBack): Checkpoint {
-  const agreed = endLook(from, look)
-  return from.state.sample ? agreed : { ...agreed, state: { ...agreed.state, unsettled: true } }
+  const ended = endLook(from, look)
+  return from.state.sample ? ended : markUnsettled(ended)
 }

@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../types.ts'
 import { askFront, askSpotCheck } from './front.ts'
 import { beginLookBack, firstAnchor, resumeLookBack, SPAN } from './look-back.ts'
-import { askReread, markUnsettled, mayAskAgain } from './observe.ts'
+import { askReread, markUnsettled, mayAskAgain, withState } from './observe.ts'
 import { askOverlap, overlapAt } from './overlap.ts'
 import { askSample, wantsSamples } from './samples.ts'
 import { forwardTo } from './start.ts'
@@ -12,7 +12,7 @@ import { isSwinging } from './totals.ts'
 export function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
   const { state, nextPage } = from
   if (state.overlap && state.frontier)
-    return askOverlap(rules, { ...from, state: { ...state, overlap: overlapAt(state) } }, state.frontier.page)
+    return askOverlap(rules, withState(from, { overlap: overlapAt(state) }), state.frontier.page)
   const isCountable = canCount(rules, state)
   // Asking again would prove nothing, and cost as many requests as the list has pages.
   const isHopeless = isCountable && state.passMoved && isSwinging(state)
@@ -38,7 +38,7 @@ function askLook(from: Checkpoint): Checkpoint {
   const isDue = frontier.page - anchor >= SPAN || (isAtEnd && frontier.page > anchor)
   if (!isDue) return next
   if (state.perPage) return beginLookBack(next, frontier, anchor)
-  return { ...next, state: { ...state, anchor: frontier.page, unsettled: true } }
+  return withState(next, { anchor: frontier.page, unsettled: true })
 }
 
 /** Starts to look back once the list has moved. */
@@ -49,7 +49,7 @@ function watch(state: CoverageState): CoverageState {
 
 function rereadFrontier(from: Checkpoint, page: number): Checkpoint {
   if (mayAskAgain(from.state)) return askReread(from, page)
-  return { ...from, state: { ...from.state, lookBack: null, anchor: page, unsettled: true } }
+  return withState(from, { lookBack: null, anchor: page, unsettled: true })
 }
 
 function askAtEnd(from: Checkpoint): Checkpoint {

@@ -43,9 +43,14 @@ export function markMoved(state: CoverageState): CoverageState {
   return { ...state, moved: true, passMoved: true }
 }
 
+/** The checkpoint with these changes to its state. */
+export function withState(from: Checkpoint, changes: Partial<CoverageState>): Checkpoint {
+  return { ...from, state: { ...from.state, ...changes } }
+}
+
 /** The checkpoint of a pass that can no longer be proved complete. */
 export function markUnsettled(from: Checkpoint): Checkpoint {
-  return { ...from, state: { ...from.state, unsettled: true } }
+  return withState(from, { unsettled: true })
 }
 
 /** Pages that may be asked again while little is read: the last page that a list names may be far too high. */

@@ -1,7 +1,7 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { askReread, markMoved, mayAskAgain, readingAfter, riseSince } from './observe.ts'
+import { askReread, markMoved, mayAskAgain, readingAfter, riseSince, withState } from './observe.ts'
 import type { CoverageState, Overlap, Question, WalkRules } from './state.ts'
 
 /** How often the search may jump ahead to where the walk should have stopped. */
@@ -16,7 +16,7 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
   const asks = from.ask?.why
   if (nextPage === null || state.frontier === null || asks === 'overlap') return from
   // A step back began before the interruption and must finish first.
-  if (asks === 'back' || asks === 'reread') return { ...from, state: { ...state, overlap: overlapAt(state) } }
+  if (asks === 'back' || asks === 'reread') return withState(from, { overlap: overlapAt(state) })
   const at = overlapAt(state)
   const overlapping = { ...state, lookBack: null, overlap: at && { ...at, isFree: true } }
   return askOverlap(rules, { ...from, state: overlapping }, state.frontier.page)
@@ -26,9 +26,9 @@ export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
 export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Checkpoint {
   const { state } = from
   const last = page.lastPage ?? 0
-  const ended = { ...from, nextPage: null, ask: null, state: { ...state, overlap: null } }
-  if (last < rules.firstPage) return ended
-  return askOverlap(rules, { ...ended, state: { ...state, overlap: overlapAt(state) } }, last)
+  const ended = { ...from, nextPage: null, ask: null }
+  if (last < rules.firstPage) return withState(ended, { overlap: null })
+  return askOverlap(rules, withState(ended, { overlap: overlapAt(state) }), last)
 }
 
 export function overlapAt({ frontier }: CoverageState): Overlap | null {
@@ -67,7 +67,9 @@ export function continueOverlap(
   const { overlap } = from.state
   if (!overlap) return { ...from, ask: null }
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(from.state) }, page)
-  return overlap.top ? searchDown(rules, from, overlap, page, match) : continueAtTop(rules, from, overlap, page, match)
+  return overlap.top
+    ? searchDown(rules, from, overlap, page, match)
+    : continueAtTop(rules, from, overlap, page, match)
 }
 
 function searchDown(
@@ -80,12 +82,8 @@ function searchDown(
   const rose = overlap.rose || riseSince(overlap, page) > 0
   // An item of the last page is on an earlier one now.
   const slid = places.some((place) => place?.segment === overlap.until.segment)
-  const { state } = from
-  const repeatedAcrossPages = state.repeatedAcrossPages || slid
-  const next = {
-    ...from,
-    state: { ...state, repeatedAcrossPages, overlap: { ...overlap, rose, total: page.total } },
-  }
+  const repeatedAcrossPages = from.state.repeatedAcrossPages || slid
+  const next = withState(from, { repeatedAcrossPages, overlap: { ...overlap, rose, total: page.total } })
   return known ? endOverlap(next) : askOverlap(rules, next, page.number - 1)
 }
 
@@ -100,23 +98,15 @@ function continueAtTop(
   const { known } = match
   if (!known) {
     const top = { page: page.number, next: page.next, total: page.total }
-    const read = markMoved(readingAfter(state, page, match))
-    const down = { ...overlap, top, total: page.total }
-    return askOverlap(
-      rules,
-      { ...from, nextPage: page.next, state: { ...read, overlap: down } },
-      page.number - 1,
-    )
+    const read = { ...from, nextPage: page.next, state: markMoved(readingAfter(state, page, match)) }
+    const down = withState(read, { overlap: { ...overlap, top, total: page.total } })
+    return askOverlap(rules, down, page.number - 1)
   }
   const perPage = state.perPage || match.entries.length
   const index = (page.number - 1) * perPage + known.entry + known.distance
   const place = Math.min(Math.floor(index / perPage) + 1, page.lastPage ?? Number.POSITIVE_INFINITY)
   if (known.distance > 0 && place > page.number && overlap.jumps < JUMPS)
-    return askOverlap(
-      rules,
-      { ...from, state: { ...state, overlap: { ...overlap, jumps: overlap.jumps + 1 } } },
-      place,
-    )
+    return askOverlap(rules, withState(from, { overlap: { ...overlap, jumps: overlap.jumps + 1 } }), place)
   const shift = index - overlap.index
   const unexplained = state.unexplained + Math.max(0, shift - Math.max(0, riseSince(overlap, page)))
   const read = readingAfter({ ...state, unexplained, carried: 0, overlap: null }, page, match)
@@ -128,9 +118,7 @@ function continueAtTop(
 }
 
 function endOverlap(from: Checkpoint): Checkpoint {
-  const { overlap, ...state } = from.state
-  const next = { ...from, ask: null, state: { ...state, overlap: null } }
-  return overlap?.rose && overlap.top && mayAskAgain(state as CoverageState)
-    ? askReread(next, overlap.top.page)
-    : next
+  const { overlap } = from.state
+  const next = withState({ ...from, ask: null }, { overlap: null })
+  return overlap?.rose && overlap.top && mayAskAgain(next.state) ? askReread(next, overlap.top.page) : next
 }

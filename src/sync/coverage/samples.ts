@@ -1,7 +1,7 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { beginLookBack } from './look-back.ts'
-import { frontierAfter, mayAskAgain } from './observe.ts'
+import { frontierAfter, mayAskAgain, withState } from './observe.ts'
 import type { CoverageState, Frontier } from './state.ts'
 
 /** Pages between two samples. */
@@ -36,11 +36,10 @@ export function askSample(from: Checkpoint): Checkpoint {
 export function beginSamples(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const state = { ...from.state, found: from.state.found + match.newToPass }
   const sample: Frontier | null = frontierAfter(null, state, page, match)
-  const next = { ...from, ask: null, state: { ...state, sample } }
+  const next = { ...from, state: { ...state, sample } }
   return sample ? next : closeSamples(next)
 }
 
 function closeSamples(from: Checkpoint): Checkpoint {
-  const { state } = from
-  return { ...from, ask: null, state: { ...state, closed: { ...state.closed, samples: true } } }
+  return withState(from, { closed: { ...from.state.closed, samples: true } })
 }

@@ -1,7 +1,15 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { askReread, countMovement, markMoved, mayAskAgain, readingAfter, riseSince } from './observe.ts'
+import {
+  askReread,
+  countMovement,
+  markMoved,
+  mayAskAgain,
+  readingAfter,
+  riseSince,
+  withState,
+} from './observe.ts'
 import { overlapFrom } from './overlap.ts'
 import type { StepBack, WalkRules } from './state.ts'
 
@@ -10,9 +18,8 @@ import type { StepBack, WalkRules } from './state.ts'
  * them. Asks for the pages before, until one holds an item that was known before.
  */
 export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
-  const { state } = read
-  const back: StepBack = { page: page.number, total: page.total, rose: false }
-  return stepFurther(rules, { ...read, state: { ...state, stepBack: back } }, page.number)
+  const stepBack: StepBack = { page: page.number, total: page.total, rose: false }
+  return stepFurther(rules, withState(read, { stepBack }), page.number)
 }
 
 /** An answer to `back`. */
@@ -37,7 +44,7 @@ export function continueStepBack(
 function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
   const { state } = from
   if (page <= rules.firstPage) return endStepBack(from)
-  if (!mayAskAgain(state)) return { ...from, ask: null, state: { ...state, stepBack: null, unsettled: true } }
+  if (!mayAskAgain(state)) return withState(from, { stepBack: null, unsettled: true })
   const before = state.frontier?.place.segment ?? null
   const earlier = Math.min(page - 1, state.lastPage)
   return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
@@ -47,8 +54,8 @@ function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoi
 function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
   const back = state.stepBack
-  const joined = { ...from, ask: null, state: { ...state, stepBack: null } }
-  return back?.rose && mayAskAgain(state) ? askReread(joined, back.page) : joined
+  const ended = withState(from, { stepBack: null })
+  return back?.rose && mayAskAgain(state) ? askReread(ended, back.page) : ended
 }
 
 /** An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. */
