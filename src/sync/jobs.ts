@@ -9,14 +9,14 @@ export function runJobs(
   jobs: readonly Omit<JobOptions, 'signal'>[],
   signal: AbortSignal,
 ): Promise<JobResult[]> {
-  return sideBySide(
+  return runConcurrently(
     jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
     signal,
   )
 }
 
 /** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
-export async function sideBySide<T extends { error: KnownError | null }>(
+export async function runConcurrently<T extends { error: KnownError | null }>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,
 ): Promise<T[]> {

@@ -104,7 +104,7 @@ const AFTER = ENDINGS.flatMap(([name, ending]) =>
 
 describe('a walk that is interrupted', () => {
   it.each(AFTER)(
-    'goes on where it stopped, and is steady: %s after page %i',
+    'continues where it stopped, and is steady: %s after page %i',
     async (_how, written, ending) => {
       const { test, list, result, already } = await resumed(ending, written, () => {})
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Differences } from '../../sync/differences.ts'
-import { sideBySide } from '../../sync/jobs.ts'
+import { runConcurrently } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
@@ -44,7 +44,7 @@ function compareAll(
     const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observer }
     return verifyJob({ ...options, signal: stop })
   })
-  return sideBySide(tasks, signal)
+  return runConcurrently(tasks, signal)
 }
 
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {

@@ -19,12 +19,7 @@ export function readForward(rules: WalkRules, from: Checkpoint, page: Page, matc
   assertEnds(rules, { ...state, pagesWithoutNews }, page)
   const { near, far } = repeatsOn(state, match)
   const rise = state.frontier && rules.total === 'check' ? riseSince(state.frontier, page) : 0
-  const explained = explainRepeats(
-    readingAfter({ ...state, pagesWithoutNews }, page, match),
-    near,
-    rise,
-    pagesWithoutNews > 0,
-  )
+  const explained = explainRepeats(readingAfter({ ...state, pagesWithoutNews }, page, match), near, rise)
   const next = countRepeats(explained, near, far, page.items.length - match.entries.length)
   const isFall = near === 0 && rise < 0
   const counted = near === 0 && rise !== 0 ? countMovement(next, isFall ? 'falls' : 'rises') : next
@@ -34,10 +29,7 @@ export function readForward(rules: WalkRules, from: Checkpoint, page: Page, matc
 }
 
 /** Counts the known keys at or before the frontier. Those beyond it were found earlier, by asking for another page. */
-function repeatsOn(
-  { frontier, recent }: CoverageState,
-  { places }: PageMatch,
-): { near: number; far: number } {
+function repeatsOn({ frontier, recent }: CoverageState, { places }: PageMatch) {
   const oldest = recent[0] ?? 0
   let near = 0
   let far = 0
@@ -62,11 +54,8 @@ function countRepeats(state: CoverageState, near: number, far: number, twice: nu
   return near + far + twice > 0 ? markMoved(next) : next
 }
 
-function isBehind(place: ListPosition, frontier: ListPosition): boolean {
-  return (
-    place.segment > frontier.segment ||
-    (place.segment === frontier.segment && place.position > frontier.position)
-  )
+function isBehind(place: ListPosition, other: ListPosition): boolean {
+  return place.segment > other.segment || (place.segment === other.segment && place.position > other.position)
 }
 
 /**
@@ -74,19 +63,14 @@ function isBehind(place: ListPosition, frontier: ListPosition): boolean {
  * answer later than its repeats. Repeats may fill more than a page: the rest of a rise, below 0 in `carried`,
  * explains the next.
  */
-function explainRepeats(
-  state: CoverageState,
-  near: number,
-  rise: number,
-  isAllKnown: boolean,
-): CoverageState {
-  const { carried } = state
+function explainRepeats(state: CoverageState, near: number, rise: number): CoverageState {
+  const { carried, pagesWithoutNews } = state
   const late = Math.min(Math.max(carried, 0), Math.max(0, rise - near))
   const left = near - Math.max(0, rise) + Math.min(carried, 0) + late
   const pushes = (left > 0 ? 1 : 0) - (late > 0 ? 1 : 0)
   return {
     ...countMovement(state, 'pushes', pushes),
     unexplained: state.unexplained - late + Math.max(0, left),
-    carried: isAllKnown ? left : Math.max(0, left),
+    carried: pagesWithoutNews > 0 ? left : Math.max(0, left),
   }
 }

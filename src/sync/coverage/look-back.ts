@@ -97,16 +97,11 @@ function listedMore(
 }
 
 function narrow(from: Checkpoint, look: LookBack, page: number, more: number, found: number): Checkpoint {
+  const upTo = look.frontier.page
   if (look.left === null)
     return more <= 0
       ? endLook(from, look)
-      : halve(from, {
-          ...look,
-          upTo: look.frontier.page,
-          low: page,
-          high: look.frontier.page - 1,
-          left: more,
-        })
+      : halve(from, { ...look, upTo, low: page, high: upTo - 1, left: more })
   const left = look.left - found
   if (left <= 0) return endLook(from, look)
   return halve(from, more > 0 ? { ...look, left, low: page } : { ...look, left, high: page - 1 })

@@ -33,15 +33,8 @@ export function overlapFrom(rules: WalkRules, from: Checkpoint, page: Page): Che
 
 export function overlapAt({ frontier }: CoverageState): Overlap | null {
   if (!frontier) return null
-  return {
-    until: frontier.place,
-    index: frontier.index,
-    total: frontier.total,
-    top: null,
-    rose: false,
-    jumps: 0,
-    isFree: false,
-  }
+  const { place, index, total } = frontier
+  return { until: place, index, total, top: null, rose: false, jumps: 0, isFree: false }
 }
 
 /** Asks for a page of the overlap in progress, or ends it in front of the first page or when no more may be asked. */

@@ -17,10 +17,10 @@ export interface Frontier {
 }
 
 /**
- * Why a page is asked for. `forward`: the next page. `back`: the total fell, so earlier pages, until one holds a
- * known item. `reread`: the last page in list order once more. `overlap`: where an
- * interrupted walk stopped. `look`: an old page, to compare its distance with the ledger. `spot-check`: one page of a
- * list that never moved. `front`: items added in front. `sample`: items inserted elsewhere.
+ * Why a page is asked for. `forward`: the next page. `back`: the total fell, so earlier pages, until one holds a known
+ * item. `reread`: the last page in list order once more. `overlap`: where an interrupted walk stopped. `look`: an old
+ * page, to compare its distance with the ledger. `spot-check`: one page of a list that never moved. `front`: items
+ * added in front. `sample`: items inserted elsewhere.
  */
 export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-check' | 'front' | 'sample'
 

@@ -27,7 +27,7 @@ function answer(changed: Partial<Page> = {}): Page {
 }
 
 /** Three new items in the second answer. */
-function sighting(changed: Partial<PageMatch> = {}): PageMatch {
+function match(changed: Partial<PageMatch> = {}): PageMatch {
   return {
     ordinal: 1,
     pass: 1,
@@ -56,15 +56,15 @@ const BEGUN: Partial<CoverageState> = {
   firstSegment: 1,
 }
 const KNOWN = { segment: 1, position: 2 }
-const NOTHING_NEW = sighting({ newToWalk: 0, newToPass: 0, places: [], placed: [] })
-const ONE_AGAIN = sighting({ newToPass: 2, places: [KNOWN, null, null] })
+const NOTHING_NEW = match({ newToWalk: 0, newToPass: 0, places: [], placed: [] })
+const ONE_AGAIN = match({ newToPass: 2, places: [KNOWN, null, null] })
 
 describe('an answer to forward', () => {
   it.each<[string, Page, PageMatch, Partial<CoverageState>]>([
     [
       'counts the items',
       answer(),
-      sighting(),
+      match(),
       { passAnswers: 2, passDistinct: 6, passMoved: false, unexplained: 0 },
     ],
     [
@@ -82,20 +82,20 @@ describe('an answer to forward', () => {
     [
       'counts an item from far behind as relocated',
       answer({ number: 3, next: 4 }),
-      sighting({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
+      match({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
       { relocated: 1, unexplained: 0, passMoved: true },
     ],
     [
       'counts no repeat for an item found earlier beyond the frontier',
       answer(),
-      sighting({ places: [{ segment: 1, position: 2.5 }, null, null] }),
+      match({ places: [{ segment: 1, position: 2.5 }, null, null] }),
       { passRepeated: 0, unexplained: 0, passMoved: false },
     ],
-    ['notices a missing total', answer({ total: null }), sighting(), { counted: false, totalChanged: false }],
+    ['notices a missing total', answer({ total: null }), match(), { counted: false, totalChanged: false }],
     [
       'sets the frontier',
       answer(),
-      sighting(),
+      match(),
       { frontier: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
     ],
   ])('%s', (_title, page, seen, expected) => {
@@ -108,12 +108,12 @@ describe('an answer to forward', () => {
   it('explains repeats by a rise that shows one answer later', () => {
     const owing = reading(3, { ...BEGUN, unexplained: 1, carried: 1 })
 
-    const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), sighting())
+    const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), match())
 
     expect(next.state).toMatchObject({ unexplained: 0, carried: 0 })
   })
 
-  const ALL_AGAIN = sighting({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
+  const ALL_AGAIN = match({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
 
   it.each<[string, PageMatch, Page, Partial<CoverageState>]>([
     ['all repeats, over a full page', ALL_AGAIN, answer({ total: 17 }), { unexplained: 0, carried: 0 }],
@@ -121,7 +121,7 @@ describe('an answer to forward', () => {
     ['no repeats of another page', ONE_AGAIN, answer({ total: 17 }), { unexplained: 2, carried: 2 }],
   ])('lets a rise pay for %s', (_what, first, page, expected) => {
     const pushed = advance(RULES, reading(2, BEGUN), page, first)
-    const two = sighting({ newToPass: 1, places: [KNOWN, KNOWN, null] })
+    const two = match({ newToPass: 1, places: [KNOWN, KNOWN, null] })
 
     const next = advance(RULES, pushed, { ...page, number: 3, next: 4 }, two)
 
@@ -129,16 +129,16 @@ describe('an answer to forward', () => {
   })
 
   it.each<[string, Partial<WalkRules>, Page, PageMatch, string]>([
-    ['when the total fell and no item was repeated', {}, answer({ total: 11 }), sighting(), 'back 1'],
+    ['when the total fell and no item was repeated', {}, answer({ total: 11 }), match(), 'back 1'],
     ['but not when an item was repeated', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
     [
       'nor in front of the first page of the walk',
       { firstPage: 2 },
       answer({ total: 11 }),
-      sighting(),
+      match(),
       'forward 3',
     ],
-    ['nor when the total is ignored', { total: 'ignore' }, answer({ total: 11 }), sighting(), 'forward 3'],
+    ['nor when the total is ignored', { total: 'ignore' }, answer({ total: 11 }), match(), 'forward 3'],
   ])('steps back %s', (_when, rules, page, seen, expected) => {
     const { ask } = advance({ ...RULES, ...rules }, reading(2, BEGUN), page, seen)
 
@@ -214,7 +214,7 @@ describe('an answer to forward', () => {
       { number: 4, next: 5 },
     ],
     ['a long list without a length', {}, { number: 90_000, next: 90_001, lastPage: null }],
-  ])('goes on for any other: %s', (_what, state, changed) => {
+  ])('continues for any other: %s', (_what, state, changed) => {
     const page = answer(changed)
 
     expect(goOn(state, page).nextPage).toBe(page.next)

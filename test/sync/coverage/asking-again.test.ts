@@ -70,7 +70,7 @@ function answered(
   const places = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
-  const sighting: PageMatch = {
+  const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why,
@@ -81,7 +81,7 @@ function answered(
     placed: places.map((place, position) => place ?? { segment: 300, position }),
     known: entry === -1 ? null : { entry, distance },
   }
-  return advance(RULES, from, page, sighting)
+  return advance(RULES, from, page, match)
 }
 
 const asked = ({ ask }: Checkpoint) => (ask ? `${ask.why} ${ask.page}` : 'nothing')

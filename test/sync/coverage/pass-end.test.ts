@@ -14,7 +14,7 @@ const RULES: PassRules = { ...WALK, maxPasses: 3 }
 function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
   const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
   const page = pageOf(texts, { number, next, lastPage, total: null })
-  const sighting: PageMatch = {
+  const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why: 'forward',
@@ -25,11 +25,11 @@ function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'n
     placed: page.items.map((_, position) => ({ segment: number, position })),
     known: null,
   }
-  return { page, sighting }
+  return { page, match }
 }
 
-function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>): Checkpoint {
-  return advance(WALK, from, page, sighting)
+function behind(from: Checkpoint, { page, match }: ReturnType<typeof answer>): Checkpoint {
+  return advance(WALK, from, page, match)
 }
 
 /** The end of a pass with this state. */
@@ -71,8 +71,8 @@ describe('a list that becomes shorter and shorter', () => {
     while (checkpoint.ask) {
       const { page, why } = checkpoint.ask
       asked.push(page)
-      const { page: empty, sighting } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
-      checkpoint = advance(WALK, checkpoint, empty, { ...sighting, why })
+      const { page: empty, match } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
+      checkpoint = advance(WALK, checkpoint, empty, { ...match, why })
     }
 
     expect(asked).toEqual([90, 45, 22, 11, 5, 2, 1])
@@ -134,7 +134,7 @@ describe('the end of a pass', () => {
   it.each([
     [{ passTotal: 9, passDistinct: 10 }, 'set total: ignore'],
     [{ passTotal: 9, passDistinct: 10, totalChanged: true }, 'changed meanwhile'],
-  ])('that is drifted tells what to do where the total never changes and is too low: %o', (state, words) => {
+  ])('that is drifted gives advice if the total never changes and is too low: %o', (state, words) => {
     const verdict = judgePass(endOf({ ...state, moved: true, unexplained: 1 }, 3), 10, RULES)
 
     expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
