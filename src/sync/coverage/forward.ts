@@ -29,11 +29,11 @@ export function readForward(rules: WalkRules, from: Checkpoint, page: Page, matc
 }
 
 /** Counts the known keys at or before the frontier. Those beyond it were found earlier, by asking for another page. */
-function repeatsOn({ frontier, recent }: CoverageState, { places }: PageMatch) {
+function repeatsOn({ frontier, recent }: CoverageState, { previous }: PageMatch) {
   const oldest = recent[0] ?? 0
   let near = 0
   let far = 0
-  for (const place of places) {
+  for (const place of previous) {
     if (!frontier || !place || isBehind(place, frontier.place)) continue
     if (place.segment >= oldest) near++
     else far++

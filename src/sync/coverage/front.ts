@@ -13,10 +13,10 @@ export function askSpotCheck(from: Checkpoint): Checkpoint {
 }
 
 /** An answer to `spot-check`: if keys or their order differ and the total does not, items left and came unnoticed. */
-export function finishSpotCheck(from: Checkpoint, page: Page, { places }: PageMatch): Checkpoint {
+export function finishSpotCheck(from: Checkpoint, page: Page, { previous }: PageMatch): Checkpoint {
   const state = { ...from.state, closed: { ...from.state.closed, spotCheck: true } }
-  const [first] = places
-  const isSame = places.every(
+  const [first] = previous
+  const isSame = previous.every(
     (place, index) => place?.segment === first?.segment && place?.position === index,
   )
   const isExplained = riseSince(state.frontier, page) !== 0
@@ -34,10 +34,10 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
  * An answer to `front`: where two keys are neighbours as before, nothing behind them was added in front. Compares the
  * last three keys, since a page boundary may have been between two of them.
  */
-export function continueFront(from: Checkpoint, page: Page, { places, newToPass }: PageMatch): Checkpoint {
+export function continueFront(from: Checkpoint, page: Page, { previous, newToPass }: PageMatch): Checkpoint {
   const state = { ...from.state, found: from.state.found + newToPass }
   const next = { ...from, state }
-  const last = places.slice(-3)
+  const last = previous.slice(-3)
   const isOver = page.next === null || page.number >= (state.frontier?.page ?? 0)
   return isOver || last.some((place, index) => areNeighbours(last[index - 1], place))
     ? closeFront(next)

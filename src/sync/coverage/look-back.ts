@@ -77,8 +77,8 @@ function countFound(state: CoverageState, match: PageMatch): CoverageState {
 }
 
 /** Whether one item was found, at a page boundary, where the reader skips items. An inserted item may be anywhere. */
-function isSkip({ perPage }: CoverageState, { newToPass, places, placed }: PageMatch): boolean {
-  const place = placed[places.indexOf(null)]
+function isSkip({ perPage }: CoverageState, { newToPass, previous, positions }: PageMatch): boolean {
+  const place = positions[previous.indexOf(null)]
   if (newToPass !== 1 || !place || !perPage) return false
   return (Math.floor(place.position) + 1) % perPage === 0
 }
@@ -88,11 +88,11 @@ function listedMore(
   { perPage }: CoverageState,
   { frontier }: LookBack,
   page: Page,
-  { known, places }: PageMatch,
+  { known, previous }: PageMatch,
 ): number | null {
   if (!known || !perPage) return null
   const index = (page.number - 1) * perPage + known.entry
-  const foundBehind = places.filter((place, entry) => entry > known.entry && place === null).length
+  const foundBehind = previous.filter((place, entry) => entry > known.entry && place === null).length
   return frontier.index - index - known.distance - foundBehind
 }
 

@@ -66,11 +66,11 @@ export function frontierAfter(
   before: Frontier | null,
   state: CoverageState,
   page: Page,
-  { placed }: PageMatch,
+  { positions }: PageMatch,
 ): Frontier | null {
-  const place = placed.at(-1)
+  const place = positions.at(-1)
   if (!place) return before
-  const index = (page.number - 1) * (state.perPage ?? 0) + placed.length - 1
+  const index = (page.number - 1) * (state.perPage ?? 0) + positions.length - 1
   return { page: page.number, place, index, total: page.total }
 }
 
@@ -85,7 +85,7 @@ const NEAR = 8
 /** The state after a page read in list order: its last key is the new frontier. */
 export function readingAfter(state: CoverageState, page: Page, match: PageMatch): CoverageState {
   const frontier = frontierAfter(state.frontier, state, page, match)
-  const segment = match.why === 'forward' ? match.placed[0]?.segment : undefined
+  const segment = match.why === 'forward' ? match.positions[0]?.segment : undefined
   return {
     ...state,
     frontier,

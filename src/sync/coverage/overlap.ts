@@ -70,11 +70,11 @@ function searchDown(
   from: Checkpoint,
   overlap: Overlap,
   page: Page,
-  { known, places }: PageMatch,
+  { known, previous }: PageMatch,
 ): Checkpoint {
   const rose = overlap.rose || riseSince(overlap, page) > 0
   // An item of the last page is on an earlier one now.
-  const slid = places.some((place) => place?.segment === overlap.until.segment)
+  const slid = previous.some((place) => place?.segment === overlap.until.segment)
   const repeatedAcrossPages = from.state.repeatedAcrossPages || slid
   const next = withState(from, { repeatedAcrossPages, overlap: { ...overlap, rose, total: page.total } })
   return known ? endOverlap(next) : askOverlap(rules, next, page.number - 1)

@@ -35,7 +35,7 @@ export function continueStepBack(
   const state = { ...from.state, stepBack: { ...back, rose, total: page.total } }
   const segment = state.frontier?.place.segment ?? 0
   // Items that the step itself found share the segment of the page where it began, so they do not count as known.
-  const isJoined = match.places.some((place) => place !== null && place.segment < segment)
+  const isJoined = match.previous.some((place) => place !== null && place.segment < segment)
   const isPulled = isJoined && match.newToPass > 0
   const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
   return isJoined ? endStepBack(next) : stepFurther(rules, next, page.number)

@@ -16,8 +16,8 @@ export interface PageMatch {
   newToWalk: number
   newToPass: number
   /** The position of each entry in this pass before this answer, null for a new one; and its position after it. */
-  places: (ListPosition | null)[]
-  placed: ListPosition[]
+  previous: (ListPosition | null)[]
+  positions: ListPosition[]
   /** The last known entry at or before the position asked about, and the number of keys from it to there. */
   known: { entry: number; distance: number } | null
 }
@@ -27,28 +27,28 @@ export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: 
   const why = ask?.why ?? 'forward'
   const ordinal = seen.answers + 1
   const before = items.map(({ id }) => seen.find(id))
-  const places = before.map((found) => (found?.pass === pass ? found : null))
+  const previous = before.map((found) => (found?.pass === pass ? found : null))
   return {
     ordinal,
     pass,
     why,
     entries: items,
     newToWalk: before.filter((found) => found === undefined).length,
-    newToPass: places.filter((found) => found === null).length,
-    places,
-    placed:
+    newToPass: previous.filter((found) => found === null).length,
+    previous,
+    positions:
       why === 'forward'
-        ? places.map((_, position) => ({ segment: ordinal, position }))
-        : placeFound(places, seen, ask?.before ?? null, ordinal),
-    known: ask?.until ? lastKnown(places, ask.until, seen) : null,
+        ? previous.map((_, position) => ({ segment: ordinal, position }))
+        : positionsFound(previous, seen, ask?.before ?? null, ordinal),
+    known: ask?.until ? lastKnown(previous, ask.until, seen) : null,
   }
 }
 
 /** Returns the answer's line for the page ledger. */
 export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
-  const { ordinal, pass, why, entries, places, placed } = match
+  const { ordinal, pass, why, entries, previous, positions } = match
   // A page that was asked for again does not move known items.
-  const found = () => placed.map((position, index) => (places[index] ? null : position))
+  const found = () => positions.map((position, index) => (previous[index] ? null : position))
   return {
     ordinal,
     pass,
@@ -65,13 +65,13 @@ export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
  * item that was moved is not where the ledger says.
  */
 function lastKnown(
-  places: readonly (ListPosition | null)[],
+  previous: readonly (ListPosition | null)[],
   until: ListPosition,
   { distance }: ListOrder,
 ): PageMatch['known'] {
-  const known = [...places.keys()].filter((entry) => isUpTo(places[entry], until))
-  const entry = known.findLast((at) => places[at]?.segment === places[at - 1]?.segment) ?? known.at(-1)
-  const place = entry === undefined ? null : places[entry]
+  const known = [...previous.keys()].filter((entry) => isUpTo(previous[entry], until))
+  const entry = known.findLast((at) => previous[at]?.segment === previous[at - 1]?.segment) ?? known.at(-1)
+  const place = entry === undefined ? null : previous[entry]
   return entry === undefined || !place ? null : { entry, distance: distance(place, until) }
 }
 
@@ -87,7 +87,7 @@ function isUpTo(place: ListPosition | null | undefined, until: ListPosition): bo
  * the key before it on the page, or else in front of the first known one. Without any known key all go in front of
  * the segment `before`, or become a segment of their own.
  */
-function placeFound(
+function positionsFound(
   known: readonly (ListPosition | null)[],
   neighbours: ListOrder,
   before: number | null,
@@ -96,20 +96,20 @@ function placeFound(
   const first = known.findIndex((place) => place !== null)
   const anchor = known[first]
   if (!anchor) return known.map((_, index) => inFront(index - known.length, before, own, neighbours))
-  const placed = leading(first, anchor, neighbours)
+  const positions = leading(first, anchor, neighbours)
   for (let index = first; index < known.length; ) {
     const here = known[index]
     if (here) {
-      placed.push(here)
+      positions.push(here)
       index++
       continue
     }
     const until = known.findIndex((place, at) => at > index && place !== null)
     const end = until === -1 ? known.length : until
-    placed.push(...behind(placed.at(-1) ?? anchor, end - index, neighbours))
+    positions.push(...behind(positions.at(-1) ?? anchor, end - index, neighbours))
     index = end
   }
-  return placed
+  return positions
 }
 
 function inFront(offset: number, before: number | null, own: number, { first }: ListOrder): ListPosition {

@@ -35,8 +35,8 @@ function match(changed: Partial<PageMatch> = {}): PageMatch {
     entries: answer().items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: 3,
     newToPass: 3,
-    places: [null, null, null],
-    placed: [0, 1, 2].map((position) => ({ segment: 2, position })),
+    previous: [null, null, null],
+    positions: [0, 1, 2].map((position) => ({ segment: 2, position })),
     known: null,
     ...changed,
   }
@@ -56,8 +56,8 @@ const BEGUN: Partial<CoverageState> = {
   firstSegment: 1,
 }
 const KNOWN = { segment: 1, position: 2 }
-const NOTHING_NEW = match({ newToWalk: 0, newToPass: 0, places: [], placed: [] })
-const ONE_AGAIN = match({ newToPass: 2, places: [KNOWN, null, null] })
+const NOTHING_NEW = match({ newToWalk: 0, newToPass: 0, previous: [], positions: [] })
+const ONE_AGAIN = match({ newToPass: 2, previous: [KNOWN, null, null] })
 
 describe('an answer to forward', () => {
   it.each<[string, Page, PageMatch, Partial<CoverageState>]>([
@@ -82,13 +82,13 @@ describe('an answer to forward', () => {
     [
       'counts an item from far behind as relocated',
       answer({ number: 3, next: 4 }),
-      match({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
+      match({ newToPass: 2, previous: [{ segment: 0, position: 0 }, null, null] }),
       { relocated: 1, unexplained: 0, passMoved: true },
     ],
     [
       'counts no repeat for an item found earlier beyond the frontier',
       answer(),
-      match({ places: [{ segment: 1, position: 2.5 }, null, null] }),
+      match({ previous: [{ segment: 1, position: 2.5 }, null, null] }),
       { passRepeated: 0, unexplained: 0, passMoved: false },
     ],
     ['notices a missing total', answer({ total: null }), match(), { counted: false, totalChanged: false }],
@@ -113,7 +113,7 @@ describe('an answer to forward', () => {
     expect(next.state).toMatchObject({ unexplained: 0, carried: 0 })
   })
 
-  const ALL_AGAIN = match({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
+  const ALL_AGAIN = match({ newToWalk: 0, newToPass: 0, previous: [KNOWN, KNOWN, KNOWN] })
 
   it.each<[string, PageMatch, Page, Partial<CoverageState>]>([
     ['all repeats, over a full page', ALL_AGAIN, answer({ total: 17 }), { unexplained: 0, carried: 0 }],
@@ -121,7 +121,7 @@ describe('an answer to forward', () => {
     ['no repeats of another page', ONE_AGAIN, answer({ total: 17 }), { unexplained: 2, carried: 2 }],
   ])('lets a rise pay for %s', (_what, first, page, expected) => {
     const pushed = advance(RULES, reading(2, BEGUN), page, first)
-    const two = match({ newToPass: 1, places: [KNOWN, KNOWN, null] })
+    const two = match({ newToPass: 1, previous: [KNOWN, KNOWN, null] })
 
     const next = advance(RULES, pushed, { ...page, number: 3, next: 4 }, two)
 

@@ -67,7 +67,7 @@ function answered(
   const { page: number = 1, why = 'forward' } = from.ask ?? {}
   const like = { number, next: number + 1, total, lastPage: 400, ...changed }
   const page: Page = pageOf(['1', '2', '3'], like)
-  const places = known.map((segment, position) => (segment === null ? null : { segment, position }))
+  const previous = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
   const match: PageMatch = {
@@ -77,8 +77,8 @@ function answered(
     entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: isNew,
     newToPass: isNew,
-    places,
-    placed: places.map((place, position) => place ?? { segment: 300, position }),
+    previous,
+    positions: previous.map((place, position) => place ?? { segment: 300, position }),
     known: entry === -1 ? null : { entry, distance },
   }
   return advance(RULES, from, page, match)

@@ -21,8 +21,8 @@ function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'n
     entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: items,
     newToPass: items,
-    places: page.items.map(() => null),
-    placed: page.items.map((_, position) => ({ segment: number, position })),
+    previous: page.items.map(() => null),
+    positions: page.items.map((_, position) => ({ segment: number, position })),
     known: null,
   }
   return { page, match }

@@ -51,7 +51,7 @@ describe('the position of a key', () => {
       ['14:-2', '14:-1'],
     ],
   ])('%s', (_title, ids, ask, expected) => {
-    expect(matchOf(ids, ask).placed.map(at)).toEqual(expected)
+    expect(matchOf(ids, ask).positions.map(at)).toEqual(expected)
   })
 
   it('counts keys new to the pass and keys new to the walk', () => {

@@ -261,16 +261,16 @@ describe('a mirror with an open walk whose state has the names of version 6', ()
   it.each<[string, number | null, Why]>([
     ['again', 5, 'reread'],
     ['still', null, 'spot-check'],
-  ])('continues a walk that asks for a page %s', async (reason, nextPage, why) => {
+  ])('continues a walk that asks for a page %s', async (former, nextPage, why) => {
     const { before, now } = stateOfVersion6()
     const question = { page: 4, until: null, before: null }
-    const account = JSON.stringify({ ask: { why: reason, ...question }, account: before })
+    const account = JSON.stringify({ ask: { why: former, ...question }, account: before })
     const { organization, collection } = jobOf()
     const clock = createClock()
     const at = new Date(clock.now()).toISOString()
-    const page = (number: number, pageReason: string) => {
+    const page = (number: number, reason: string) => {
       const keys = upTo(12).slice(number * 3 - 3, number * 3)
-      return `(1, ${number}, 1, ${number}, 15, '${JSON.stringify(keys.map(String))}', '${at}', '${pageReason}', NULL)`
+      return `(1, ${number}, 1, ${number}, 15, '${JSON.stringify(keys.map(String))}', '${at}', '${reason}', NULL)`
     }
     const file = olderMirror(
       `
