@@ -420,10 +420,10 @@ describe('a run that is refused before its first request', () => {
   })
 })
 
-describe('leftovers of earlier runs', () => {
+describe('what earlier runs left behind', () => {
   it.each([
-    ['are deleted by a run that succeeds', null, ['orders']],
-    ['stay when a run fails', new PassingError('NETWORK', 'no route'), []],
+    ['is taken away by a run that succeeds', null, ['orders']],
+    ['stays when a run fails', new PassingError('NETWORK', 'no route'), []],
   ])('%s', async (_what, error, expected) => {
     const test = openTestMirror()
     const pruned: string[] = []
