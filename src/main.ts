@@ -73,8 +73,8 @@ const exitCode = await runProgram(process.argv.slice(2), {
   now: Date.now,
   // A timer with more does not wait at all. Callers that wait so long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
-  turn: async () => {
-    // A request leaves in the second turn: first, bytes that wait on its connection are read.
+  yieldToEventLoop: async () => {
+    // A request leaves in the loop's second turn: first, bytes that wait on its connection are read.
     await nextTurn()
     await nextTurn()
   },

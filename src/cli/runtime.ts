@@ -21,7 +21,7 @@ export interface Runtime {
   /** Rejects once the signal is aborted. */
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Resolves after the event loop has run what was pending. */
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   random: () => number
   /** Runs `task` every `ms` milliseconds. Returns a function that ends this. */
   every: (ms: number, task: () => void) => () => void

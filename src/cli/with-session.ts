@@ -91,7 +91,7 @@ export function runner(
   session: Pick<Session, 'store' | 'source'>,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
-  { now, sleep, turn }: Runtime,
+  { now, sleep, yieldToEventLoop }: Runtime,
 ): CommandSession['runJobs'] {
   return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
     runJobs(
@@ -106,7 +106,7 @@ export function runner(
         waitForOwner,
         now,
         sleep,
-        turn,
+        yieldToEventLoop,
         observer: reporter.observe(job),
       })),
       signal,

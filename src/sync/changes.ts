@@ -5,9 +5,9 @@ import type { ListedItem } from './items.ts'
 import type { StoredItem, Upsert } from './store.ts'
 
 /**
- * Which items of a page are written: those that the store does not have, and those that it has with another value.
+ * Returns the items of a page to write: new ones, and those with another value.
  * @param stored One entry for each item.
- * @param ignore The dotted paths whose changes do not count.
+ * @param ignore Dotted paths whose changes do not count.
  */
 export function changedItems(
   items: readonly ListedItem[],

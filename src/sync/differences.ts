@@ -4,73 +4,73 @@ import type { ListedItem } from './items.ts'
 import type { StoredItem } from './store.ts'
 import type { Coverage } from './types.ts'
 
-/** An item in which a list and the mirror differ. */
+/** A difference between a list and the mirror. */
 export interface Difference {
-  /** `missing`: listed, and not in the mirror; `extra`: in the mirror, and not listed; `different`: not of the same value. */
+  /** `missing`: only in the list; `extra`: only in the mirror; `different`: another value. */
   kind: 'missing' | 'extra' | 'different'
-  /** A JSON list where the key has several fields; null for an item without a usable key. */
+  /** A JSON list if the key has several fields; null for an item without a usable key. */
   key: string | null
-  /** Where it stood when the list was read; null where it stood nowhere. */
+  /** The page that listed it; null: none did. */
   page: number | null
-  /** The dotted paths that differ, the first of them. */
+  /** The first dotted paths that differ. */
   paths: readonly string[]
   hasMorePaths: boolean
   /** Why the item has no usable key. */
   reject: string | null
 }
 
-/** The result of a comparison. */
+/** The result of a verification. */
 export interface Differences {
-  /** Distinct items that the list had. */
+  /** Distinct items of the list. */
   items: number
   counts: Record<Difference['kind'], number>
-  /** There were more candidates than are kept: the counts are least values. */
+  /** There were too many candidates, so the counts say "at least". */
   isCut: boolean
   /** The first of each kind. */
   listed: Difference[]
-  /** Items that changed, came or left while the list was read: no differences. */
+  /** Items that changed, came or left during the reading: these are no differences. */
   moved: number
   coverage: Coverage | null
-  /** False where the reading cannot say what the list does not hold. */
-  isExtraTold: boolean
-  /** Whether the mirror has nothing of this list, and never had; `items` is what the list's own total says then. */
+  /** False if the reading was not trusted, so that extra rows are unknown. */
+  isExtraKnown: boolean
+  /** The mirror never had anything of this list; `items` is then the list's own total. */
   isNeverSynced: boolean
 }
 
-/** The first differences of a kind that are listed, and the first paths of one; all of them are counted. */
+/** How many differences of each kind are listed, and how many paths of each; all are counted. */
 const LISTED = 20
 const MOST_PATHS = 10
 
-/** Candidates in memory, each with its text: further ones are only known to exist. */
+/** Candidates kept in memory, each with its text. */
 const MOST_CANDIDATES = 50_000
 
-/** `moved`: it changed, came or left while the list was read. */
+/** `moved`: it changed, came or left during the reading. */
 type Judgement = 'suspected' | 'certain' | 'moved'
 
 interface Candidate extends Omit<Difference, 'key' | 'hasMorePaths'> {
   id: string
-  /** The item as it came; null for a row that was not listed. */
+  /** The item as it was sent; null for a row that was not listed. */
   text: string | null
   judgement: Judgement
 }
 
-/** The items in which a list and the mirror seem to differ, until a second look decides. */
+/** Items that seem to differ, until a second look decides. */
 export interface Candidates {
-  /** An item of the first reading. `isForward`: read in list order; `isSeen`: this reading met it before. */
+  /** Adds an item of the first reading. `isForward`: read in list order; `isSeen`: this reading met it before. */
   read(
     listed: ListedItem,
     stored: StoredItem,
     at: { page: number; isForward: boolean; isSeen: boolean },
   ): void
-  /** An item of a page that was asked for again. */
+  /** Judges an item of a page that was asked for again. */
   readAgain(listed: ListedItem, stored: StoredItem, page: number): void
-  /** A row that the first reading did not meet; and one of these that a later reading met. */
+  /** Adds a row that the first reading did not meet; `clearExtra`: a later reading met it. */
   addExtra(id: string): void
   clearExtra(id: string): void
   hasExtra(): boolean
-  /** The rows that no reading met are extra. */
+  /** Confirms the rows that no reading met as extra. */
   confirmExtra(): void
-  /** The first page after this one with a candidate that no second look has judged; null when there is none. */
+  /** The first page after this one with an unjudged candidate, or null. */
   nextPage(after: number): number | null
   differences(): Pick<Differences, 'counts' | 'isCut' | 'listed' | 'moved'>
 }
@@ -98,7 +98,7 @@ export function createCandidates(ignore: ReadonlySet<string>): Candidates {
       const found = candidateOf(listed, stored, page, ignore)
       const before = known.get(listed.id)
       if (!isSeen || !before) {
-        // One that is met first behind the reader came, or moved, there after the reader had passed.
+        // First met behind the reader: it was added or moved there after the reader had passed.
         if (found) add({ ...found, judgement: isForward && !isSeen ? 'suspected' : 'moved' })
       } else if (found && isSameValue(before.text, listed)) before.page = page
       else before.judgement = 'moved'
@@ -128,7 +128,7 @@ export function createCandidates(ignore: ReadonlySet<string>): Candidates {
   }
 }
 
-/** How an item and the mirror seem to differ; null where they do not. */
+/** Compares an item with the mirror; null: no difference. */
 function candidateOf(
   listed: ListedItem,
   stored: StoredItem,
@@ -147,7 +147,7 @@ function summary(candidates: readonly Candidate[]): Pick<Differences, 'counts' |
   const kinds = ['missing', 'extra', 'different'] as const
   const certain = (kind: Difference['kind']) =>
     candidates.filter((one) => one.kind === kind && one.judgement === 'certain')
-  // One that no second look found again has left the list, or moved too far to be looked for.
+  // A candidate that no second look found has left the list or moved too far.
   const moved = candidates.filter(
     ({ kind, judgement }) => judgement === 'moved' || (judgement === 'suspected' && kind !== 'extra'),
   )

@@ -1,15 +1,8 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
-import {
-  cameAtOnce,
-  decideRemovals,
-  type HeldRemovals,
-  type RemovalRules,
-  type Removals,
-  whyUntrusted,
-} from './removals.ts'
-import type { SeenItems } from './seen-items.ts'
-import type { Lease, Run, Store, Walk } from './store.ts'
+import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
+import type { SeenItems } from './seen/seen-items.ts'
+import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
 export interface EndOptions {
@@ -18,30 +11,30 @@ export interface EndOptions {
   run: Run
   walk: Walk
   seen: Pick<SeenItems, 'keyed'>
-  /** Items of the walk without a usable key that came for the first time. */
+  /** Items of the walk without a usable key that are new to the mirror. */
   newRejects: number
   rules: RemovalRules
 }
 
 export interface WalkEnd extends WalkOutcome {
-  /** Rows that left the list, or seem to, and stay until a person decides. */
+  /** Rows that seem to have left the list and stay until a person decides. */
   held: HeldRemovals | null
 }
 
 /**
- * Removes what left the list, or holds it back, and completes the walk. The walk stays open until then: a process that continues
- * it has nothing to ask for, and judges it once more.
+ * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
+ * one resumes the walk without a request and judges it again.
  */
 export async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
   const { store, lease, run, walk, newRejects } = options
-  const { coverage, account } = reading
+  const { coverage, state } = reading
   const isFull = walk.kind === 'full'
   const untrusted = isFull ? whyUntrusted(reading, newRejects) : null
   const outcome: WalkOutcome = {
     coverage,
     untrusted,
-    expectedMissed: isFull ? expectedMissed(coverage, account) : null,
-    totalOff: totalOff(coverage, account),
+    expectedMissed: isFull ? expectedMissed(coverage, state) : null,
+    totalOff: totalOff(coverage, state),
   }
   const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
   const { held } = await store.closeWalk(lease, { walk, run, outcome, removals })
@@ -51,6 +44,6 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
   const atOnce = cameAtOnce(reading)
   const missing = await store.findMissing(lease, { walkId: walk.id, listed: seen.keyed, atOnce })
-  const listed = Math.min(seen.keyed, reading.account.passDistinct)
+  const listed = Math.min(seen.keyed, reading.state.passDistinct)
   return decideRemovals({ ...missing, listed }, rules)
 }

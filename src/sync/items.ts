@@ -7,14 +7,14 @@ import { type Key, readKey } from './key.ts'
 import type { Item, Job, Page } from './types.ts'
 
 /**
- * An item of a page: with its key, or with the reason why it has none. The `id` tells it from all other items: the key's
- * own, or a fingerprint of its text, which begins with NUL.
+ * An item of a page, with its key or the reason why it has none. `id`: the key's id, or for a reject a fingerprint of
+ * its text that begins with NUL.
  */
 export type ListedItem = { item: Item; id: string; key: Key } | { item: Item; id: string; reject: string }
 
-/** Returns the items of a page, the same item once. Throws BAD_RESPONSE where two different items have one key. */
+/** Returns the distinct items of a page. Throws BAD_RESPONSE if two different items have the same key. */
 export function identifyItems(job: Job, page: Page): ListedItem[] {
-  // The key is the same, 1 or "1": that is no difference.
+  // The same key may come as 1 and as "1": that is no difference.
   const ignore = new Set([...job.collection.ignore, ...job.collection.key])
   const listed = new Map<string, ListedItem>()
   for (const item of page.items) {
@@ -27,7 +27,7 @@ export function identifyItems(job: Job, page: Page): ListedItem[] {
   return [...listed.values()]
 }
 
-/** Whether the id is that of an item without a usable key. No key holds NUL. */
+/** Whether the id belongs to an item without a usable key. No key contains NUL. */
 export function isRejectId(id: string): boolean {
   return id.startsWith('\0')
 }

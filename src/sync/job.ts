@@ -1,5 +1,5 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import { startCheckpoint } from './coverage/beginning.ts'
+import { startCheckpoint } from './coverage/start.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { createPageWriter } from './page-writer.ts'
 import { heldError, type RemovalRules } from './removals.ts'
@@ -8,9 +8,9 @@ import type { Lease, Run, RunOutcome, RunRecord, RunTraffic, Store, Walk } from 
 import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
-/** What becomes of a job, told as it happens. Times are epoch milliseconds. */
+/** Receives a job's progress. Times are epoch milliseconds. */
 export interface JobObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
-  /** Another process has the job, and its end is waited for. */
+  /** Another process has the job; this one waits for its end. */
   onBusy(owner: string): void
   onStart(walk: Walk): void
   onFinish(result: JobResult): void
@@ -20,7 +20,7 @@ export interface JobOptions {
   job: Job
   plan: WalkPlan
   trigger: Trigger
-  /** Asked when the job is ours: what it has of the token is then as new as can be. */
+  /** Called once the job is ours, so that the state of its token is fresh. */
   source: () => Promise<PageSource>
   store: Store
   maxPasses: number
@@ -29,14 +29,14 @@ export interface JobOptions {
   waitForOwner: boolean
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   observer: JobObserver
   signal: AbortSignal
 }
 
 /**
- * How a job ended. `walk` is null where it never began: nothing was sent and no line of `sync_runs` was written. `run` is
- * null there too, and where the mirror could not say any more what the run did.
+ * How a job ended. `walk` is null if it never began: nothing was sent, and `sync_runs` has no line. `run` is null
+ * then, too, and if the mirror failed before it could report the run.
  */
 export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   job: Job
@@ -44,14 +44,14 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
   error: KnownError | null
-  /** Of a run that succeeded: what waits for somebody's word. */
+  /** Of a run that succeeded: removals that wait for a decision. */
   held: KnownError | null
 }
 
-/** How often a job that another process has is asked for. */
+/** The interval between attempts to take a job from another process. */
 const LOOK_EVERY_MS = 250
 
-/** Runs one job once: resumes its open walk or begins one, and leaves a line in `sync_runs`. Never throws. */
+/** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
   const { job, trigger, store, observer, signal } = options
   const result: JobResult = {
@@ -73,7 +73,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
       await store.release(lease)
     }
   } catch (error) {
-    // The first error is the cause; that the run's line could not be written either changes nothing about it.
+    // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= signal.aborted ? stopped(signal) : toKnownError(error)
   }
   observer.onFinish(result)
@@ -85,7 +85,7 @@ export interface AcquireOptions extends Pick<JobOptions, 'job' | 'waitForOwner' 
   observer: Pick<JobObserver, 'onBusy'>
 }
 
-/** Takes the job, or waits until its owner finishes or dies. Throws `BUSY` when the caller does not want to wait. */
+/** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
 export async function acquire(options: AcquireOptions): Promise<Lease> {
   const { job, store, waitForOwner, sleep, observer, signal } = options
   for (let reported = false; ; reported = true) {
@@ -151,7 +151,7 @@ async function runFrom(
 interface Beginning {
   walk: Walk
   run: Run
-  /** Open walks that this one replaces with its first page. */
+  /** Open walks to abandon once this one has its first page. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
@@ -181,7 +181,7 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
   return endWalk({ ...options, seen, newRejects: keeper.newRejects(), rules: options.removals }, reading)
 }
 
-/** A token that is held, or a wait that is too long: a run that meets these before its first request has not happened. */
+/** A held token or too long a wait: before its first request a run that meets these leaves no line. */
 function isRefusal({ code }: KnownError): boolean {
   return code === 'UNAUTHORIZED' || code === 'RATE_LIMITED'
 }
@@ -209,10 +209,10 @@ function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
 }
 
 export function stopped(signal: AbortSignal): KnownError {
-  // A mirror that cannot be used stops all jobs, and is the reason then.
+  // A failed mirror stops all jobs and is then the reason.
   return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
     ? toKnownError(signal.reason)
-    : new InterruptedError('stopped; what is written stays, and the next run goes on from there')
+    : new InterruptedError('stopped; what is written stays, and the next run continues from there')
 }
 
 function outcomeOf({ error, held }: JobResult, { requests }: RunTraffic): RunOutcome {

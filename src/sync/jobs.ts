@@ -2,21 +2,21 @@ import { type KnownError, MirrorError } from '../errors.ts'
 import { type JobOptions, type JobResult, runJob } from './job.ts'
 
 /**
- * Runs jobs side by side and waits for all of them. How many requests are in flight at once is the API room's to say:
- * a job that waits for its rate limit costs the others nothing.
+ * Runs jobs concurrently and waits for all of them. The `api` folder bounds the requests in flight: a job that waits
+ * for its rate limit costs the others nothing.
  */
 export function runJobs(
   jobs: readonly Omit<JobOptions, 'signal'>[],
   signal: AbortSignal,
 ): Promise<JobResult[]> {
-  return sideBySide(
+  return runConcurrently(
     jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
     signal,
   )
 }
 
-/** One task that fails never stops another, unless it is the mirror that failed: then none can go on, and all of them stop. */
-export async function sideBySide<T extends { error: KnownError | null }>(
+/** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
+export async function runConcurrently<T extends { error: KnownError | null }>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,
 ): Promise<T[]> {

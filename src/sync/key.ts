@@ -2,9 +2,9 @@ import { canonicalNumber } from '../json/decimal.ts'
 import { isRawNumber, type JsonObject, type JsonValue, numberText } from '../json/value.ts'
 import { packTexts } from '../text.ts'
 
-/** Which item of a list it is. */
+/** Identifies an item of a list. */
 export interface Key {
-  /** One text for each key: `1001`, or a JSON list of texts where the key has several fields. */
+  /** `1001`, or a JSON list of texts if the key has several fields. */
   id: string
   parts: readonly KeyPart[]
 }
@@ -13,7 +13,7 @@ export interface Key {
 export interface KeyPart {
   /** The same for 1, 1.0 and "1". */
   text: string
-  /** It came as a JSON number that is whole and within 64 bits. */
+  /** It came as a JSON integer within 64 bits. */
   integer: boolean
 }
 
@@ -22,7 +22,7 @@ export type KeyReading = { ok: true; key: Key } | { ok: false; reason: string }
 const LONGEST_KEY = 1000
 
 /**
- * Reads the key of an item. A key is made of strings and numbers; anything else is refused, with the reason in words.
+ * Reads the key of an item: strings and numbers. Anything else is refused, with the reason in words.
  * @param paths The dotted paths of the key's fields.
  */
 export function readKey(paths: readonly string[], item: JsonObject): KeyReading {
@@ -45,7 +45,7 @@ function valueAt(item: JsonObject, path: readonly string[]): JsonValue | undefin
   return value
 }
 
-/** The part, or what is wrong with the value. */
+/** Returns the part, or what is wrong with the value. */
 function keyPart(value: JsonValue | undefined): KeyPart | string {
   if (value === undefined) return 'is missing'
   if (value === null) return 'is null'

@@ -10,16 +10,16 @@ export interface PageWriterOptions {
   lease: Lease
   run: Run
   walk: Walk
-  /** Open walks that this one replaces with its first page: until then they may still be needed. */
+  /** Open walks to abandon once this one has its first page: until then a run may still resume them. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
 export interface PageWriter extends PageKeeper {
-  /** Items of the walk without a usable key that came for the first time. */
+  /** Items of the walk without a usable key that are new to the mirror. */
   newRejects(): number
 }
 
-/** Writes the pages of a walk: what changed, and the checkpoint with it. */
+/** Writes the pages of a walk: changed items and the checkpoint. */
 export function createPageWriter({ store, lease, run, walk, ...options }: PageWriterOptions): PageWriter {
   const { collection } = lease.job
   const ignore = new Set(collection.ignore)
@@ -67,7 +67,7 @@ function rejectsOf(items: readonly ListedItem[]): Reject[] {
   )
 }
 
-/** What the log says of items without a usable key: how many, and why the first one has none. */
+/** The log line about items without a usable key: how many, and why the first one has none. */
 function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
   const [first] = rejects
   if (!first) return []

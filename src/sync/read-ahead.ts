@@ -1,25 +1,25 @@
-import type { Question } from './coverage/account.ts'
+import type { Question } from './coverage/state.ts'
 import type { Page, PageObserver, PageSource } from './types.ts'
 
 export interface ReadAheadOptions {
   source: PageSource
   observer: PageObserver
-  /** Yields to the event loop, so that a request that was begun leaves the process. */
-  turn: () => Promise<void>
+  /** Lets a new request leave the process. */
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
-/** Fetches the pages of one job, one at a time; the next one may be in flight while the caller writes the last. */
+/** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the last. */
 export interface ReadAhead {
-  /** Returns the page that is asked for, which may be in flight already. Throws as `fetchPage` does. */
+  /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
   take(question: Question): Promise<Page>
-  /** Sends the request for the page that `take` will be asked for next; a failure is thrown by that `take`. */
+  /** Sends the request for the next `take`, which throws its failure. */
   request(question: Question): Promise<void>
   /** Aborts the pending request and waits until it settles, so that its cost is counted. */
   close(): Promise<void>
 }
 
-export function createReadAhead({ source, observer, turn, signal }: ReadAheadOptions): ReadAhead {
+export function createReadAhead({ source, observer, yieldToEventLoop, signal }: ReadAheadOptions): ReadAhead {
   const stop = new AbortController()
   const stopped = AbortSignal.any([signal, stop.signal])
   let pending: Promise<Page> | null = null
@@ -33,8 +33,8 @@ export function createReadAhead({ source, observer, turn, signal }: ReadAheadOpt
     async request(question) {
       pending = source.fetchPage(question.page, observer, stopped)
       pending.catch(() => {})
-      // Looking up and writing a page block the process: the request leaves first.
-      await turn()
+      // Reading and writing the store block the process: the request must leave first.
+      await yieldToEventLoop()
     },
     async close() {
       stop.abort()

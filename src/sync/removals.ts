@@ -1,67 +1,54 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, shellWord } from '../text.ts'
-import type { CoverageState } from './coverage/account.ts'
-import type { MissingCounts } from './store.ts'
+import type { CoverageState } from './coverage/state.ts'
+import type { HeldRemovals, HoldReason, MissingCounts, Removals } from './store.ts'
 import type { Job, Reading } from './types.ts'
 
-/** What the configuration and the command say of removals. */
+/** The removal settings of the configuration and the command. */
 export interface RemovalRules {
-  /** More removable in one walk than both, percent of the job's live rows and rows, are held back. */
+  /** A walk's removals are held back if they exceed both: this percentage of the live rows, and `brakeRows`. */
   brakePercent: number
   brakeRows: number
-  /** `--accept-removals`: what would be held back, or is, goes. */
+  /** `--accept-removals`: also remove rows that are, or would be, held back. */
   accept: boolean
 }
 
-/** Why rows were held back: more than the brake lets go, or a list without items. */
-export type HoldReason = 'brake' | 'empty'
-
-/** What happens to removable rows; `earlier`: they are held back for the reason of those that are held already. */
-export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
-
-/** The rows of a job that are held back, of how many live ones, and why. */
-export interface HeldRemovals {
-  rows: number
-  live: number
-  why: HoldReason
-}
-
 /**
- * Why what a full walk did not see may not count as gone; null where it is trusted. `newRejects`: items without a usable
- * key that came for the first time, each of which may be a row that lost its key.
+ * Why a full walk is not trusted, so that rows it did not see are not missed; null if it is. `newRejects`: items
+ * without a usable key that are new, each perhaps a row that lost its key.
  */
 export function whyUntrusted(
   {
     coverage,
-    account,
+    state,
     why,
   }: Pick<Reading, 'coverage' | 'why'> & {
-    account: Pick<CoverageState, 'crossed' | 'passShort'>
+    state: Pick<CoverageState, 'repeatedAcrossPages' | 'passShort'>
   },
   newRejects: number,
 ): string | null {
   if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`
   if (coverage === 'drifted') return why ?? 'its accounts are not settled'
   if (coverage !== null) return null
-  if (account.passShort) return 'it ended on a page that says itself that there are more'
-  return account.crossed ? 'an item came on two pages, and there is no total to tell why' : null
+  if (state.passShort) return 'it ended on a page that says itself that there are more'
+  return state.repeatedAcrossPages ? 'an item came on two pages, and there is no total to tell why' : null
 }
 
 /**
- * Whether the list came in one answer, of which nothing can have moved while it was read. The last pass of several may
- * be a single answer, too: the list is not what it was, then, and nothing is known for certain.
+ * Whether the list came in one answer, so that nothing can have moved during the reading. A later pass in a single
+ * answer does not count: the list changed meanwhile.
  */
-export function cameAtOnce({ passes, account }: Pick<Reading, 'passes'> & AtOnce): boolean {
-  return passes === 1 && account.passAnswers === 1 && !account.passShort
+export function cameAtOnce({ passes, state }: Pick<Reading, 'passes'> & AtOnce): boolean {
+  return passes === 1 && state.passAnswers === 1 && !state.passShort
 }
 
 interface AtOnce {
-  account: Pick<CoverageState, 'passAnswers' | 'passShort'>
+  state: Pick<CoverageState, 'passAnswers' | 'passShort'>
 }
 
 /**
  * Decides what happens to the rows that a trusted walk found missing.
- * @param missing `listed`: items of the walk's last pass, or of all of it if they were fewer.
+ * @param missing `listed`: items of the walk's last pass, or of the whole walk if those are fewer.
  */
 export function decideRemovals(missing: MissingCounts & { listed: number }, rules: RemovalRules): Removals {
   const { removable, held } = missing
@@ -80,7 +67,7 @@ function holdReason(
   return removable > brakeRows && removable * 100 > live * brakePercent ? 'brake' : null
 }
 
-/** What a complete run says as long as removals are held back. */
+/** The error of a complete run while removals are held back. */
 export function heldError(
   { organization, collection }: Job,
   held: HeldRemovals,
@@ -98,7 +85,7 @@ export function heldError(
   )
 }
 
-/** What is said of a reading that is not trusted, whatever else the run came to. */
+/** The note about an untrusted reading, whatever else the run reports. */
 export function untrustedNote(why: string): string {
   return `nothing is removed on the word of this reading: ${why}`
 }

@@ -1,25 +1,25 @@
 import { sortedJson } from '../text.ts'
-import { createSeenItems, type SeenItems } from './seen-items.ts'
+import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
 import type { OpenWalk, Store, Walk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
 
-/** Filters as one text, whatever order they were written in: two walks with the same text read the same list. */
+/** Returns the filters as text, sorted: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
   return sortedJson(filters)
 }
 
 export interface WalkChoice {
-  /** The walk to go on with, or null to begin a new one. */
+  /** The walk to resume; null: begin a new one. */
   resume: number | null
-  /** The job's own walks that nobody can go on with. */
+  /** Walks of the same origin that no run can resume. */
   abandon: number[]
-  /** Walks that this one takes the place of, as soon as it has its first page: until then they may still be needed. */
+  /** Walks to abandon once this one has its first page: until then a run may still resume them. */
   replace: OpenWalk[]
 }
 
 /**
- * Which of a job's open walks a run goes on with. A sync and a backfill never go on with each other's; a full backfill
- * takes the place of a sync's walk, since it reads the same list from its beginning, and a partial one leaves it alone.
+ * Chooses which of a job's open walks a run resumes. A sync and a backfill never resume each other's walks. A full
+ * backfill replaces a sync's walk, since it reads the same list from the start; a partial one leaves it alone.
  */
 export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
   const { resumeWithin, restart } = plan
@@ -48,17 +48,16 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
   )
 }
 
-/** What one reading of the page ledger takes. */
 export interface RecallOptions {
   store: Pick<Store, 'readLedger'>
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
-/** Recalls what a walk has seen from its page ledger, and lets the rest of the process work in between. */
+/** Rebuilds what a walk has seen from its page ledger, and yields to the event loop between batches. */
 export async function recallSeenItems(
   walk: Pick<Walk, 'id' | 'resumed'>,
-  { store, turn, signal }: RecallOptions,
+  { store, yieldToEventLoop, signal }: RecallOptions,
 ): Promise<SeenItems> {
   const seen = createSeenItems(walk.id)
   if (!walk.resumed) return seen
@@ -66,7 +65,7 @@ export async function recallSeenItems(
     const answers = await store.readLedger(walk.id, seen.answers)
     if (answers.length === 0) return seen
     for (const entry of answers) seen.add(entry)
-    await turn()
+    await yieldToEventLoop()
     signal.throwIfAborted()
   }
 }

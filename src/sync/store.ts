@@ -1,52 +1,48 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { ListPosition, Question } from './coverage/account.ts'
+import type { ListPosition, Question } from './coverage/state.ts'
 import type { ListedItem } from './items.ts'
 import type { Key } from './key.ts'
-import type { HeldRemovals, Removals } from './removals.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
- * All that `sync` asks of the place where the rows are kept. Each method is one transaction: sets go in, sets come out, and
- * nothing is half done. Throws MirrorError when the store cannot be used. test/store/contract.ts says what each one promises.
+ * All that `sync` asks of the place where rows are kept. Each method is one transaction, with sets in and sets out.
+ * Throws MirrorError when the store cannot be used. test/store/contract.ts tests each promise.
  */
 export interface Store {
-  /** Takes a job for this process, unless another living process has it. */
+  /** Takes a job for this process, unless another process that is alive has it. */
   acquire(job: Job): Promise<Acquired>
   release(lease: Lease): Promise<void>
   /** The job's unfinished walks, the oldest first. */
   openWalks(job: Job): Promise<OpenWalk[]>
-  /** Begins or resumes a walk, and opens the run's line. Runs of the job that died are closed. */
+  /** Begins or resumes a walk, and opens the run's line. Closes runs of the job that died. */
   beginRun(lease: Lease, begin: BeginRun): Promise<{ runId: number; walk: Walk }>
-  /** Up to 500 answers of a walk that come after this one, in their order; none at the end of the page ledger. */
+  /** Up to 500 answers of a walk after this ordinal, in order; none at the end of the page ledger. */
   readLedger(walkId: number, after: number): Promise<LedgerEntry[]>
-  /**
-   * How each item compares with what is stored of it, in the same order: with its row, or its reject if it has no usable key.
-   * Writes nothing.
-   */
+  /** Compares each item with its row, or its reject if it has no usable key. One entry an item. Writes nothing. */
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
   /** Writes one answer with its checkpoint. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>
-  /** Notes the live rows that a trusted walk did not see. The same walk may be judged any number of times. */
+  /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
-  /** Ends a walk, and does with the rows that it found missing what the caller decided. */
+  /** Ends a walk, and removes or holds back its missing rows as the caller decided. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<ClosedWalk>
-  /** Closes the run's line; one that was refused before its first request leaves none. */
+  /** Closes the run's line, or deletes it if the run was refused before its first request. */
   finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
-  /** Deletes what earlier runs of the job left behind and no walk needs. */
+  /** Deletes what earlier runs of the job left and no walk needs. */
   prune(job: Job): Promise<void>
-  /** Some thousand ids of the job's live rows; `from`: the `next` of the call before, which is null after the last ones. */
+  /** Some thousand ids of the job's live rows. `from`: null, then the `next` of the call before, until that is null. */
   liveKeys(job: Job, from: string | null): Promise<{ ids: string[]; next: string | null }>
 }
 
 /** The right to work on a job, until it is released or the process ends. */
 export interface Lease {
   job: Job
-  /** Why the store cannot keep this collection's rows: they have another key, or the name of its tables is taken. */
+  /** Why the store cannot keep this collection's rows: they have another key there, or a table's name is taken. */
   refusal: JobError | null
-  /** How the job's last complete full walk ended; null when it has none. */
+  /** How the job's last complete full walk ended; null: there is none. */
   lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
-  /** Nothing of the list is stored, and no walk of it ever began. */
+  /** No row of the list is stored, and no walk of it ever began. */
   isNeverSynced: boolean
 }
 
@@ -72,9 +68,9 @@ export interface BeginRun {
   filters: string
   /** Where a new walk starts. */
   first: Checkpoint
-  /** The open walk to resume; null: a new one begins. */
+  /** The open walk to resume; null: begin a new one. */
   resume: number | null
-  /** Open walks that no run resumes any more. */
+  /** Open walks that no run will resume. */
   abandon: readonly number[]
 }
 
@@ -83,52 +79,52 @@ export interface Walk {
   kind: 'full' | 'partial'
   firstPage: number
   checkpoint: Checkpoint
-  /** Whether it continues where an earlier run stopped. A walk without a page yet starts when it is taken up. */
+  /** It continues an earlier run's walk, which has read a page. */
   resumed: boolean
-  /** Distinct items that earlier runs of it saw. */
+  /** Distinct items that its earlier runs saw. */
   rowsSeen: number
-  /** Items without a usable key that came for the first time, so far. */
+  /** Items without a usable key that are new to the store, so far. */
   newRejects: number
 }
 
-/** One answer of a walk, as the page ledger keeps it. */
+/** One answer of a walk in the page ledger. */
 export interface LedgerEntry {
-  /** The number of the answer within its walk, from 1 on. */
+  /** The number of the answer in its walk, from 1 on. */
   ordinal: number
   pass: number
   page: number
   total: number | null
   why: Question['why']
-  /** Of the page's items, in the order of the list. */
+  /** The ids of the page's items, in list order. */
   ids: readonly string[]
-  /** Where each of these items was found; null for one that was known before. Null as a whole: all stand in this answer, in their order. */
+  /** The position of each id, null for one that was known before. Null as a whole: this answer listed all, in order. */
   positions: readonly (ListPosition | null)[] | null
 }
 
-/** `same`: stored with exactly this text. `different`: stored with another one. */
+/** `same`: stored with exactly this text; `different`: with another one. */
 export type StoredItem = { state: 'absent' } | { state: 'same' } | { state: 'different'; text: string }
 
-/** A row to write: of items that did not change there is none. */
+/** A row to write; there is none for an unchanged item. */
 export interface Upsert {
   key: Key
-  /** The item as it was sent, and the same with exact numbers. */
+  /** The item as it was sent; `value`: parsed, with exact numbers. */
   text: string
   value: JsonObject
   change: 'added' | 'changed'
 }
 
-/** One answer as it is written: rows, history, ledger, counters and checkpoint, all or nothing. */
+/** All that one answer writes: rows, history, ledger, counters and checkpoint. */
 export interface PageCommit {
   walk: Walk
   run: Run
-  /** Null where a pass begins: only the checkpoint is written then. */
+  /** Null when a pass begins: writes only the checkpoint. */
   answer: CommittedAnswer | null
   next: Checkpoint
 }
 
 export interface CommittedAnswer {
   entry: LedgerEntry
-  /** How many items the page held, the same one twice counted twice. */
+  /** Items of the page, duplicates included. */
   items: number
   newToWalk: number
   keys: readonly Key[]
@@ -145,28 +141,41 @@ export interface MissingRule {
   walkId: number
   /** Distinct items with a usable key that the walk saw. */
   listed: number
-  /** The list came in one answer: a row that it does not hold is removable at once. */
+  /** The list came in one answer: a row that it lacks is removable at once. */
   atOnce: boolean
 }
 
 export interface MissingCounts {
-  /** Missed by two trusted walks, or by one whose list came in one answer, and not held back. */
+  /** Rows missed by two trusted walks, or by one whose list came in one answer, and not held back. */
   removable: number
   held: number
   /** Live rows of the job. */
   live: number
 }
 
+/** Why rows were held back: more than the brake allows, or a list without items. */
+export type HoldReason = 'brake' | 'empty'
+
+/** What happens to removable rows; `earlier`: they are held back for the same reason as those held already. */
+export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
+
+/** How many rows of a job are held back, of how many live ones, and why. */
+export interface HeldRemovals {
+  rows: number
+  live: number
+  why: HoldReason
+}
+
 export interface WalkClosing {
   walk: Pick<Walk, 'id' | 'kind'>
   run: Run
-  /** How a complete walk came out; null: it is abandoned. */
+  /** The result of a complete walk; null: abandon it. */
   outcome: WalkOutcome | null
   removals: Removals
 }
 
 export interface ClosedWalk {
-  /** What is held back of the job's rows. */
+  /** The job's rows that are held back. */
   held: HeldRemovals | null
 }
 
@@ -178,13 +187,13 @@ export interface RunTraffic {
   rateLimitWaitMs: number
 }
 
-/** A run in progress: its line of `sync_runs`, and what it has cost so far. */
+/** A run in progress: its line of `sync_runs`, and its cost so far. */
 export interface Run {
   id: number
   traffic: RunTraffic
 }
 
-/** `refused`: before its first request, so that it counts as never begun. */
+/** `refused`: before its first request, so it counts as never begun. */
 export interface RunOutcome {
   status: 'succeeded' | 'failed' | 'interrupted' | 'refused'
   errorCode: string | null

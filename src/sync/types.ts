@@ -1,9 +1,8 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
-import type { CoverageState, ListPosition, Question } from './coverage/account.ts'
-import type { ListedItem } from './items.ts'
+import type { CoverageState, Question } from './coverage/state.ts'
 
-/** One collection of one organization: the unit that is walked, resumed and reported on. */
+/** One collection of one organization: what a sync walks, resumes and reports on. */
 export interface Job {
   organization: { id: string; name: string }
   collection: Collection
@@ -13,10 +12,10 @@ export interface Job {
 export interface Collection {
   name: string
   path: string
-  /** Dotted paths of the fields that tell items apart. */
+  /** Dotted paths of the key's fields. */
   key: string[]
   filters: Filters
-  /** The configured filters, where a backfill has put its own on top. */
+  /** The configured filters, if a backfill added its own to `filters`. */
   scope?: Filters
   history: boolean | number
   ignore: string[]
@@ -29,26 +28,26 @@ export type Filters = Record<string, string | string[]>
 export interface Item {
   /** As it was sent. */
   text: string
-  /** With every number exact. */
+  /** The parsed item, with exact numbers. */
   value: JsonValue
 }
 
-/** One answer, checked: what the page loop and the mirror work with. */
+/** One checked answer. */
 export interface Page {
-  /** The page that was asked for. */
+  /** The number of the page that was asked for. */
   number: number
   items: Item[]
-  /** The page that `links.next` names, or null at the end of the list. */
+  /** The page that `links.next` names; null at the end of the list. */
   next: number | null
   total: number | null
   lastPage: number | null
-  /** False when the whole list came in one answer without paging. */
+  /** False if the whole list came in one answer without paging. */
   paginated: boolean
   /** Requests a minute that the server announced, if it did. */
   announcedLimit: number | null
 }
 
-/** What asking for one page costs, told as it happens, so that no wait is silent. Times are epoch milliseconds. */
+/** Receives the requests and waits for one page as they happen. Times are epoch milliseconds. */
 export interface PageObserver {
   onRequest(): void
   onRetry(reason: string, delayMs: number): void
@@ -57,81 +56,63 @@ export interface PageObserver {
   onWaited(ms: number): void
 }
 
-/** The network as the page loop sees it. */
+/** The network, as `sync` sees it. */
 export interface PageSource {
-  /** Why not even one request may be sent now: a wait beyond `rateLimit.maxWait`. */
+  /** Why no request may be sent now: a wait beyond `rateLimit.maxWait`. Null: one may. */
   refusal(): Promise<KnownError | null>
-  /** One page, checked; throws errors of ours only. */
+  /** Returns one checked page. Throws only errors of ours. */
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
-  /** No further page is asked for: what was set aside for this job is others' now. */
+  /** Frees what was reserved for this job. No page may be fetched afterwards. */
   close(): Promise<void>
 }
 
-/** How far a walk has come; committed with the rows of the page it was decided on. */
+/** How far a walk has come; committed with the rows of its last page. */
 export interface Checkpoint {
   pass: number
-  /** The page to read on with, or null when the pass has come to the list's end. */
+  /** The next page in list order; null: the pass has reached the end of the list. */
   nextPage: number | null
-  /** What to ask for next: that page, or an older one; null when the pass has nothing more to ask. */
+  /** What to ask for next: that page, or an earlier one; null: the pass is complete. */
   ask: Question | null
-  account: CoverageState
+  state: CoverageState
 }
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
 
-/** What a complete walk says of itself. */
+/** The result of a complete walk. */
 export interface WalkOutcome {
   coverage: Coverage | null
-  /** How many items such a walk misses on average; null where that cannot be told. */
+  /** How many items such a walk misses on average; null if unknown. */
   expectedMissed: number | null
-  /** Why nothing is removed on the word of this walk; null where it is trusted, or partial. */
+  /** Why this walk is not trusted, so that it removes nothing; null if it is, or if it is partial. */
   untrusted: string | null
-  /** Of one that is drifted: whether the total was off in its last pass, and in the one before it, too. */
+  /** If drifted: the total was off in the last pass (`once`); also in the one before, or it swings (`again`). */
   totalOff: 'once' | 'again' | null
 }
 
-/** A list that was read to its end. */
+/** The reading of a list to its end. */
 export interface Reading {
   coverage: Coverage | null
-  /** What did not come out even, where it is `drifted`; null else. */
+  /** What does not add up, if drifted. */
   why: string | null
   passes: number
-  account: CoverageState
+  state: CoverageState
 }
 
 export type Trigger = 'schedule' | 'manual' | 'backfill'
 
-/** What a run means to walk. */
+/** What a run should walk. */
 export interface WalkPlan {
   origin: 'sync' | 'backfill'
   kind: 'full' | 'partial'
-  /** 1, unless a backfill was told to begin elsewhere. */
+  /** 1, or the `--from-page` of a backfill. */
   firstPage: number
-  /** An open walk that has stood still for longer is begun again; null for never. Milliseconds. */
+  /** Open walks without progress for longer are not resumed; null: always resumed. Milliseconds. */
   resumeWithin: number | null
-  /** Begin again, whatever stands open. */
+  /** Begin a new walk even if one is open. */
   restart: boolean
 }
 
-/** How the items of a page stand to what the walk has seen. */
-export interface PageMatch {
-  /** The number that the answer gets in the page ledger. */
-  ordinal: number
-  pass: number
-  why: Question['why']
-  /** One entry an item of the page, in its order. The same item twice has one entry. */
-  entries: ListedItem[]
-  /** New to this walk, rejected items too. */
-  newToWalk: number
-  newToPass: number
-  /** Where each entry stood in what this pass had read before this answer, if anywhere; and where it stands with it. */
-  places: (ListPosition | null)[]
-  placed: ListPosition[]
-  /** Of the last known entry at or before the place that was asked about: which it is, and how many keys stand from behind it up to that place. */
-  known: { entry: number; distance: number } | null
-}
-
-/** What the log says of a page: `warn` where values stand elsewhere than one would look for them. */
+/** A log line about a page: `warn` if a value went to another column than expected. */
 export interface Notice {
   level: 'info' | 'warn'
   message: string

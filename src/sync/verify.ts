@@ -1,15 +1,15 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import { startCheckpoint } from './coverage/beginning.ts'
+import { startCheckpoint } from './coverage/start.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem } from './items.ts'
 import { acquire, type JobObserver, type JobOptions, stopped } from './job.ts'
 import { whyUntrusted } from './removals.ts'
-import { createSeenItems, type SeenItems } from './seen-items.ts'
+import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
 import type { Lease, Store, StoredItem, Walk } from './store.ts'
 import type { Coverage, Job, PageSource } from './types.ts'
 import { type Answer, type PageKeeper, readList, type WalkObserver } from './walk.ts'
 
-/** What becomes of a verification, told as it happens. */
+/** Receives a verification's progress. */
 export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObserver {
   onFinish(result: VerifyResult): void
 }
@@ -17,13 +17,13 @@ export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObser
 export interface VerifyOptions
   extends Pick<
     JobOptions,
-    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'turn' | 'signal'
+    'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'yieldToEventLoop' | 'signal'
   > {
   store: Pick<Store, 'acquire' | 'release' | 'lookup' | 'liveKeys'>
   observer: VerifyObserver
 }
 
-/** `differences` is null where the list could not be read, or the mirror not be compared: `error` says why. */
+/** `differences` is null if the list could not be read or compared; `error` says why. */
 export interface VerifyResult {
   job: Job
   differences: Differences | null
@@ -31,8 +31,8 @@ export interface VerifyResult {
 }
 
 /**
- * Reads a list whole and holds it against the mirror, into which it writes nothing. Whatever seems to be apart is looked
- * at again before it is called a difference, since a list may move while it is read. Never throws.
+ * Compares a whole list with the mirror, and writes nothing. Looks at each seeming difference twice, since a list may
+ * move while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, store, observer, signal } = options
@@ -51,15 +51,15 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   return result
 }
 
-/** What a sync says of these is not true here: nothing came into the mirror. */
+/** Rewords errors whose message says that something was written. */
 function withoutSync({ organization, collection }: Job, error: KnownError): KnownError {
   if (error instanceof InterruptedError)
-    return new InterruptedError('stopped; nothing was written, and the next verify begins anew')
+    return new InterruptedError('stopped; nothing was written, and the next verify starts again')
   if (error.code !== 'INCOMPLETE') return error
   return new JobError(
     'INCOMPLETE',
     `${organization.name} ${collection.name}: the list ends before its own total, in every pass, so the mirror cannot be ` +
-      'compared with it; a sync tells what to do about it',
+      'compared with it; a sync says what to do about it',
   )
 }
 
@@ -79,16 +79,16 @@ async function compare(source: PageSource, lease: Lease, options: VerifyOptions)
   const scene = { ...options, source, lease, candidates }
   const first = await readWhole(scene, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
   await lookAgain(scene)
-  let isExtraTold = first.isTrusted
-  if (isExtraTold) {
+  let isExtraKnown = first.isTrusted
+  if (isExtraKnown) {
     await addUnseen(scene, first.seen)
     if (candidates.hasExtra()) {
-      isExtraTold = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
-      if (isExtraTold) candidates.confirmExtra()
+      isExtraKnown = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
+      if (isExtraKnown) candidates.confirmExtra()
     }
   }
   const { coverage, seen } = first
-  return { items: seen.items, ...candidates.differences(), coverage, isExtraTold, isNeverSynced: false }
+  return { items: seen.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
 }
 
 interface Scene extends Omit<VerifyOptions, 'source'> {
@@ -97,7 +97,7 @@ interface Scene extends Omit<VerifyOptions, 'source'> {
   candidates: Candidates
 }
 
-/** Everything is missing, which one page tells as well as all. */
+/** Everything is missing; the first page says how much. */
 async function neverSynced(source: PageSource, { observer, signal }: VerifyOptions): Promise<Differences> {
   const page = await source.fetchPage(1, observer, signal)
   const items = Math.max(page.total ?? 0, page.items.length)
@@ -109,14 +109,14 @@ async function neverSynced(source: PageSource, { observer, signal }: VerifyOptio
     listed: [],
     moved: 0,
     coverage: null,
-    isExtraTold: true,
+    isExtraKnown: true,
     isNeverSynced: true,
   }
 }
 
 type Compare = (answer: Answer, stored: readonly StoredItem[], seen: SeenItems) => void
 
-/** Reads the list whole, and compares each answer before it is added to what was seen. */
+/** Reads the whole list; compares each answer before it is added to what was seen. */
 async function readWhole(
   scene: Scene,
   compareAnswer: Compare,
@@ -167,13 +167,16 @@ function clear(candidates: Candidates, items: readonly ListedItem[]): void {
 }
 
 /** Adds the live rows that the first reading did not meet. */
-async function addUnseen({ job, store, candidates, turn, signal }: Scene, seen: SeenItems): Promise<void> {
+async function addUnseen(
+  { job, store, candidates, yieldToEventLoop, signal }: Scene,
+  seen: SeenItems,
+): Promise<void> {
   let from: string | null = null
   do {
     const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
     for (const id of ids) if (!seen.has(id)) candidates.addExtra(id)
     from = next
-    await turn()
+    await yieldToEventLoop()
     signal.throwIfAborted()
   } while (from !== null)
 }
@@ -185,12 +188,12 @@ function* pairs(
   for (const [index, item] of items.entries()) yield [item, stored[index] ?? { state: 'absent' }]
 }
 
-/** An item that slid is looked for on so many further pages. */
+/** How many further pages to search for an item that slid. */
 const REACH = 2
 
 /**
- * Asks again for the pages of the candidates, each once, and for the next ones where an item slid back.
- * Then for the page before, which is where an item stands when one in front of it has left the list.
+ * Asks again for the candidates' pages, each once, and for the next ones, where an item may have slid. Then for the
+ * pages before, where an item is after one in front of it left the list.
  */
 async function lookAgain(scene: Scene): Promise<void> {
   await lookFrom(scene, (page, last) => Math.max(page, last + 1), REACH)

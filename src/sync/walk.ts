@@ -1,16 +1,16 @@
 import { JobError } from '../errors.ts'
-import type { CoverageState, WalkRules } from './coverage/account.ts'
 import { advance } from './coverage/advance.ts'
-import { nextPass } from './coverage/beginning.ts'
 import { resumeReading } from './coverage/overlap.ts'
+import { nextPass } from './coverage/start.ts'
+import type { CoverageState, WalkRules } from './coverage/state.ts'
 import { totalOff } from './coverage/totals.ts'
 import { judgePass } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import { ledgerEntry, matchPage } from './match-page.ts'
 import { createReadAhead } from './read-ahead.ts'
-import type { SeenItems } from './seen-items.ts'
+import { ledgerEntry, matchPage, type PageMatch } from './seen/match-page.ts'
+import type { SeenItems } from './seen/seen-items.ts'
 import type { LedgerEntry, Walk } from './store.ts'
-import type { Checkpoint, Job, Notice, Page, PageMatch, PageObserver, PageSource, Reading } from './types.ts'
+import type { Checkpoint, Job, Notice, Page, PageObserver, PageSource, Reading } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
   onPage(page: Page, kept: KeptPage, rowsInWalk: number): void
@@ -20,22 +20,22 @@ export interface WalkObserver extends PageObserver {
 export interface ReadOptions {
   job: Job
   walk: Walk
-  /** What the walk has seen so far; each page is added when it is kept. */
+  /** What the walk has seen so far; each kept page is added. */
   seen: SeenItems
   source: PageSource
   keeper: PageKeeper
   maxPasses: number
   observer: WalkObserver
-  turn: () => Promise<void>
+  yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
 
-/** Receives the answers of a walk in their order: a sync writes them, a verification compares them. */
+/** Receives the answers of a walk in order: a sync writes them, a verification compares them. */
 export interface PageKeeper {
-  /** Keeps one answer, and with it the checkpoint that follows. */
+  /** Keeps an answer and the checkpoint after it. */
   keep(answer: Answer): Promise<KeptPage>
   beginPass(next: Checkpoint): Promise<void>
-  /** The list ends before its own total, so this walk cannot be completed. */
+  /** Called when the list ends before its own total: this walk cannot be completed. */
   giveUp(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export interface Answer {
   next: Checkpoint
 }
 
-/** What became of a page, for the log. */
+/** The changes by one page, for the log. */
 export interface KeptPage {
   added: number
   changed: number
@@ -56,8 +56,8 @@ export interface KeptPage {
 }
 
 /**
- * Reads a list from the walk's checkpoint to its end, as often as its coverage asks for. Throws on the first page that
- * cannot be fetched; the checkpoint of the page before it stays.
+ * Reads a list from the walk's checkpoint to its end, in as many passes as its coverage needs. Throws on the first
+ * page that cannot be fetched; the checkpoint before it stays.
  */
 export async function readList(options: ReadOptions): Promise<Reading> {
   const { job, walk, seen, keeper, maxPasses, observer } = options
@@ -67,15 +67,15 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const end = await readPass(options, rules, checkpoint)
     const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
     if (verdict.kind === 'complete') {
-      const { pass: passes, account } = end
+      const { pass: passes, state } = end
       const { coverage, why = null } = verdict
-      const isWrong = totalOff(coverage, account) === 'again'
+      const isWrong = totalOff(coverage, state) === 'again'
       const advice = `: set ${totalKey(job)}: ignore`
-      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, account }
+      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, state }
     }
     if (verdict.kind === 'incomplete') {
       await keeper.giveUp()
-      throw incomplete(job, verdict.why, end.account)
+      throw incomplete(job, verdict.why, end.state)
     }
     checkpoint = nextPass(end)
     await keeper.beginPass(checkpoint)
@@ -84,8 +84,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * Reads from the checkpoint to the end of the list, one page after another: only an answer tells which page is next. A page is
- * kept with its checkpoint before the next one is matched, so a process killed at any point has kept all of it or nothing.
+ * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. Keeps
+ * a page with its checkpoint before it matches the next one: a kill at any point leaves all of a page or nothing.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, keeper, observer } = options
@@ -110,7 +110,7 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
   return checkpoint
 }
 
-/** `advance`, with the name of the list in its error. */
+/** Calls `advance`, and names the list in its error. */
 function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   try {
     return advance(rules, from, page, match)
@@ -120,15 +120,15 @@ function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, mat
   }
 }
 
-function incomplete(job: Job, why: string, account: CoverageState): JobError {
+function incomplete(job: Job, why: string, state: CoverageState): JobError {
   return new JobError(
     'INCOMPLETE',
     `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${why}. ` +
-      `What came is in the mirror and nothing was removed; ${afterIncomplete(job, account)}`,
+      `What came is in the mirror and nothing was removed; ${afterIncomplete(job, state)}`,
   )
 }
 
-/** What to do about a list that ends too early. `total: ignore` is no cure when its own pages say that there are more. */
+/** Advice about a list that ends too early. `total: ignore` does not help if its own pages say that there are more. */
 function afterIncomplete(job: Job, { passShort }: Pick<CoverageState, 'passShort'>): string {
   return passShort
     ? 'its last page names no next one and counts more of them, so something is wrong with the API'

@@ -35,7 +35,7 @@ export function jobOptions(
     waitForOwner: false,
     now: clock.now,
     sleep: clock.sleep,
-    turn: async () => {},
+    yieldToEventLoop: async () => {},
     observer: observerOf(),
     signal: new AbortController().signal,
     ...changed,

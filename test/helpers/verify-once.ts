@@ -22,7 +22,7 @@ export function verifyOnce(
     waitForOwner: false,
     now,
     sleep,
-    turn: async () => {},
+    yieldToEventLoop: async () => {},
     observer: {
       ...observerOf(),
       onThrottled: nothing,

@@ -108,13 +108,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('a walk goes on one page too far', 20, [
     'sync/coverage/overlap.ts',
-    'account: overlapping }, account.edge.page)',
-    'account: overlapping }, account.edge.page + 2)',
+    'state: overlapping }, state.frontier.page)',
+    'state: overlapping }, state.frontier.page + 2)',
   ]),
   bug('a walk goes on three pages back', 20, [
     'sync/coverage/overlap.ts',
-    'account: overlapping }, account.edge.page)',
-    'account: overlapping }, Math.max(rules.firstPage, account.edge.page - 2))',
+    'state: overlapping }, state.frontier.page)',
+    'state: overlapping }, Math.max(rules.firstPage, state.frontier.page - 2))',
   ]),
   bug('the run of a dead process stays open', 12, [
     'store/sqlite/walks/runs.ts',
@@ -166,29 +166,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     { kind: 'updates to end', walks: 4, missing: 1, extra: 120 },
     [
       'sync/coverage/verdict.ts',
-      'const isWhole = !isShort && pass > 1 && !account.totalChanged && distinct === total',
+      'const isWhole = !isShort && pass > 1 && !state.totalChanged && distinct === total',
       'const isWhole = passDistinct + passRepeated >= total',
     ],
   ),
   bug('the front is not read at the end', { kind: 'updates to front', walks: 4, missing: 0, extra: 5 }, [
     'sync/coverage/front.ts',
-    'if (!mayAskAgain(account)) return closeFront(from)',
-    'if (mayAskAgain(account) || page > 0) return closeFront(from)',
+    'if (!mayAskAgain(state)) return closeFront(from)',
+    'if (mayAskAgain(state) || page > 0) return closeFront(from)',
   ]),
   bug('nobody looks back', { kind: 'purge oldest + append', walks: 12, missing: 20, extra: 5 }, [
-    'sync/coverage/due.ts',
+    'sync/coverage/next-question.ts',
     'if (!isDue) return next',
-    'if (!isDue || edge.page > 0) return next',
+    'if (!isDue || frontier.page > 0) return next',
   ]),
   bug('the first movement alone is looked back from', { kind: 'resonance', walks: 2, missing: 0, extra: 5 }, [
     'sync/coverage/look-back.ts',
     "export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))",
-    'export function firstAnchor({ lastPage, edge }: CoverageState): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), edge?.page ?? 1)',
+    'export function firstAnchor({ lastPage, frontier }: CoverageState): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), frontier?.page ?? 1)',
   ]),
   bug('a walk goes on without asking again where it stood', 20, [
     'sync/coverage/overlap.ts',
-    "if (nextPage === null || account.edge === null || asks === 'overlap') return from",
-    "if (nextPage === null || account.edge === null || asks === 'overlap' || asks === 'forward') return from",
+    "if (nextPage === null || state.frontier === null || asks === 'overlap') return from",
+    "if (nextPage === null || state.frontier === null || asks === 'overlap' || asks === 'forward') return from",
   ]),
   bug('one walk is enough to remove', 5, [
     'store/sqlite/walks/missing.ts',

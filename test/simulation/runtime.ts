@@ -23,7 +23,7 @@ export function createRuntime(
     signal,
     now: clock.now,
     sleep: (ms, stop) => sleep(process, clock, ms, stop),
-    turn: async () => {},
+    yieldToEventLoop: async () => {},
     random: random.next,
     every: () => () => {},
     newToken: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),

@@ -30,7 +30,7 @@ function fromPage(firstPage: number, job = jobOf()): Partial<JobOptions> {
 
 const FILTERED = fromPage(1, jobOf({ filters: { state: 'paid' } }))
 
-/** The list of ten, of which a run like this wrote two pages before the server failed. */
+/** A list of ten, of which such a run wrote two pages before the server failed. */
 async function interrupted(
   options: Partial<JobOptions>,
   test = openTestMirror(),
@@ -50,7 +50,7 @@ function statuses(test: TestMirror): unknown[] {
 }
 
 describe('a backfill', () => {
-  it('that was refused at its first page begins again, with a start of its own', async () => {
+  it('that was refused at its first page starts again, with a new start time', async () => {
     const test = openTestMirror()
     const list = scriptedList({
       ids: upTo(10),
@@ -69,7 +69,7 @@ describe('a backfill', () => {
     )
   })
 
-  it('of the whole list is a full walk, and as good as any', async () => {
+  it('of the whole list is a full walk like any other', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10) })
 
@@ -83,7 +83,7 @@ describe('a backfill', () => {
     expect(test.value('SELECT coverage FROM sync_status WHERE last_run_at IS NOT NULL')).toBe('steady')
   })
 
-  it('from a page on is partial: it reads from there, and is as sure of nothing', async () => {
+  it('from a page on is partial: it reads from there and has no coverage', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10) })
 
@@ -99,7 +99,7 @@ describe('a backfill', () => {
     expect(test.value('SELECT as_of FROM sync_status WHERE last_run_at IS NOT NULL')).toBeNull()
   })
 
-  it('from a page beyond the end reads nothing, and is complete', async () => {
+  it('from a page beyond the end reads nothing and is complete', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10) })
 
@@ -111,7 +111,7 @@ describe('a backfill', () => {
     expect(mirroredIds(test)).toEqual([])
   })
 
-  it('with filters is partial, and says which', async () => {
+  it('with filters is partial and records them', async () => {
     const test = openTestMirror()
 
     await runOnce(test, scriptedList({ ids: upTo(4) }), FILTERED)
@@ -121,7 +121,7 @@ describe('a backfill', () => {
     ])
   })
 
-  it('begins at the first page, whatever a sync has read, and takes the place of its walk', async () => {
+  it('starts at the first page, whatever a sync has read, and replaces its walk', async () => {
     const { test, list } = await interrupted({})
 
     await runOnce(test, list, FULL)
@@ -130,7 +130,7 @@ describe('a backfill', () => {
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
   })
 
-  it("takes the place of a sync's walk once, with its first page", async () => {
+  it("replaces a sync's walk once, with its first page", async () => {
     const { test, list } = await interrupted({})
     const abandoned: [walk: number, afterPages: number][] = []
     const closeWalk: Store['closeWalk'] = async (lease, end) => {
@@ -144,7 +144,7 @@ describe('a backfill', () => {
     expect(abandoned).toEqual([[1, 1]])
   })
 
-  it("leaves a sync's walk alone when it is full, too, as long as it has no page of its own", async () => {
+  it("leaves a sync's walk alone until it has a page of its own, even a full one", async () => {
     const { test, list } = await interrupted({})
     const refused = scriptedList({ ids: upTo(8), before: () => Promise.reject(new Error('refused')) })
 
@@ -170,12 +170,12 @@ describe('a backfill', () => {
   })
 })
 
-describe('a backfill that was interrupted', () => {
+describe('an interrupted backfill', () => {
   it.each<[string, Partial<JobOptions>, number[]]>([
     ['a full one', FULL, [2, 3, 4, 1]],
     ['one from a page on', fromPage(2), [3, 4]],
     ['one with filters', FILTERED, [2, 3, 4]],
-  ])('goes on when it is typed again, after weeks too: %s', async (_what, options, asked) => {
+  ])('continues when it is typed again, even after weeks: %s', async (_what, options, asked) => {
     const { test, list } = await interrupted(options)
     test.clock.advance(1000 * HOUR)
 
@@ -186,7 +186,7 @@ describe('a backfill that was interrupted', () => {
     expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete' })])
   })
 
-  it('begins again with --restart', async () => {
+  it('starts again with --restart', async () => {
     const { test, list } = await interrupted(FULL)
 
     await runOnce(test, list, AGAIN)
@@ -195,7 +195,7 @@ describe('a backfill that was interrupted', () => {
     expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
   })
 
-  it('is not gone on with by a sync, and stays open', async () => {
+  it('is not resumed by a sync, and stays open', async () => {
     const { test, list } = await interrupted(FULL)
 
     await runOnce(test, list)
@@ -206,7 +206,7 @@ describe('a backfill that was interrupted', () => {
     expect(statuses(test)).toEqual(['full complete', 'full complete'])
   })
 
-  it('is another one with another page or other filters, and stays open', async () => {
+  it('is not resumed with another page or other filters, and stays open', async () => {
     const { test, list } = await interrupted(fromPage(1, jobOf({ filters: { state: 'paid' } })))
 
     await runOnce(test, list, fromPage(1, jobOf({ filters: { state: 'open' } })))
@@ -215,7 +215,7 @@ describe('a backfill that was interrupted', () => {
     expect(statuses(test)).toEqual(['partial open', 'partial complete', 'partial complete'])
   })
 
-  it('only asks for pages from its own first page on, however short the list became', async () => {
+  it('never asks for pages before its own first page, however short the list became', async () => {
     const { test } = await interrupted(fromPage(2))
     const list = scriptedList({ ids: upTo(2) })
 

@@ -4,7 +4,7 @@ import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
-/** A list of a hundred pages from whose front an item goes, and to whose end one comes, in turn, while its first pages are read. */
+/** A list of a hundred pages: while its first pages are read, items leave its front and join its end alternately. */
 function moving(stopAt: number | null = null) {
   return scriptedList({
     ids: upTo(300),
@@ -18,7 +18,7 @@ function moving(stopAt: number | null = null) {
 }
 
 describe('what a walk expects to have missed', () => {
-  it('is 0 where nothing moved', async () => {
+  it('is 0 if nothing moved', async () => {
     const test = openTestMirror()
 
     const result = await runOnce(test, scriptedList({ ids: upTo(30) }))
@@ -27,7 +27,7 @@ describe('what a walk expects to have missed', () => {
     expect(walks(test)).toMatchObject([{ expected_missed: 0 }])
   })
 
-  it('stands in the mirror, and in what a run says', async () => {
+  it('is in the mirror and in the result of the run', async () => {
     const test = openTestMirror()
 
     const result = await runOnce(test, moving())
@@ -40,7 +40,7 @@ describe('what a walk expects to have missed', () => {
     ])
   })
 
-  it('is of the whole walk, though another process went on with it where nothing moved any more', async () => {
+  it('covers the whole walk, though another process resumed it after the list stopped moving', async () => {
     const whole = await runOnce(openTestMirror(), moving())
     const test = openTestMirror()
     const list = moving(80)
@@ -52,7 +52,7 @@ describe('what a walk expects to have missed', () => {
     expect(resumed.expectedMissed).toBeGreaterThan((whole.expectedMissed ?? 0) * 0.9)
   })
 
-  it('is not said of a part of a list, nor of one without a total', async () => {
+  it('is null for a partial walk, and for a list without a total', async () => {
     const partial = openTestMirror()
     const uncounted = openTestMirror()
 

@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 const IDS = upTo(10)
 const PAGES = [1, 2, 3, 4]
 
-/** How a run may end after it wrote so many pages; `file` is what it leaves. */
+/** How a run may end after it wrote this many pages. */
 type Ending = (test: TestMirror, list: ScriptedList, written: number) => Promise<void>
 
 const ENDINGS: [string, Ending][] = [
@@ -42,7 +42,7 @@ async function failAfter(test: TestMirror, list: ScriptedList, written: number):
   await runOnce(test, failing(list, written))
 }
 
-/** The same list, whose server fails after so many pages. */
+/** The same list; its server fails after this many pages. */
 function failing(list: ScriptedList, written: number): ScriptedList {
   const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) =>
     number > written
@@ -51,7 +51,7 @@ function failing(list: ScriptedList, written: number): ScriptedList {
   return { ...list, source: { ...list.source, fetchPage } }
 }
 
-/** The same list, whose process is told to stop when it asks for one page more. */
+/** The same list; the process is stopped when it asks for one page more. */
 function stoppedAfter(list: ScriptedList, written: number, stop: AbortController): ScriptedList {
   const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
     if (number > written) stop.abort('SIGTERM')
@@ -60,7 +60,7 @@ function stoppedAfter(list: ScriptedList, written: number, stop: AbortController
   return { ...list, source: { ...list.source, fetchPage } }
 }
 
-/** The same list, whose server fails after one answer, whatever that is. */
+/** The same list; its server fails after any one answer. */
 function failingAfterAnswer(list: ScriptedList): ScriptedList {
   let isAnswered = false
   const fetchPage: ScriptedList['source']['fetchPage'] = (...request) => {
@@ -71,7 +71,7 @@ function failingAfterAnswer(list: ScriptedList): ScriptedList {
   return { ...list, source: { ...list.source, fetchPage } }
 }
 
-/** The same list, which never answers after so many pages. */
+/** The same list; its server never answers after this many pages. */
 function hanging(list: ScriptedList, written: number, tell: () => void): ScriptedList {
   const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
     if (number <= written) return list.source.fetchPage(number, ...rest)
@@ -104,12 +104,12 @@ const AFTER = ENDINGS.flatMap(([name, ending]) =>
 
 describe('a walk that is interrupted', () => {
   it.each(AFTER)(
-    'goes on where it stopped, and is steady: %s after page %i',
+    'continues where it stopped, and is steady: %s after page %i',
     async (_how, written, ending) => {
       const { test, list, result, already } = await resumed(ending, written, () => {})
 
       expect(already).toEqual(PAGES.slice(0, written))
-      // The last page that was written once more, and then the one that any still list is asked for again.
+      // The last page written once more, and at the end the spot check.
       expect(list.asked).toEqual([...PAGES.slice(Math.max(written - 1, 0)), 1])
       expect(result).toMatchObject({ error: null, coverage: 'steady' })
       expect(mirroredIds(test)).toEqual(IDS)
@@ -151,7 +151,7 @@ describe('a walk that is interrupted', () => {
     },
   )
 
-  it('knows it when one item came and one went meanwhile', async () => {
+  it('notices it when one item came and one left meanwhile', async () => {
     const { test, list, result } = await resumed(failAfter, 2, (_test, moving) => {
       moving.ids.shift()
       moving.ids.push(11)
@@ -171,7 +171,7 @@ describe('a walk that is interrupted', () => {
     expect(mirroredIds(test)).toEqual(IDS)
   })
 
-  it('asks for the first page when it is interrupted again after it stepped back to that', async () => {
+  it('asks for the first page when it is interrupted again after a step back to it', async () => {
     const { test, list } = await interrupted()
     list.ids.splice(0, 8)
     await runOnce(test, failingAfterAnswer(list))
@@ -182,7 +182,7 @@ describe('a walk that is interrupted', () => {
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
   })
 
-  it('reads again from the first page a list that became empty', async () => {
+  it('reads a list that became empty again from its first page', async () => {
     const { list, result } = await resumed(failAfter, 3, (_test, moving) => {
       moving.ids.splice(0)
     })
@@ -191,7 +191,7 @@ describe('a walk that is interrupted', () => {
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
   })
 
-  it('goes on within a later pass too', async () => {
+  it('resumes within a later pass, too', async () => {
     const clock = createClock()
     const before = openTestMirror({ clock })
     const list = scriptedList({
@@ -200,7 +200,7 @@ describe('a walk that is interrupted', () => {
         if (walks(before).at(-1)?.passes === 2 && list.asked.at(-1) === 3)
           throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
       },
-      // The first pass is short of its total, and so has to be followed by another.
+      // The first pass has fewer items than its total, so another one follows.
       instead: (page, answer) => (answer === 2 ? { ...page, items: page.items.slice(1) } : page),
     })
     await runOnce(before, list)
@@ -214,7 +214,7 @@ describe('a walk that is interrupted', () => {
     expect(walks(test)).toEqual([expect.objectContaining({ passes: 2, rows_seen: 8, pages: 8 })])
   })
 
-  it('only has to be judged when it was stopped behind its last page', async () => {
+  it('is only judged when it was stopped after its last page', async () => {
     const clock = createClock()
     const test = openTestMirror({ clock })
     const list = scriptedList({ ids: [...IDS] })
@@ -240,10 +240,10 @@ async function interrupted(): Promise<{ test: TestMirror; list: ScriptedList }> 
 
 describe('an open walk', () => {
   it.each<[string, number, Partial<JobOptions>, boolean]>([
-    ['it stood still for a day', 24 * HOUR, {}, true],
-    ['it stood still for longer than a day', 24 * HOUR + 1, {}, false],
-    ['it may stand still for less', 2, { plan: { ...SYNC, resumeWithin: 1 } }, false],
-  ])('is gone on with, or abandoned: %s', async (_what, pause, options, goesOn) => {
+    ['a day without progress', 24 * HOUR, {}, true],
+    ['more than a day without progress', 24 * HOUR + 1, {}, false],
+    ['a shorter resumeWithin', 2, { plan: { ...SYNC, resumeWithin: 1 } }, false],
+  ])('is resumed or abandoned: %s', async (_what, pause, options, goesOn) => {
     const { test, list } = await interrupted()
     test.clock.advance(pause)
 
@@ -266,7 +266,7 @@ describe('an open walk', () => {
     expect(walks(test)[0]).toMatchObject({ status: goesOn ? 'complete' : 'abandoned' })
   })
 
-  it('counts its time from the last page that was written', async () => {
+  it('counts the time from its last written page', async () => {
     const { test, list } = await interrupted()
     test.clock.advance(20 * HOUR)
     await failAfter(test, list, 3)

@@ -17,7 +17,7 @@ import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
 describe('a run that succeeds', () => {
-  it('leaves a line with all that it did', async () => {
+  it('leaves a line with its counts', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
 
@@ -79,7 +79,7 @@ describe('a run that succeeds', () => {
     ])
   })
 
-  it('is fresh as of its own start where an earlier one was refused at its first page', async () => {
+  it('is fresh as of its own start if an earlier run was refused at its first page', async () => {
     const test = openTestMirror()
     const list = scriptedList({
       ids: upTo(5),
@@ -102,7 +102,7 @@ describe('a run that succeeds', () => {
     expect(runs(test).map(({ walk_id }) => walk_id)).toEqual([1, 1])
   })
 
-  it('is fresh as of the start of its walk, which an earlier run began, where that run wrote a page', async () => {
+  it('is fresh as of the start of its walk if an earlier run wrote a page of it', async () => {
     const test = openTestMirror()
     const list = scriptedList({
       ids: upTo(5),
@@ -118,7 +118,7 @@ describe('a run that succeeds', () => {
     expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(timeAt(0))
   })
 
-  it('watches a list that moved from the start, also where an earlier run was refused at its first page', async () => {
+  it('looks back from the start if the list moved before, even after a run that was refused at its first page', async () => {
     const test = openTestMirror()
     const moving = scriptedList({
       ids: upTo(12),
@@ -144,10 +144,10 @@ describe('a run that succeeds', () => {
       }),
     })
 
-    expect(walk).toMatchObject({ resumed: false, checkpoint: { account: { watching: true } } })
+    expect(walk).toMatchObject({ resumed: false, checkpoint: { state: { watching: true } } })
   })
 
-  it('counts what the source tells of its requests', async () => {
+  it('counts the requests that the source reports', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(4) })
     const source: PageSource = {
@@ -173,7 +173,7 @@ describe('a run that succeeds', () => {
     expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
   })
 
-  it('tells what happens as it happens', async () => {
+  it('reports its progress', async () => {
     const test = openTestMirror()
     const told: string[] = []
     const observer = observerOf({
@@ -229,7 +229,7 @@ describe('a run that fails', () => {
     expect(walks(test)).toEqual([expect.objectContaining({ status: 'open', next_page: 2 })])
   })
 
-  it('writes nothing of a page on which two items have one key, and goes on from it later', async () => {
+  it('writes nothing of a page on which two items have one key, and later continues from it', async () => {
     const test = openTestMirror()
     const list = scriptedList({
       ids: upTo(6),
@@ -251,7 +251,7 @@ describe('a run that is stopped', () => {
   it.each<[string, (stop: AbortController) => void]>([
     ['by a signal', (stop) => stop.abort('SIGINT')],
     ['without a reason', (stop) => stop.abort()],
-  ])('is interrupted, keeps what is written, and can go on: %s', async (_how, abort) => {
+  ])('is interrupted, keeps what is written, and can be resumed: %s', async (_how, abort) => {
     const test = openTestMirror()
     const stop = new AbortController()
     const before = (answer: number) => {
@@ -266,14 +266,14 @@ describe('a run that is stopped', () => {
       expect.objectContaining({
         status: 'interrupted',
         error_code: 'INTERRUPTED',
-        error_message: expect.stringContaining('the next run goes on from there'),
+        error_message: expect.stringContaining('the next run continues from there'),
         pages: 1,
       }),
     ])
     expect(mirroredIds(test)).toEqual([1, 2, 3])
   })
 
-  it('is complete all the same when its last page was written', async () => {
+  it('is complete if its last page was written', async () => {
     const test = openTestMirror()
     const stop = new AbortController()
     const observer = observerOf({ onPage: () => stop.abort('SIGTERM') })
@@ -284,7 +284,7 @@ describe('a run that is stopped', () => {
     expect(runs(test)).toEqual([expect.objectContaining({ status: 'succeeded' })])
   })
 
-  it('before it began leaves no line', async () => {
+  it('before its start leaves no line', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(2) })
 
@@ -294,7 +294,7 @@ describe('a run that is stopped', () => {
     expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
   })
 
-  it('without a word is closed by the next run of its job', async () => {
+  it('by a kill is closed by the next run of its job', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(2) })
     const dead = { ...test.store, finishRun: () => Promise.reject(new Error('killed')) }
@@ -314,7 +314,7 @@ describe('a run that is stopped', () => {
   })
 })
 
-describe('a job that may not send even one request', () => {
+describe('a job that may send no request', () => {
   it('leaves no line, and says why', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(2) })
@@ -335,7 +335,7 @@ describe('a job that may not send even one request', () => {
 })
 
 describe('a mirror that cannot be written', () => {
-  it('fails the run, with what the mirror said', async () => {
+  it('fails the run with the error of the mirror', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10), before: (answer) => answer === 2 && breakLedger() })
     const breakLedger = () => test.connection.exec('DROP TABLE sync_pages')
@@ -346,7 +346,7 @@ describe('a mirror that cannot be written', () => {
     expect(runs(test)).toEqual([expect.objectContaining({ status: 'failed', error_code: 'DATABASE' })])
   })
 
-  it('is reported even when not so much as a line can be begun', async () => {
+  it('is reported even if no line can be written', async () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_runs')
 
@@ -356,7 +356,7 @@ describe('a mirror that cannot be written', () => {
   })
 })
 
-/** A mirror, and the same one as another process has it open, which has taken the job. */
+/** A mirror, and the same one opened by another process, which has the job. */
 async function takenElsewhere() {
   const test = openTestMirror()
   const other = openTestMirror({ file: test.file, clock: test.clock })
@@ -377,7 +377,7 @@ describe('a job that another process has', () => {
     expect([runs(test), list.asked, told]).toEqual([[], [], []])
   })
 
-  it('is waited for where that is asked for, and the wait is told once', async () => {
+  it('is waited for on request, and the wait is reported once', async () => {
     const { test, other, told, observer, list } = await takenElsewhere()
     let looks = 0
     const sleep = async () => {
@@ -392,7 +392,7 @@ describe('a job that another process has', () => {
   })
 })
 
-/** A source whose first request is not even sent. */
+/** A source that refuses before its first request. */
 function refusing(error: Error): PageSource {
   return { refusal: async () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
 }
@@ -401,7 +401,7 @@ describe('a run that is refused before its first request', () => {
   it.each([
     ['a token that is held', new TokenRefusedError('the token was refused (401)')],
     ['a wait that is too long', new JobError('RATE_LIMITED', 'closed for an hour')],
-  ])('has not happened: %s', async (_what, error) => {
+  ])('leaves no line: %s', async (_what, error) => {
     const test = openTestMirror()
 
     const result = await runOnce(test, { source: refusing(error) })
@@ -410,7 +410,7 @@ describe('a run that is refused before its first request', () => {
     expect(runs(test)).toEqual([])
   })
 
-  it('has failed where that is no matter of waiting', async () => {
+  it('has failed if waiting does not help', async () => {
     const test = openTestMirror()
 
     const result = await runOnce(test, { source: refusing(new JobError('CONFIGURATION', 'no token file')) })

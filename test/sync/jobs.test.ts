@@ -17,7 +17,7 @@ function jobs(test: TestMirror, acme: Script, globex: Script) {
 
 const GOING = new AbortController().signal
 
-describe('jobs that run side by side', () => {
+describe('concurrent jobs', () => {
   it('write to one mirror, each its own rows', async () => {
     const test = openTestMirror()
 
@@ -52,7 +52,7 @@ describe('jobs that run side by side', () => {
     expect(globex).toMatchObject({ error: null, coverage: 'steady', run: { rowsAdded: 10 } })
   })
 
-  it('are all stopped when the mirror cannot be used, and all say so', async () => {
+  it('all stop when the mirror fails, and all say so', async () => {
     const test = openTestMirror()
     const breaking: Script = {
       ids: upTo(10),
@@ -91,7 +91,7 @@ describe('jobs that run side by side', () => {
     expect(runs(test).map(({ status }) => status)).toEqual(['interrupted', 'interrupted'])
   })
 
-  it('leave nothing behind at the signal of whoever runs them', async () => {
+  it('leave no listener on the signal of their caller', async () => {
     const test = openTestMirror()
     const { signal } = new AbortController()
 
@@ -100,7 +100,7 @@ describe('jobs that run side by side', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('do not begin when the signal came before', async () => {
+  it('do not start after the signal', async () => {
     const test = openTestMirror()
 
     const results = await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), AbortSignal.abort())

@@ -16,8 +16,7 @@ import {
 import { upTo } from '../helpers/scripted-list.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 
-// A walk is judged in many transactions. Here a process dies before one of them, at each in turn, and the next one has to
-// come to the same end.
+// A process dies before each transaction that ends a walk; the next one must come to the same result.
 
 const ALL = upTo(400)
 const SOME_GONE = ALL.filter((id) => id % 10 !== 3)
@@ -25,7 +24,7 @@ const MOST_GONE = ALL.filter((id) => id % 2 !== 1)
 
 type Walk = [ids: readonly number[], options?: Partial<JobOptions>]
 
-/** The file of a mirror that has lived through these walks. */
+/** Returns the file of a mirror after these walks. */
 async function fileAfter(walks: readonly Walk[]): Promise<string> {
   const file = path.join(tempFolder(), 'mirror.db')
   const scene = createScene({ perPage: 100 }, { file })
@@ -40,7 +39,7 @@ function copyOf(file: string): string {
   return copy
 }
 
-/** From the last page on so many transactions are made, its own among them, and then none. */
+/** Allows this many transactions from the last page on, its own included, and then fails. */
 function killAfter({ test, list }: Scene, transactions: number): void {
   const { connection } = test
   const original = connection.transaction.bind(connection)
@@ -57,7 +56,7 @@ function killAfter({ test, list }: Scene, transactions: number): void {
     })) as typeof connection.transaction
 }
 
-/** All that the judging of a walk writes, but for times. */
+/** All that judging a walk writes, except times. */
 function outcome({ test }: Scene) {
   const { rows } = test
   return {
@@ -73,22 +72,22 @@ function outcome({ test }: Scene) {
 
 describe('a walk whose process dies while it is judged', () => {
   it.each<[string, Walk[], Walk, Record<string, unknown>]>([
-    ['rows that are missed once', [[ALL]], [SOME_GONE], { live: 400, held: 0 }],
-    ['rows that go', [[ALL], [SOME_GONE]], [SOME_GONE], { live: 360, held: 0 }],
-    ['rows that are held back', [[ALL], [MOST_GONE]], [MOST_GONE], { live: 400, held: 200 }],
+    ['rows missed once', [[ALL]], [SOME_GONE], { live: 400, held: 0 }],
+    ['removed rows', [[ALL], [SOME_GONE]], [SOME_GONE], { live: 360, held: 0 }],
+    ['rows held back', [[ALL], [MOST_GONE]], [MOST_GONE], { live: 400, held: 200 }],
     [
-      'rows that were held back, and go',
+      'rows held back before, and removed now',
       [[ALL], [MOST_GONE], [MOST_GONE]],
       [MOST_GONE, ACCEPT],
       { live: 200, held: 0 },
     ],
     [
-      'rows that would be held back, and go',
+      'rows removed that would be held back',
       [[ALL], [MOST_GONE]],
       [MOST_GONE, ACCEPT],
       { live: 200, held: 0 },
     ],
-  ])('before any transaction comes to the same end: %s', async (_what, before, [ids, options], expected) => {
+  ])('before any transaction has the same result: %s', async (_what, before, [ids, options], expected) => {
     const file = await fileAfter(before)
     const unharmed = createScene({ perPage: 100 }, { file: copyOf(file) })
     await unharmed.walk(ids, options)
@@ -114,7 +113,7 @@ describe('a walk whose process dies while it is judged', () => {
     expect({ live: wanted.live.length, held: held(unharmed.test) }).toEqual(expected)
   })
 
-  it('leaves held back what it had not removed yet, when nobody accepts it any more', async () => {
+  it('holds back the rows that it had not removed yet, if they are no longer accepted', async () => {
     const file = await fileAfter([[ALL], [MOST_GONE]])
     for (let transactions = 1; transactions < 6; transactions++) {
       const copy = copyOf(file)
@@ -133,12 +132,12 @@ describe('a walk whose process dies while it is judged', () => {
   })
 })
 
-describe('a walk that is judged late', () => {
-  it('does not take for gone what another walk has seen meanwhile', async () => {
+describe('a walk judged late', () => {
+  it('does not miss rows that another walk saw meanwhile', async () => {
     const scene = createScene({ ids: [1, 2, 3] })
     const { test, list, walk } = scene
     await walk()
-    // A full backfill that comes in one answer, and is not judged.
+    // A full backfill in one answer that is not judged.
     const complete = test.store.findMissing
     test.store.findMissing = () => Promise.reject(new Error('killed'))
     await walk([1, 2, 3], { plan: BACKFILL, trigger: 'backfill' })
@@ -152,7 +151,7 @@ describe('a walk that is judged late', () => {
     expect(history(test)).toEqual([])
   })
 
-  it('keeps what it saw itself, though others have missed it since', async () => {
+  it('keeps rows that it saw, though others missed them since', async () => {
     const scene = createScene()
     const { test, walk } = scene
     const gone = without(upTo(30), 7)
@@ -174,7 +173,7 @@ describe('a walk that is judged late', () => {
     expectRows(scene, gone)
   })
 
-  it('counts for nothing when it is abandoned before its end', async () => {
+  it('does not count if it is abandoned before its end', async () => {
     const scene = createScene()
     const { test, walk } = scene
     const gone = without(upTo(30), 7)

@@ -46,7 +46,7 @@ describe('readKey', () => {
     expect(readKey(['id'], item(`{"id":"${'x'.repeat(1000)}"}`)).ok).toBe(true)
   })
 
-  it('reads several fields, dotted paths among them, in their order', () => {
+  it('reads several fields in order, dotted paths among them', () => {
     const paths = ['customer.id', 'line']
 
     expect(readKey(paths, item('{"line":"a","customer":{"id":2}}'))).toEqual({
@@ -68,14 +68,14 @@ describe('readKey', () => {
     ['{"line":1,"customer":1.10}', 'customer.id" is missing'],
     ['{"line":1,"customer.id":1}', 'customer.id" is missing'],
     ['{"customer":{"id":1}}', 'line" is missing'],
-  ])('names the field that is missing in %s', (text, reason) => {
+  ])('names the field missing in %s', (text, reason) => {
     expect(readKey(['customer.id', 'line'], item(text))).toEqual({
       ok: false,
       reason: `key "${reason}`,
     })
   })
 
-  it('does not find what every JavaScript object has', () => {
+  it('ignores the properties of every JavaScript object', () => {
     expect(readKey(['constructor.name'], item('{}')).ok).toBe(false)
   })
 })

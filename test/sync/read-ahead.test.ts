@@ -8,7 +8,7 @@ import { openTestMirror } from '../helpers/test-mirror.ts'
 
 const IDS = upTo(18)
 
-/** A run over six pages of three items, and how many had been asked for when each was written. */
+/** Runs over six pages of three items; notes how many pages had been asked for when each was written. */
 async function runSixPages(script: Partial<Script> = {}) {
   const test = openTestMirror()
   const list = scriptedList({ ids: IDS, ...script })
@@ -24,10 +24,10 @@ async function runSixPages(script: Partial<Script> = {}) {
 }
 
 describe('the next page', () => {
-  it('is asked for before each page is written, and none is left over at the end', async () => {
+  it('is asked for before each page is written, and none is left at the end', async () => {
     const { test, result, asked } = await runSixPages()
 
-    // Behind the sixth page one of a list that did not move is asked for once more.
+    // After the sixth page the spot check.
     expect(asked).toEqual([2, 3, 4, 5, 6, 7, 7])
     expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 7, pages: 7 } })
     expect(mirroredIds(test)).toEqual(IDS)
@@ -44,7 +44,7 @@ describe('the next page', () => {
     expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
   })
 
-  it('is aborted, and waited for, when the caller closes', async () => {
+  it('is aborted and awaited when the caller closes', async () => {
     let isAborted = false
     const source: Pick<PageSource, 'fetchPage'> = {
       fetchPage: (_page, _observer, signal) =>
@@ -64,7 +64,7 @@ describe('the next page', () => {
         onWait: () => {},
         onWaited: () => {},
       },
-      turn: async () => {},
+      yieldToEventLoop: async () => {},
       signal: new AbortController().signal,
     })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type RecallOptions, recallSeenItems } from '../../src/sync/resume.ts'
-import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
+import { createSeenItems, type SeenItems } from '../../src/sync/seen/seen-items.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
 import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -8,18 +8,21 @@ import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 const IDS = [...upTo(30), 50, 60].map(String)
 
-/** Where the items stand that the walk has seen. */
+/** The positions of the items that the walk has seen. */
 function places(seen: SeenItems) {
   return IDS.map((id) => seen.find(id))
 }
 
-/** What the process knows that continues the mirror's first walk. */
+/** What a process knows that resumes the mirror's first walk. */
 async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
   const { signal } = new AbortController()
-  return recallSeenItems({ id: 1, resumed: true }, { store, turn: async () => {}, signal, ...changed })
+  return recallSeenItems(
+    { id: 1, resumed: true },
+    { store, yieldToEventLoop: async () => {}, signal, ...changed },
+  )
 }
 
-/** A list of ten pages from which items go, and to which they come, until its server fails before some answer. */
+/** A list of ten pages that items leave and join, until its server fails before an answer. */
 function movingList(failsBefore: number) {
   return scriptedList({
     ids: upTo(30),
@@ -35,8 +38,8 @@ function movingList(failsBefore: number) {
 
 const ANSWERS = upTo(14)
 
-describe('where the items of a walk stand', () => {
-  it('is asked with every reason by the list of this test', async () => {
+describe('the positions of a walk', () => {
+  it('come from answers to every reason, in this test', async () => {
     const test = openTestMirror()
 
     await runOnce(test, movingList(-1))
@@ -47,7 +50,7 @@ describe('where the items of a walk stand', () => {
     expect(Number(test.value('SELECT count(*) FROM sync_pages'))).toBeGreaterThan(ANSWERS.length)
   })
 
-  it.each(ANSWERS)('is recalled exactly by the process that continues after answer %i', async (answer) => {
+  it.each(ANSWERS)('are recalled exactly by the process that resumes after answer %i', async (answer) => {
     const test = openTestMirror()
     const committed: LedgerEntry[] = []
     const { commit } = test.store
@@ -67,7 +70,7 @@ describe('where the items of a walk stand', () => {
   })
 })
 
-/** A walk of so many pages of one item that another process is to continue. */
+/** A walk of this many pages with one item each, for another process to resume. */
 async function openWalkOf(pages: number): Promise<TestMirror> {
   const test = openTestMirror()
   await runOnce(
@@ -84,12 +87,12 @@ async function openWalkOf(pages: number): Promise<TestMirror> {
 }
 
 describe('a long page ledger', () => {
-  it('is read by batches, between which the rest of the process works', async () => {
+  it('is read in batches, and the process can work between them', async () => {
     const test = await openWalkOf(1001)
     let turns = 0
 
     const seen = await recall(test, {
-      turn: async () => {
+      yieldToEventLoop: async () => {
         turns++
       },
     })
@@ -98,11 +101,11 @@ describe('a long page ledger', () => {
     expect(turns).toBe(3)
   })
 
-  it('is not read to its end once the process is to stop', async () => {
+  it('is not read to its end once the process stops', async () => {
     const test = await openWalkOf(1001)
     const stop = new AbortController()
 
-    const recalling = recall(test, { signal: stop.signal, turn: async () => stop.abort() })
+    const recalling = recall(test, { signal: stop.signal, yieldToEventLoop: async () => stop.abort() })
 
     await expect(recalling).rejects.toThrow(/abort/)
   })

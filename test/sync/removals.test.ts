@@ -1,42 +1,49 @@
 import { describe, expect, it } from 'vitest'
-import { nextPass, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { nextPass, startCheckpoint } from '../../src/sync/coverage/start.ts'
 import {
   cameAtOnce,
   decideRemovals,
-  type HeldRemovals,
   heldError,
   type RemovalRules,
-  type Removals,
   whyUntrusted,
 } from '../../src/sync/removals.ts'
-import type { MissingCounts } from '../../src/sync/store.ts'
+import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store.ts'
 import type { Coverage } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
-const ACCOUNT = { crossed: false, passShort: false, passAnswers: 2 }
+const STATE = { repeatedAcrossPages: false, passShort: false, passAnswers: 2 }
 
 describe('a complete walk', () => {
-  it.each<[string, Coverage | null, Partial<typeof ACCOUNT>, number, string | null]>([
+  it.each<[string, Coverage | null, Partial<typeof STATE>, number, string | null]>([
     ['that is steady', 'steady', {}, 0, null],
-    ['that is repaired, though items came on two pages', 'repaired', { crossed: true }, 0, null],
-    ['that drifted', 'drifted', { crossed: true }, 0, 'what did not come out even'],
-    ['with nothing to count by', null, {}, 0, null],
-    ['with nothing to count by, and an item on two pages', null, { crossed: true }, 0, 'an item came on two'],
-    ['with nothing to count by, that ended too early', null, { passShort: true }, 0, 'there are more'],
-    ['that met a reject that never came before', 'steady', {}, 1, '1 item without a usable key'],
-  ])('is trusted, or says why not: %s', (_what, coverage, account, newRejects, expected) => {
+    ['that is repaired, though items were on two pages', 'repaired', { repeatedAcrossPages: true }, 0, null],
+    ['that drifted', 'drifted', { repeatedAcrossPages: true }, 0, 'what did not come out even'],
+    ['without a total', null, {}, 0, null],
+    [
+      'without a total, and an item on two pages',
+      null,
+      { repeatedAcrossPages: true },
+      0,
+      'an item came on two',
+    ],
+    ['without a total, that ended too early', null, { passShort: true }, 0, 'there are more'],
+    ['that met a new reject', 'steady', {}, 1, '1 item without a usable key'],
+  ])('is trusted, or says why not: %s', (_what, coverage, state, newRejects, expected) => {
     const why = coverage === 'drifted' ? 'what did not come out even' : null
 
-    const told = whyUntrusted({ coverage, why, account: { ...ACCOUNT, ...account } }, newRejects)
+    const told = whyUntrusted({ coverage, why, state: { ...STATE, ...state } }, newRejects)
 
     expect(told).toEqual(expected === null ? null : expect.stringContaining(expected))
   })
 
-  it('remembers over its passes that an item came on two pages of one', () => {
+  it('remembers over its passes that an item was on two pages of one', () => {
     const first = startCheckpoint(1)
-    const crossed = { ...first, account: { ...first.account, crossed: true } }
+    const repeatedAcrossPages = { ...first, state: { ...first.state, repeatedAcrossPages: true } }
 
-    expect([first, crossed].map((end) => nextPass(end).account.crossed)).toEqual([false, true])
+    expect([first, repeatedAcrossPages].map((end) => nextPass(end).state.repeatedAcrossPages)).toEqual([
+      false,
+      true,
+    ])
   })
 
   it.each([
@@ -44,8 +51,8 @@ describe('a complete walk', () => {
     ['two answers', 1, {}, false],
     ['one answer that says that there are more', 1, { passAnswers: 1, passShort: true }, false],
     ['one answer, after a pass over more', 2, { passAnswers: 1 }, false],
-  ])('comes at once or not: %s', (_what, passes, account, expected) => {
-    expect(cameAtOnce({ passes, account: { ...ACCOUNT, ...account } })).toBe(expected)
+  ])('comes in one answer or not: %s', (_what, passes, state, expected) => {
+    expect(cameAtOnce({ passes, state: { ...STATE, ...state } })).toBe(expected)
   })
 })
 
@@ -53,38 +60,33 @@ const RULES: RemovalRules = { brakePercent: 20, brakeRows: 10, accept: false }
 const NOTHING: Removals = 'none'
 const REMOVE: Removals = 'remove'
 
-describe('what is due', () => {
+describe('removable rows', () => {
   it.each<[string, Partial<MissingCounts & { listed: number }>, Partial<RemovalRules>, Removals]>([
     ['nothing', { removable: 0 }, {}, NOTHING],
     ['nothing, from an empty list into an empty mirror', { removable: 0, live: 0, listed: 0 }, {}, NOTHING],
     ['nothing, when removals are accepted', { removable: 0 }, { accept: true }, NOTHING],
     ['one row', { removable: 1 }, {}, REMOVE],
-    ['as many rows as the brake lets go', { removable: 10, live: 11 }, {}, REMOVE],
-    ['as great a part as the brake lets go', { removable: 200, live: 1000 }, {}, REMOVE],
+    ['as many rows as the brake allows', { removable: 10, live: 11 }, {}, REMOVE],
+    ['as large a part as the brake allows', { removable: 200, live: 1000 }, {}, REMOVE],
     ['more than both', { removable: 201, live: 1000 }, {}, { hold: 'brake' }],
-    ['just more than both', { removable: 11, live: 54 }, {}, { hold: 'brake' }],
-    ['a part that is no whole percent', { removable: 11, live: 55 }, {}, REMOVE],
+    ['barely more than both', { removable: 11, live: 54 }, {}, { hold: 'brake' }],
+    ['a part between two whole percents', { removable: 11, live: 55 }, {}, REMOVE],
     ['more than both, accepted', { removable: 201, live: 1000 }, { accept: true }, REMOVE],
-    [
-      'any row, with a brake of nothing',
-      { removable: 1 },
-      { brakeRows: 0, brakePercent: 0 },
-      { hold: 'brake' },
-    ],
-    ['all rows, with a brake of all', { removable: 1000, live: 1000 }, { brakePercent: 100 }, REMOVE],
+    ['any row, with a brake of 0', { removable: 1 }, { brakeRows: 0, brakePercent: 0 }, { hold: 'brake' }],
+    ['all rows, with a brake of 100 %', { removable: 1000, live: 1000 }, { brakePercent: 100 }, REMOVE],
     ['one row, of an empty list', { removable: 1, live: 1, listed: 0 }, {}, { hold: 'empty' }],
     ['one row, of an empty list, accepted', { removable: 1, live: 1, listed: 0 }, { accept: true }, REMOVE],
     ['one row, while another is held', { removable: 1, held: 1 }, {}, { hold: 'earlier' }],
     ['nothing, while a row is held', { removable: 0, held: 1 }, {}, { hold: 'earlier' }],
     ['nothing, while a row is held, accepted', { removable: 0, held: 1 }, { accept: true }, REMOVE],
-  ])('is decided on: %s', (_what, missing, rules, expected) => {
+  ])('are removed or held back: %s', (_what, missing, rules, expected) => {
     const all = { removable: 0, held: 0, live: 1000, listed: 999, ...missing }
 
     expect(decideRemovals(all, { ...RULES, ...rules })).toEqual(expected)
   })
 })
 
-describe('what is told of removals that are held back', () => {
+describe('the error about removals held back', () => {
   it.each<[HeldRemovals, string]>([
     [
       { rows: 300, live: 1000, why: 'brake' },

@@ -19,7 +19,7 @@ import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/s
 import { openTestMirror } from '../helpers/test-mirror.ts'
 
 describe('an item that left the list', () => {
-  it('goes when two trusted walks have missed it, and stands in the history', async () => {
+  it('is removed when two trusted walks missed it, and is in the history', async () => {
     const scene = createScene()
     const { test, walk } = scene
     await walk()
@@ -44,7 +44,7 @@ describe('an item that left the list', () => {
     expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
   })
 
-  it('goes with the first walk when the list came in one answer', async () => {
+  it('is removed by the first walk if the list came in one answer', async () => {
     const scene = createScene({ ids: upTo(3) })
     await scene.walk()
 
@@ -54,7 +54,7 @@ describe('an item that left the list', () => {
     expectRows(scene, [1, 3])
   })
 
-  it('that is back in the next walk never went, and makes no history', async () => {
+  it('that is back in the next walk stays, without history', async () => {
     const scene = createScene()
     const { test, walk } = scene
 
@@ -65,7 +65,7 @@ describe('an item that left the list', () => {
     expect(test.value('SELECT _changed_at FROM orders WHERE id = 7')).toBe(timeAt(HOUR))
   })
 
-  it('and comes back after it went is live again, first seen at that time', async () => {
+  it('and comes back after its removal is live again, first seen then', async () => {
     const scene = createScene()
     const { test, walk } = scene
     for (const gone of [[], [7], [7], []]) await walk(without(upTo(30), ...gone))
@@ -77,7 +77,7 @@ describe('an item that left the list', () => {
     ])
   })
 
-  it('leaves no history where none is kept', async () => {
+  it('leaves no history if none is kept', async () => {
     const { test, walk } = createScene()
     const options = { job: jobOf({ history: false }) }
     for (const gone of [[], [7], [7]]) await walk(without(upTo(30), ...gone), options)
@@ -86,7 +86,7 @@ describe('an item that left the list', () => {
     expect(history(test)).toEqual([])
   })
 
-  it('of two parts, one of them with odd characters, is told by both', async () => {
+  it('with a key of two parts, one with odd characters, is found by both', async () => {
     let names = ['a', '"', '\u0001\u007f', 'é\u2028😀', '\\', '/']
     const test = openTestMirror()
     const list = scriptedList({
@@ -120,7 +120,7 @@ function named(names: readonly string[]) {
 const NO_TOTAL: NonNullable<Script['instead']> = (page) => ({ ...page, total: null, lastPage: null })
 
 describe('a walk that is not trusted', () => {
-  it('removes nothing, and counts for nothing: one that drifted', async () => {
+  it('removes nothing and does not count: one that drifted', async () => {
     const scene = createScene()
     const { list, walk } = scene
     await walk()
@@ -137,8 +137,8 @@ describe('a walk that is not trusted', () => {
   })
 
   it.each<[string, NonNullable<Script['instead']>]>([
-    ['has nothing to count by', NO_TOTAL],
-    ['has nothing to count by, and an item twice on one page', twiceOnOnePage],
+    ['has no total', NO_TOTAL],
+    ['has no total, and an item twice on one page', twiceOnOnePage],
   ])('is none that %s', async (_what, instead) => {
     const scene = createScene({ instead })
     await scene.walk()
@@ -148,7 +148,7 @@ describe('a walk that is not trusted', () => {
     expectRows(scene, without(upTo(30), 7))
   })
 
-  it('is one without a total in which an item came on two pages', async () => {
+  it('is one without a total and with an item on two pages', async () => {
     const scene = createScene({ instead: NO_TOTAL })
     await scene.walk()
 
@@ -157,7 +157,7 @@ describe('a walk that is not trusted', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('is one without a total in which an item came on two pages, one of them asked again after an interruption', async () => {
+  it('is one without a total and with an item on two pages, one of them asked again after an interruption', async () => {
     const scene = createScene({ instead: NO_TOTAL })
     const { test, list, walk } = scene
     await walk()
@@ -169,7 +169,7 @@ describe('a walk that is not trusted', () => {
     expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
   })
 
-  it('is one that met a reject that never came before, in whatever process', async () => {
+  it('is one that met a new reject, in any of its processes', async () => {
     const scene = createScene()
     const { test, list, walk } = scene
     await walk()
@@ -189,7 +189,7 @@ describe('a walk that is not trusted', () => {
     expectRows(scene, without(upTo(30), 7))
   })
 
-  it('is a partial one; what it sees is not missing any more', async () => {
+  it('is a partial one; rows that it sees are no longer missed', async () => {
     const scene = createScene()
     const { walk } = scene
     const gone = without(upTo(30), 7)
@@ -219,7 +219,7 @@ describe('a walk that is not trusted', () => {
     expectRows(scene, gone)
   })
 
-  it('is one that failed, though it had read as far as the item', async () => {
+  it('is one that failed, though after the item', async () => {
     const scene = createScene()
     const { list, walk } = scene
     const gone = without(upTo(30), 7)
@@ -237,14 +237,14 @@ function twiceOnOnePage(page: Page): Page {
   return { ...page, items, total: null, lastPage: null }
 }
 
-/** The list, until this page, which cannot be had. */
+/** The list up to this page, which fails. */
 function stopping({ source }: ScriptedList, page: number) {
   const fetchPage: typeof source.fetchPage = (number, observer, signal) =>
     number === page ? Promise.reject(new Error('down')) : source.fetchPage(number, observer, signal)
   return { ...source, fetchPage }
 }
 
-/** The list with an item on its second page that cannot be placed. */
+/** The list with an item without a usable key on its second page. */
 function rejecting(list: ScriptedList, reject: Page['items'][number]) {
   const fetchPage: ScriptedList['source']['fetchPage'] = async (number, observer, signal) => {
     const page = await list.source.fetchPage(number, observer, signal)
@@ -258,10 +258,10 @@ function rejecting(list: ScriptedList, reject: Page['items'][number]) {
   }
 }
 
-describe('more removals than the brake lets go', () => {
+describe('more removals than the brake allows', () => {
   const LEFT = upTo(18)
 
-  it('are held back, and told by every complete run', async () => {
+  it('are held back, and reported by every complete run', async () => {
     const scene = createScene()
     const { test, walk } = scene
     await walk()
@@ -283,7 +283,7 @@ describe('more removals than the brake lets go', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('go with the first trusted walk that accepts them, and no sooner', async () => {
+  it('are made by the first trusted walk that accepts them, and not before', async () => {
     const scene = createScene()
     const { test, list, walk } = scene
     for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
@@ -300,7 +300,7 @@ describe('more removals than the brake lets go', () => {
     expect(history(test)).toHaveLength(12)
   })
 
-  it('are held no longer when they are seen again, and never go by themselves, however few are left', async () => {
+  it('are no longer held if seen again, and never made without acceptance, however few are left', async () => {
     const scene = createScene()
     const { test, walk } = scene
     for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
@@ -331,7 +331,7 @@ describe('more removals than the brake lets go', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('are told by a partial backfill and by a walk that drifted, too', async () => {
+  it('are also reported by a partial backfill and by a drifted walk', async () => {
     const { walk } = createScene()
     for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
 
@@ -344,7 +344,7 @@ describe('more removals than the brake lets go', () => {
     ])
   })
 
-  it('are not held where the command accepts them from the first', async () => {
+  it('are not held back if the command accepts them at once', async () => {
     const scene = createScene()
     for (const ids of [upTo(30), LEFT]) await scene.walk(ids)
 
@@ -355,10 +355,10 @@ describe('more removals than the brake lets go', () => {
   })
 })
 
-describe('a list with nothing to count by', () => {
+describe('a list without a total', () => {
   const IGNORED = jobOf({ total: 'ignore' })
 
-  it('takes nothing away by a walk that met items of a later page on an earlier one when it went on', async () => {
+  it('removes nothing by a resumed walk that met items of a later page on an earlier one', async () => {
     let isBroken = false
     const scene = createScene({
       before: () => {
@@ -378,7 +378,7 @@ describe('a list with nothing to count by', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('takes nothing away by walks that end in another list, which is shorter', async () => {
+  it('removes nothing by walks that end in another, shorter list', async () => {
     const script: Partial<Script> = {
       before: (answer, list) => {
         if (answer > 10) list.ids = list.asked.at(-1) === 10 ? upTo(27).slice(3) : list.ids
@@ -433,7 +433,7 @@ describe('an empty list', () => {
     expectRows(scene, upTo(count))
   })
 
-  it('is believed when it is accepted', async () => {
+  it('is believed if accepted', async () => {
     const scene = createScene()
     for (const ids of [upTo(30), []]) await scene.walk(ids)
 
@@ -443,7 +443,7 @@ describe('an empty list', () => {
     expect(held(scene.test)).toBe(0)
   })
 
-  it('takes nothing away by one walk that began to read it when it was full', async () => {
+  it('removes nothing by one walk that started while it was full', async () => {
     const script: Partial<Script> = {
       before: (answer, list) => {
         if (answer === 11 + 9) list.ids = []
@@ -463,7 +463,7 @@ describe('an empty list', () => {
     expect(history(scene.test)).toEqual([])
   })
 
-  it('is held back by the second walk that finds it empty in the end, however few rows are due', async () => {
+  it('is held back by the second walk that finds it empty, however few rows are removable', async () => {
     const script: Partial<Script> = {
       before: (answer, list) => {
         if (answer === 11 + 9) list.ids = []
@@ -479,7 +479,7 @@ describe('an empty list', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('is nothing to be told where there were no rows', async () => {
+  it('is not reported if there were no rows', async () => {
     const { walk } = createScene({ ids: [] })
     await walk()
 

@@ -28,23 +28,23 @@ const FULL_BACKFILL = open({ id: 2, origin: 'backfill' })
 const PARTIAL_BACKFILL = open({ id: 3, origin: 'backfill', kind: 'partial', firstPage: 5 })
 const OLD = NOW - 86_400_001
 
-describe('the walk that a run goes on with', () => {
+describe('the walk that a run resumes', () => {
   it.each<[string, WalkPlan, OpenWalk[], number | null, number[]]>([
     ['none is open', SYNC, [], null, []],
     ["the sync's own", SYNC, [open()], 1, []],
-    ['one that stood still for just as long as allowed', SYNC, [open({ updatedAt: OLD + 1 })], 1, []],
-    ['none that stood still for longer', SYNC, [open({ updatedAt: OLD })], null, [1]],
+    ['one without progress for exactly resumeWithin', SYNC, [open({ updatedAt: OLD + 1 })], 1, []],
+    ['none without progress for longer', SYNC, [open({ updatedAt: OLD })], null, [1]],
     ['none with other filters', SYNC, [open({ filters: '{}' })], null, [1]],
     ['none of another path', SYNC, [open({ path: '/api/v2/orders' })], null, [1]],
     ['the latest of two', SYNC, [open(), open({ id: 4 })], 4, [1]],
     ['none of a backfill', SYNC, [FULL_BACKFILL, PARTIAL_BACKFILL], null, []],
     ['its own beside those of backfills', SYNC, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 1, []],
-    ['a full backfill begins', BACKFILL, [open()], null, []],
-    ['a full backfill goes on', BACKFILL, [open(), FULL_BACKFILL], 2, []],
+    ['a new full backfill', BACKFILL, [open()], null, []],
+    ['a full backfill, resumed', BACKFILL, [open(), FULL_BACKFILL], 2, []],
     ['a full backfill, however old', BACKFILL, [open({ ...FULL_BACKFILL, updatedAt: 0 })], 2, []],
     ['a full backfill leaves another backfill alone', BACKFILL, [PARTIAL_BACKFILL], null, []],
     ['a partial one leaves the sync alone', PARTIAL, [open()], null, []],
-    ['a partial one goes on', PARTIAL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 3, []],
+    ['a partial one, resumed', PARTIAL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], 3, []],
     ['no full one of the same list', { ...PARTIAL, firstPage: 1 }, [FULL_BACKFILL], null, []],
     ['no partial one of another page', { ...PARTIAL, firstPage: 6 }, [PARTIAL_BACKFILL], null, []],
     [
@@ -67,10 +67,10 @@ describe('the walk that a run goes on with', () => {
   })
 
   it.each<[string, WalkPlan, OpenWalk[], number[]]>([
-    ['of the sync by a full backfill', BACKFILL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], [1]],
-    ['by no partial one', PARTIAL, [open(), FULL_BACKFILL], []],
+    ['by a full backfill if it is of a sync', BACKFILL, [open(), FULL_BACKFILL, PARTIAL_BACKFILL], [1]],
+    ['by no partial backfill', PARTIAL, [open(), FULL_BACKFILL], []],
     ['by no sync', SYNC, [open({ filters: '{}' }), FULL_BACKFILL], []],
-  ])('takes the place %s', (_what, plan, walks, replace) => {
+  ])('is replaced %s', (_what, plan, walks, replace) => {
     expect(chooseWalk(walks, plan, JOB, NOW).replace.map(({ id }) => id)).toEqual(replace)
   })
 })

@@ -5,7 +5,7 @@ import { BACKFILL, createScene, expectRows, held, history, without } from '../he
 import { upTo } from '../helpers/scripted-list.ts'
 
 const ALL = upTo(30)
-/** Two that the narrower list does not hold, and one that is gone from any. */
+/** Two that the narrower list lacks, and one that left every list. */
 const PAID = without(ALL, 4, 5)
 
 const F = { job: jobOf({ filters: {} }) }
@@ -19,14 +19,14 @@ async function lived(steps: readonly Step[]) {
   return scene
 }
 
-/** With one item twice, and another one missing, so that a walk drifts. */
+/** One item twice and another one missing, so that a walk drifts. */
 const drifting = (ids: readonly number[]) => ids.toSpliced(20, 1, ids[0] ?? 0)
 
 describe('a row that left the list with a change of filters', () => {
   it.each<[string, Partial<JobOptions>]>([
     ['other filters', PAID_ALONE],
     ['another path', { job: jobOf({ path: '/api/v2/orders' }) }],
-  ])('goes out of scope by the same rules: %s', async (_what, other) => {
+  ])('leaves as out of scope by the same rules: %s', async (_what, other) => {
     const scene = await lived([
       [ALL, F],
       [PAID, other],
@@ -55,7 +55,7 @@ describe('a row that left the list with a change of filters', () => {
 
   it.each<[string, Step[], [number, string][]]>([
     [
-      'what leaves later was removed',
+      'a row that leaves later was removed',
       [
         [ALL, F],
         [PAID, PAID_ALONE],
@@ -70,7 +70,7 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
-      'what the other list does not hold, though a walk of it came first that was not trusted',
+      'rows that the other list lacks, after an untrusted walk of it',
       [
         [ALL, F],
         [drifting(PAID), PAID_ALONE],
@@ -83,7 +83,7 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
-      'what the first walk of all brought, which was not trusted',
+      'rows of the very first walk, which was not trusted',
       [
         [drifting(ALL), F],
         [without(ALL, 9), F],
@@ -101,7 +101,7 @@ describe('a row that left the list with a change of filters', () => {
       [[9, 'removed']],
     ],
     [
-      'what the first list missed once, and the second one, too',
+      'rows missed once by the first list, and by the second one',
       [
         [ALL, F],
         [without(ALL, 9), F],
@@ -115,7 +115,7 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
-      'what came under the other list, from a walk that was not trusted, when the first one is back',
+      'rows of an untrusted walk of the other list, when the first one is back',
       [
         [PAID, PAID_ALONE],
         [drifting(ALL), F],
@@ -128,7 +128,7 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
-      'what a partial backfill of the configured list brought was removed',
+      'rows of a partial backfill of the configured list were removed',
       [
         [PAID, PAID_ALONE],
         [
@@ -150,7 +150,7 @@ describe('a row that left the list with a change of filters', () => {
       ],
     ],
     [
-      'what the first walk of all brought before it was complete',
+      'rows of the very first walk, before it was complete',
       [
         [drifting(ALL), F],
         [PAID, PAID_ALONE],
@@ -161,7 +161,7 @@ describe('a row that left the list with a change of filters', () => {
         [5, 'out_of_scope'],
       ],
     ],
-  ])('is told from one that was removed: %s', async (_what, steps, expected) => {
+  ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
     const { test } = await lived(steps)
 
     expect(history(test)).toEqual(expected)

@@ -5,14 +5,14 @@ import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { dump, leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 import { told, verifyOnce } from '../helpers/verify-once.ts'
 
-/** The values by id; an item without one is only what its id says. */
+/** Items by id; others consist of their id only. */
 type Values = Record<number, string>
 
 const itemOf = (values: Values) => (id: number) => values[id] ?? `{"id":${id},"state":"open"}`
 
 const ITEM = itemOf({})
 
-/** A mirror into which this list was synced. */
+/** A mirror of this list. */
 async function synced(ids: number[], values: Values = {}, collection = {}) {
   const test = openTestMirror()
   await runOnce(test, scriptedList({ ids, item: itemOf(values) }), { job: jobOf(collection) })
@@ -20,16 +20,16 @@ async function synced(ids: number[], values: Values = {}, collection = {}) {
 }
 
 describe('verify', () => {
-  it('finds nothing where list and mirror are the same, and writes nothing at all', async () => {
+  it('finds nothing if list and mirror are equal, and writes nothing', async () => {
     const test = await synced(upTo(7), { 7: '{"state":"no key"}' })
     const before = dump(test)
     const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"state":"no key"}' }) })
 
     const result = await verifyOnce(test, list)
 
-    expect(result.differences).toMatchObject({ items: 7, coverage: 'steady', isExtraTold: true, moved: 0 })
+    expect(result.differences).toMatchObject({ items: 7, coverage: 'steady', isExtraKnown: true, moved: 0 })
     expect(told(result)).toEqual([])
-    // Page 1 a second time, which shows that the list stands still.
+    // Page 1 a second time: the spot check.
     expect(list.asked).toEqual([1, 2, 3, 1])
     expect(dump(test)).toEqual(before)
     const left = "SELECT name FROM temp.sqlite_schema WHERE type = 'table'"
@@ -40,13 +40,13 @@ describe('verify', () => {
     ['an item that the mirror lacks', upTo(8), {}, ['missing 8']],
     ['a row that is not listed', [1, 2, 3, 4, 5, 7], {}, ['extra 6']],
     ['another value', upTo(7), { 4: '{"id":4,"state":"paid"}' }, ['different 4 state']],
-    ['a field more', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c']],
+    ['an additional field', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c']],
     ['another value of an ignored field', upTo(7), { 4: '{"id":4,"state":"open","seen":5}' }, []],
-    ['the same value written otherwise', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, []],
+    ['the same value in another spelling', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, []],
     ['an item without a usable key', upTo(7), { 4: '{"id":null}' }, ['missing key "id" is null']],
-    ['nothing of its rows', [], {}, upTo(7).map((id) => `extra ${id}`)],
+    ['no items', [], {}, upTo(7).map((id) => `extra ${id}`)],
     ['all of these', [9, ...upTo(6)], { 2: '{"id":2}' }, ['different 2 state', 'extra 7', 'missing 9']],
-  ])('of a list that shows %s tells that', async (_, ids, values: Values, expected) => {
+  ])('reports a list that shows %s', async (_, ids, values: Values, expected) => {
     const test = await synced(upTo(7))
 
     const result = await verifyOnce(test, scriptedList({ ids, item: itemOf(values) }), {
@@ -57,7 +57,7 @@ describe('verify', () => {
     expect(result.differences?.moved).toBe(0)
   })
 
-  it('tells the key of several fields as a list, and finds rows by it', async () => {
+  it('reports a key of several fields as a list, and finds rows by it', async () => {
     const collection = { key: ['id', 'state'] }
     const test = await synced(upTo(4), {}, collection)
 
@@ -70,14 +70,14 @@ describe('verify', () => {
     expect(told(result)).toEqual(['extra ["3","open"]', 'missing ["3","é\\" x"]'])
   })
 
-  it('takes no text for a number that it is not', async () => {
+  it('does not confuse a text with another number', async () => {
     const test = await synced(upTo(7))
     const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"id":"007","state":"open"}' }) })
 
     expect(told(await verifyOnce(test, list))).toEqual(['extra 7', 'missing 007'])
   })
 
-  it('finds the rows also when a key column becomes TEXT meanwhile', async () => {
+  it('finds the rows even if a key column becomes TEXT meanwhile', async () => {
     const test = await synced(upTo(7))
     const other = openTestMirror({ file: test.file })
     const globex = { job: jobOf({}, GLOBEX) }
@@ -101,8 +101,8 @@ describe('verify', () => {
   })
 
   it.each([
-    ['one page of a list that stands still', upTo(9), { 4: '{"id":4}' }, [1, 2, 3, 1, 2]],
-    ['all again where a row is not listed', [1, 2, 3, 4, 6, 7, 8, 9], {}, [1, 2, 3, 1, 1, 2, 3, 1]],
+    ['one page of a list that does not move', upTo(9), { 4: '{"id":4}' }, [1, 2, 3, 1, 2]],
+    ['the whole list if a row is not listed', [1, 2, 3, 4, 6, 7, 8, 9], {}, [1, 2, 3, 1, 1, 2, 3, 1]],
   ])('asks again for %s', async (_, ids, values: Values, asked) => {
     const test = await synced(upTo(9))
     const list = scriptedList({ ids, item: itemOf(values) })
@@ -113,7 +113,7 @@ describe('verify', () => {
     expect(list.asked).toEqual(asked)
   })
 
-  it('asks a list that came in a single answer once more before it tells that a row is not listed', async () => {
+  it('asks for a list in a single answer once more before it reports a row as not listed', async () => {
     const test = await synced([1, 2, 3])
     const list = scriptedList({ ids: [1, 2], item: itemOf({}) })
 
@@ -121,24 +121,24 @@ describe('verify', () => {
     expect(list.asked).toEqual([1, 1])
   })
 
-  it('believes no list with an item that has lost its key in what it does not list', async () => {
+  it('does not trust a list with an item that lost its key about rows not listed', async () => {
     const test = await synced(upTo(7))
     const list = scriptedList({ ids: upTo(7), item: itemOf({ 7: '{"id":"","state":"open"}' }) })
 
     const result = await verifyOnce(test, list)
 
     expect(told(result)).toEqual(['missing key "id" is an empty text'])
-    expect(result.differences?.isExtraTold).toBe(false)
+    expect(result.differences?.isExtraKnown).toBe(false)
   })
 })
 
-describe('verify of a list that moves meanwhile', () => {
+describe('verify of a moving list', () => {
   const PAID = '{"id":4,"state":"paid"}'
 
   it.each<[string, Script, string[], number]>([
     ['changed while it is read', changing({ 4: PAID }, 5), [], 1],
     [
-      'come, and gone before the second look',
+      'come, and left before the second look',
       twice(
         3,
         (ids) => ids.push(10),
@@ -149,7 +149,7 @@ describe('verify of a list that moves meanwhile', () => {
       1,
     ],
     [
-      'gone, and back before the second reading',
+      'left, and come back before the second reading',
       twice(
         1,
         (ids) => ids.pop(),
@@ -159,8 +159,8 @@ describe('verify of a list that moves meanwhile', () => {
       [],
       1,
     ],
-    ['gone after it was read', at(2, (ids) => ids.shift()), [], 0],
-  ])('takes an item for no difference that has %s', async (_, script, expected, moved) => {
+    ['left after it was read', at(2, (ids) => ids.shift()), [], 0],
+  ])('counts no difference for an item that has %s', async (_, script, expected, moved) => {
     const test = await synced(upTo(9))
 
     const result = await verifyOnce(test, scriptedList(script))
@@ -170,7 +170,7 @@ describe('verify of a list that moves meanwhile', () => {
   })
 })
 
-describe('verify of an item that is met twice', () => {
+describe('verify of an item listed twice', () => {
   const PAID = '{"id":3,"state":"paid"}'
   const GONE = '{"id":3,"state":"gone"}'
 
@@ -184,7 +184,7 @@ describe('verify of an item that is met twice', () => {
     let answers = 0
     const list = scriptedList({
       ids: upTo(9),
-      // Number 20 comes in front, so that number 3 is on the next page, too.
+      // Number 20 is added in front, so number 3 is on the next page, too.
       before: (count, { ids }) => {
         answers = count
         if (count === 2) ids.unshift(20)
@@ -194,16 +194,16 @@ describe('verify of an item that is met twice', () => {
 
     const result = await verifyOnce(test, list)
 
-    // Nor is number 20 missing, which came while the list was read.
+    // Number 20 is not missing: it was added during the reading.
     expect(told(result)).toEqual(expected)
     expect(result.differences?.moved).toBe(moved)
   })
 })
 
-describe('verify of a list that changes for good meanwhile', () => {
+describe('verify of a list that changes meanwhile', () => {
   it.each<[string, Script, string[]]>([
-    ['misses an item that came, and is still there', at(2, (ids) => ids.push(10)), ['missing 10']],
-    ['has a row too many that went unread', at(2, (ids) => ids.pop()), ['extra 9']],
+    ['reports an item that came and stayed as missing', at(2, (ids) => ids.push(10)), ['missing 10']],
+    ['reports a row that left unread as extra', at(2, (ids) => ids.pop()), ['extra 9']],
     ['follows an item to the next page', sliding((ids) => ids.unshift(20, 21, 22)), ['different 4 state']],
     ['follows an item to the page before', sliding((ids) => ids.splice(0, 2)), ['different 4 state']],
   ])('%s', async (_, script, expected) => {
@@ -215,10 +215,10 @@ describe('verify of a list that changes for good meanwhile', () => {
   })
 })
 
-describe('verify where it cannot tell', () => {
-  it('accuses no row of a list that drifts, but items that are certain', async () => {
+describe('verify without certainty', () => {
+  it('reports no extra row of a drifting list, but the items that are certain', async () => {
     const test = await synced(upTo(9))
-    // Number 7 goes from what is not read yet to what is.
+    // Number 7 moves from the unread part to the read one.
     const list = scriptedList({
       ids: upTo(8),
       item: itemOf({ 1: '{"id":1,"state":"paid"}' }),
@@ -227,11 +227,11 @@ describe('verify where it cannot tell', () => {
 
     const result = await verifyOnce(test, list, { maxPasses: 1 })
 
-    expect(result.differences).toMatchObject({ coverage: 'drifted', isExtraTold: false })
+    expect(result.differences).toMatchObject({ coverage: 'drifted', isExtraKnown: false })
     expect(told(result)).toEqual(['different 1 state'])
   })
 
-  it('accuses no row on the word of a reading that was steady, where the second one drifts', async () => {
+  it('reports no extra row after a steady reading if the second one drifts', async () => {
     const test = await synced(upTo(9))
     const list = scriptedList({
       ids: upTo(8),
@@ -241,11 +241,11 @@ describe('verify where it cannot tell', () => {
 
     const result = await verifyOnce(test, list, { maxPasses: 1 })
 
-    expect(result.differences).toMatchObject({ coverage: 'steady', isExtraTold: false })
+    expect(result.differences).toMatchObject({ coverage: 'steady', isExtraKnown: false })
     expect(told(result)).toEqual([])
   })
 
-  it('sends nothing where the mirror keeps the rows by another key', async () => {
+  it('sends nothing if the mirror has the rows under another key', async () => {
     const test = await synced(upTo(3))
     const list = scriptedList({ ids: upTo(3) })
 
@@ -255,7 +255,7 @@ describe('verify where it cannot tell', () => {
     expect(list.asked).toEqual([])
   })
 
-  it('says what is wrong with a list that ends before its own total', async () => {
+  it('reports a list that ends before its own total', async () => {
     const test = await synced(upTo(9))
     const list = scriptedList({ ids: upTo(9), item: ITEM, instead: (page) => ({ ...page, total: 12 }) })
 
@@ -264,7 +264,7 @@ describe('verify where it cannot tell', () => {
     expect(told(result)).toEqual([expect.stringMatching(/^INCOMPLETE: acme orders: .*cannot be compared/)])
   })
 
-  it('leaves a job alone that another process is working on, and gives back its own', async () => {
+  it('leaves a job to another process that has it, and releases its own', async () => {
     const test = await synced(upTo(3))
     const other = openTestMirror({ file: test.file })
     await other.store.acquire(jobOf())
@@ -279,7 +279,7 @@ describe('verify where it cannot tell', () => {
     expect(test.value("SELECT owner FROM sync_jobs WHERE organization_id LIKE '7f%'")).toBeNull()
   })
 
-  it('says of a list that was never synced just that, after one page', async () => {
+  it('says after one page that a list was never synced', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(8) })
 
@@ -317,7 +317,7 @@ function sliding(change: (ids: number[]) => unknown): Script {
   return { ...at(5, change), item: itemOf({ 4: '{"id":4,"state":"paid"}' }) }
 }
 
-/** These values are listed up to an answer, and the old ones from then on. */
+/** Lists these values up to an answer, and then the old ones. */
 function changing(values: Values, until: number): Script {
   let isOver = false
   return {

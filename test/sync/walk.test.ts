@@ -19,7 +19,7 @@ async function walk(script: Script, options: Parameters<typeof runOnce>[2] = {})
   return { test, list, result: await runOnce(test, list, options) }
 }
 
-describe('a list that stands still', () => {
+describe('a list that does not move', () => {
   it.each([
     [0, [1]],
     [1, [1]],
@@ -62,7 +62,7 @@ describe('a list that stands still', () => {
       (page) => ({ ...page, total: page.number === 2 ? null : 7 }),
       null,
     ],
-  ])('is known to be whole or not: %s', async (_what, count, shape, coverage) => {
+  ])('is judged: %s', async (_what, count, shape, coverage) => {
     const { test, list, result } = await walk({ ids: upTo(count), instead: shape })
 
     expect(result).toMatchObject({ error: null, coverage })
@@ -88,11 +88,11 @@ describe('a list that stands still', () => {
     ['several pages', { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }, null],
     ['one answer', { ids: upTo(2) }, 'steady'],
     [
-      'one answer that is shorter than its total',
+      'one answer with fewer items than its total',
       { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) },
       null,
     ],
-  ])('is not counted where the total is ignored: %s', async (_what, script, coverage) => {
+  ])('is not counted if the total is ignored: %s', async (_what, script, coverage) => {
     const { list, result } = await walk(script, { job: jobOf({ total: 'ignore' }) })
 
     expect(result).toMatchObject({ error: null, coverage })
@@ -108,12 +108,12 @@ const PAGES = [1, 2, 3]
 
 describe('a list that moves once while it is read', () => {
   it.each<[string, number[], (list: ScriptedList) => unknown]>([
-    // The front is read again, and the page before the last is compared with the ledger.
+    // The front is read again, and page 2 is compared with the ledger.
     ['an item added in front', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.unshift(90)],
     ['an item added behind', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.push(90)],
-    // The pages before are asked until one holds an item that was known.
-    ['an item deleted that was read already', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.shift()],
-    ['an item deleted that was not read yet', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.pop()],
+    // A step back: the pages before, until one holds a known item.
+    ['an item deleted behind the reader', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.shift()],
+    ['an item deleted ahead of the reader', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.pop()],
     ['an item moved from the end to the front', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.unshift(ids.pop() ?? 0)],
   ])('is repaired in one pass: %s', async (_what, asked, move) => {
     const { test, list, result } = await walk({
@@ -131,7 +131,7 @@ describe('a list that moves once while it is read', () => {
     ])
   })
 
-  it('is repaired, not steady, when the first pass only was short of its total', async () => {
+  it('is repaired, not steady, if only the first pass had fewer items than its total', async () => {
     const reasons: string[] = []
     const { test, list, result } = await walk(
       {
@@ -147,7 +147,7 @@ describe('a list that moves once while it is read', () => {
     expect(reasons).toEqual(['2: 7 items came of a total of 8'])
   })
 
-  it('is repaired, not steady, when one answer was short of its total the first time only', async () => {
+  it('is repaired, not steady, if a single answer had fewer items than its total the first time only', async () => {
     const { result } = await walk({
       ids: upTo(3),
       instead: (page, answer) => (answer === 1 ? { ...page, items: page.items.slice(1) } : page),
@@ -156,8 +156,8 @@ describe('a list that moves once while it is read', () => {
     expect(result.coverage).toBe('repaired')
   })
 
-  it('is repaired when all passes together saw all of a total that never changed', async () => {
-    // Two items with equal places in the order: the first pass shows one of them twice, and the second the other.
+  it('is repaired if all passes together saw as many items as a total that never changed', async () => {
+    // Two items with an equal sort key: the first pass shows one of them twice, the second pass the other.
     let reading = 0
     const { test, result } = await walk({
       ids: upTo(6),
@@ -196,7 +196,7 @@ describe('a list that moves all the time', () => {
     },
   )
 
-  it('is drifted, and no longer asked, when it stands still but shows items twice and others never', async () => {
+  it('is drifted if it does not move but shows some items twice and others never', async () => {
     const { list, result } = await walk({
       ids: upTo(6),
       instead: (page) =>
@@ -237,7 +237,7 @@ describe('a list that ends before its own total', () => {
     expect(list.asked).toEqual([1, 1, 1])
   })
 
-  it('is walked anew the next time', async () => {
+  it('gets a new walk the next time', async () => {
     const { test } = await walk(SHORT)
     const whole = scriptedList({ ids: upTo(8) })
 
@@ -249,8 +249,8 @@ describe('a list that ends before its own total', () => {
   })
 })
 
-describe('a list with items that cannot be placed', () => {
-  it('is steady, since a rejected item was seen', async () => {
+describe('a list with items without a usable key', () => {
+  it('is steady, since rejected items count as seen', async () => {
     const { test, result } = await walk({
       ids: upTo(5),
       instead: (page) => ({
@@ -265,22 +265,22 @@ describe('a list with items that cannot be placed', () => {
   })
 })
 
-describe('a list without an end', () => {
+describe('an endless list', () => {
   it.each<[string, (page: Page) => Page]>([
     [
-      'that shows the same page for ever',
+      'that repeats one page forever',
       (page) => ({ ...page, items: [itemOf('{"id":1}')], total: null, lastPage: null }),
     ],
     [
-      'that brings something new for ever, and said how long it was',
+      'that has new items forever, beyond its length',
       (page) => ({
         ...page,
         items: [itemOf(`{"id":${page.number}}`)],
         lastPage: 2,
       }),
     ],
-    ['that is empty for ever', (page) => ({ ...page, items: [], total: null, lastPage: null })],
-  ])('is no list: one %s', async (_which, shape) => {
+    ['of empty pages', (page) => ({ ...page, items: [], total: null, lastPage: null })],
+  ])('is refused: one %s', async (_which, shape) => {
     const { list, result } = await walk({
       ids: [],
       instead: (page) => ({ ...shape(page), next: page.number + 1 }),
@@ -291,7 +291,7 @@ describe('a list without an end', () => {
     expect(list.asked.length).toBeLessThan(1100)
   })
 
-  it('is not what a list is that only grows a good deal while it is read', async () => {
+  it('is not a list that grows a lot while it is read', async () => {
     const { result, list } = await walk({
       ids: upTo(3),
       before: (answer, moving) => {
@@ -312,7 +312,7 @@ function shortList() {
 }
 
 describe('a list that ends though its last page says that there are more', () => {
-  it('is never steady, and fails with INCOMPLETE when it says so in every pass', async () => {
+  it('is never steady, and fails with INCOMPLETE if it says so in every pass', async () => {
     const test = openTestMirror()
 
     const result = await runOnce(test, shortList())
@@ -322,7 +322,7 @@ describe('a list that ends though its last page says that there are more', () =>
     expect(walks(test)).toMatchObject([{ status: 'abandoned', passes: 3 }])
   })
 
-  it('is taken as it is where totals are not to be counted by', async () => {
+  it('is accepted if the total is ignored', async () => {
     const test = openTestMirror()
 
     const result = await runOnce(test, shortList(), { job: jobOf({ total: 'ignore' }) })

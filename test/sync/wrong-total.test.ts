@@ -6,16 +6,16 @@ import { createScene, history, type Scene, without } from '../helpers/removal-sc
 import { mirroredIds, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, upTo } from '../helpers/scripted-list.ts'
 
-/** Pages of a list of ninety items, three on each. */
+/** The pages of a list of ninety items, three on each. */
 const PAGES = 30
 
-/** A page of a list that counts to this total, and has as many pages as that makes. */
-function counting(page: Page, total: number): Page {
+/** A page of a list with this total, and with as many pages as that makes. */
+function countMovement(page: Page, total: number): Page {
   const lastPage = Math.ceil(total / 3)
   return { ...page, total, lastPage, next: page.number < lastPage ? page.number + 1 : null }
 }
 
-/** Something is added at the end with every tenth answer. */
+/** Adds an item at the end with every tenth answer. */
 function growing(answer: number, list: ScriptedList): void {
   if (answer % 10 === 0) list.ids.push(1000 + answer)
 }
@@ -23,11 +23,11 @@ function growing(answer: number, list: ScriptedList): void {
 const TOTALS: [string, (page: Page, answer: number) => Page][] = [
   ['goes up and down', (page, answer) => ({ ...page, total: (page.total ?? 0) + (answer % 2) * 5 })],
   ['is drawn by lot', (page, answer) => ({ ...page, total: (page.total ?? 0) + ((answer * 7) % 11) })],
-  ['is too high by some pages', (page) => counting(page, (page.total ?? 0) + 20)],
+  ['is too high by some pages', (page) => countMovement(page, (page.total ?? 0) + 20)],
   ['never changes', (page) => ({ ...page, total: 60 })],
 ]
 
-/** The requests of each of three walks. */
+/** The number of requests of each of three walks. */
 async function threeWalks({ list, walk }: Scene) {
   const asked: number[] = []
   const results = []
@@ -54,7 +54,7 @@ describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) 
     for (const requests of asked.slice(1)) expect(requests).toBeLessThan(PAGES * 2)
   })
 
-  it('makes no walk trusted, and is said with the key of the configuration', async () => {
+  it('leaves no walk trusted, and is reported with the configuration key', async () => {
     const scene = create()
     const { results } = await threeWalks(scene)
 
@@ -68,7 +68,7 @@ describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) 
     expect(statusOf(scene)?.total_is_wrong).toBe(true)
   })
 
-  it('removes nothing, until it is ignored', async () => {
+  it('removes nothing until it is ignored', async () => {
     const scene = createScene({
       ids: upTo(90),
       instead,
@@ -86,7 +86,7 @@ describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) 
     expect(statusOf(scene)).toMatchObject({ total_is_wrong: false, untrusted: null })
   })
 
-  it('is counted by again once it is right', async () => {
+  it('counts again once it is right', async () => {
     let isRight = false
     const scene = createScene({
       ids: upTo(90),
@@ -104,13 +104,13 @@ describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) 
   })
 })
 
-describe('a total that is too low, of a list that stands still', () => {
+describe('a total that is too low, of a list that does not move', () => {
   it('costs two readings once, and one each time from then on', async () => {
     const scene = createScene({ ids: upTo(90), instead: (page) => ({ ...page, total: 85 }) })
 
     const { asked, results } = await threeWalks(scene)
 
-    // Behind a walk that is drifted the next one looks back once.
+    // After a drifted walk the next one looks back once.
     expect(asked).toEqual([2 * PAGES, PAGES + 1, PAGES + 1])
     expect(results.map(({ coverage }) => coverage)).toEqual(['drifted', 'drifted', 'drifted'])
     expect(statusOf(scene)?.total_is_wrong).toBe(true)
@@ -118,7 +118,7 @@ describe('a total that is too low, of a list that stands still', () => {
 })
 
 describe('a total that is off by a constant, of a list that moves', () => {
-  it('is no matter where the accounts are settled without it', async () => {
+  it('does not matter if the movements are explained without it', async () => {
     const scene = createScene({
       ids: upTo(90),
       before: growing,

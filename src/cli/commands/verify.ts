@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Differences } from '../../sync/differences.ts'
-import { sideBySide } from '../../sync/jobs.ts'
+import { runConcurrently } from '../../sync/jobs.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
@@ -32,7 +32,7 @@ export async function run(
 }
 
 function compareAll(
-  { now, sleep, turn, signal }: Runtime,
+  { now, sleep, yieldToEventLoop, signal }: Runtime,
   { maxPasses }: Config,
   { store, source: sourceOf, reporter }: CommandSession,
   jobs: readonly SelectedJob[],
@@ -41,10 +41,10 @@ function compareAll(
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
     const source = () => sourceOf(organization, job)
     const observer = reporter.observeVerifying(job)
-    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, turn, observer }
+    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observer }
     return verifyJob({ ...options, signal: stop })
   })
-  return sideBySide(tasks, signal)
+  return runConcurrently(tasks, signal)
 }
 
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {
@@ -57,5 +57,5 @@ function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSign
 /** 1 if the reading could not find out what the mirror has too much: then neither 0 nor 5 is proved. */
 function exitCodeOfReading(differences: Differences | null): number {
   if (isApart(differences)) return 5
-  return differences?.isExtraTold === false || differences?.isCut ? 1 : 0
+  return differences?.isExtraKnown === false || differences?.isCut ? 1 : 0
 }

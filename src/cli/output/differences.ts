@@ -41,7 +41,7 @@ function furtherLines(name: string, { listed, counts }: Differences): string[] {
 }
 
 function summary(differences: Differences): string {
-  const { items, counts, isCut, moved, coverage, isExtraTold, isNeverSynced } = differences
+  const { items, counts, isCut, moved, coverage, isExtraKnown, isNeverSynced } = differences
   if (isNeverSynced) return neverSynced(items)
   const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
@@ -52,7 +52,7 @@ function summary(differences: Differences): string {
     ...(apart.length > 0 && hasMoved(differences)
       ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']
       : []),
-    ...(isExtraTold ? [] : ['whether the mirror has more than the list cannot be told from this reading']),
+    ...(isExtraKnown ? [] : ['whether the mirror has more than the list cannot be told from this reading']),
   ].join('; ')
 }
 

@@ -1,40 +1,38 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { WalkRules } from './account.ts'
-import { askNext } from './due.ts'
-import { enter } from './entering.ts'
-import { readOn } from './forward.ts'
-import { checkStill, readFront } from './front.ts'
-import { compare } from './look-back.ts'
-import { findPlace } from './overlap.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import { readForward } from './forward.ts'
+import { continueFront, finishSpotCheck } from './front.ts'
+import { continueLookBack } from './look-back.ts'
+import { askNext } from './next-question.ts'
+import { observeAnswer } from './observe.ts'
+import { continueOverlap } from './overlap.ts'
 import { beginSamples } from './samples.ts'
-import { lookBehind, readAgain } from './step-back.ts'
+import type { WalkRules } from './state.ts'
+import { continueStepBack, finishReread } from './step-back.ts'
 
-/**
- * Where a walk goes on after an answer: what it means for the accounts, by the reason it was asked for, and what to ask
- * next. Throws on a list without end.
- */
+/** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */
 export function advance(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const account = enter(from.account, match.why, page, match)
-  const next = answer(rules, { ...from, ask: null, account }, page, match)
+  const state = observeAnswer(from.state, match.why, page, match)
+  const next = answer(rules, { ...from, ask: null, state }, page, match)
   return next.ask ? next : askNext(rules, next)
 }
 
 function answer(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   switch (match.why) {
     case 'forward':
-      return readOn(rules, from, page, match)
+      return readForward(rules, from, page, match)
     case 'back':
-      return lookBehind(rules, from, page, match)
-    case 'again':
-      return readAgain(rules, from, page, match)
+      return continueStepBack(rules, from, page, match)
+    case 'reread':
+      return finishReread(rules, from, page, match)
     case 'overlap':
-      return findPlace(rules, from, page, match)
+      return continueOverlap(rules, from, page, match)
     case 'look':
-      return compare(from, page, match)
-    case 'still':
-      return checkStill(from, page, match)
+      return continueLookBack(from, page, match)
+    case 'spot-check':
+      return finishSpotCheck(from, page, match)
     case 'front':
-      return readFront(from, page, match)
+      return continueFront(from, page, match)
     case 'sample':
       return beginSamples(from, page, match)
   }

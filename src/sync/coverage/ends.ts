@@ -1,47 +1,52 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
 import type { Page } from '../types.ts'
-import type { CoverageState, WalkRules } from './account.ts'
+import type { CoverageState, WalkRules } from './state.ts'
 
-/** A list this much longer than it was at first does not end; small lists may grow a good deal while they are read. */
+/** A list that grew beyond this never ends. Small lists may grow a lot while they are read. */
 const GROWTH = 2
 const GROWTH_PAGES = 1000
 
-/** So many pages in a row with nothing new on them are a circle. */
-const STALE_PAGES = 1000
+/** This many pages in a row without a new item are a circle. */
+const CIRCLE_PAGES = 1000
 
 /**
- * So many are one too in a list that says how long it is, where the last of them has no items, or lies beyond the list's
- * own last page. A paginator fills its pages: rows that are deleted between its two queries leave one page empty, a late
- * replica a few. An API that hides items from its pages leaves any number, but counts them: `total: ignore` allows these.
+ * Pages without news until a list that names its last page is endless, if the latest one is empty or beyond that
+ * page. Rows deleted between the server's two queries leave one page empty, a late replica a few. An API that counts
+ * items but hides them leaves any number: `total: ignore` allows these.
  */
 const FALSE_PAGES = 10
 
-/** Of a list that says nothing of its length, empty pages: an API that filters after it has cut its pages leaves some. */
+/** The same for empty pages of a list without a length: an API that filters after paging leaves some. */
 const EMPTY_PAGES = 100
 
-/** Laravel answers a page past the end with 200, no items and no next page: not an end, but a list that became shorter. */
+/** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */
 export function isBeyondEnd(page: Page): boolean {
   return (
     page.items.length === 0 && page.next === null && page.lastPage !== null && page.number > page.lastPage
   )
 }
 
-/** Throws on a list without end. */
-export function assertEnds({ total }: WalkRules, { firstLastPage, stale }: CoverageState, page: Page): void {
+/** Throws BAD_RESPONSE on an endless list. */
+export function assertEnds(
+  { total }: WalkRules,
+  { firstLastPage, pagesWithoutNews }: CoverageState,
+  page: Page,
+): void {
   if (page.next === null) return
   if (firstLastPage !== null && page.number > firstLastPage * GROWTH + GROWTH_PAGES) {
     const was = counted(firstLastPage, 'page')
     throw endless(`it had ${was} at first, and page ${grouped(page.number)} names a next one`)
   }
-  if (stale >= STALE_PAGES) throw endless(`the last ${counted(STALE_PAGES, 'page')} brought nothing new`)
+  if (pagesWithoutNews >= CIRCLE_PAGES)
+    throw endless(`the last ${counted(CIRCLE_PAGES, 'page')} brought nothing new`)
   const isEmpty = page.items.length === 0 && total === 'check'
-  if (stale >= EMPTY_PAGES && isEmpty && page.lastPage === null)
+  if (pagesWithoutNews >= EMPTY_PAGES && isEmpty && page.lastPage === null)
     throw endless(
       `the last ${counted(EMPTY_PAGES, 'page')} brought nothing new, and page ${grouped(page.number)} has no items and names a ` +
         'next one; if the API leaves so many pages empty, set total: ignore',
     )
-  if (stale >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
+  if (pagesWithoutNews >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
     throw endless(
       `page ${grouped(page.number)} of ${grouped(page.lastPage)} names a next one, and the last ${counted(FALSE_PAGES, 'page')} ` +
         `brought nothing new${total === 'check' ? '; if the API counts items that it does not list, set total: ignore' : ''}`,

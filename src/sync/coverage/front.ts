@@ -1,50 +1,50 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { ListPosition } from './account.ts'
-import { mayAskAgain, moving, riseSince } from './entering.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import { markMoved, mayAskAgain, riseSince, withState } from './observe.ts'
+import type { ListPosition } from './state.ts'
 
-/** Where in a list that never moved one page is asked again: a hidden movement is seen there as likely as anywhere. */
-const STILL = 0.37
+/** The page of the spot check, as a share of the list: no place is more likely to show a hidden movement. */
+const SPOT = 0.37
 
-/** The one page that a still list is asked for again. */
-export function askStill(from: Checkpoint): Checkpoint {
-  const page = Math.max(1, Math.round(STILL * from.account.lastPage))
-  return { ...from, ask: { why: 'still', page, until: null, before: null } }
+/** Asks for one page of a list that never moved. */
+export function askSpotCheck(from: Checkpoint): Checkpoint {
+  const page = Math.max(1, Math.round(SPOT * from.state.lastPage))
+  return { ...from, ask: { why: 'spot-check', page, until: null, before: null } }
 }
 
-/** Its answer. The same keys in the same order, or something went and something else came without a sign. */
-export function checkStill(from: Checkpoint, page: Page, { places }: PageMatch): Checkpoint {
-  const account = { ...from.account, closed: { ...from.account.closed, still: true } }
-  const [first] = places
-  const isSame = places.every(
+/** An answer to `spot-check`: if keys or their order differ and the total does not, items left and came unnoticed. */
+export function finishSpotCheck(from: Checkpoint, page: Page, { previous }: PageMatch): Checkpoint {
+  const state = { ...from.state, closed: { ...from.state.closed, spotCheck: true } }
+  const [first] = previous
+  const isSame = previous.every(
     (place, index) => place?.segment === first?.segment && place?.position === index,
   )
-  const isTold = riseSince(account.edge, page) !== 0
-  const next = isSame || isTold ? account : { ...moving(account), unsettled: true }
-  return { ...from, ask: null, account: next }
+  const isExplained = riseSince(state.frontier, page) !== 0
+  return { ...from, state: isSame || isExplained ? state : { ...markMoved(state), unsettled: true } }
 }
 
-/** To look for what was put in front of the list after its first page was read, from that page on. */
+/** Looks for items added in front of the list since its first page was read. */
 export function askFront(from: Checkpoint, page: number): Checkpoint {
-  const { account } = from
-  if (!mayAskAgain(account)) return closeFront(from)
-  return { ...from, ask: { why: 'front', page, until: null, before: account.firstSegment } }
+  const { state } = from
+  if (!mayAskAgain(state)) return closeFront(from)
+  return { ...from, ask: { why: 'front', page, until: null, before: state.firstSegment } }
 }
 
 /**
- * An answer of the front. Where two keys follow each other as they did at first, nothing more was put in front. Of the
- * last three, since two of them may have stood on two pages at first.
+ * An answer to `front`: where two keys are neighbours as before, nothing behind them was added in front. Compares the
+ * last three keys, since a page boundary may have been between two of them.
  */
-export function readFront(from: Checkpoint, page: Page, { places, newToPass }: PageMatch): Checkpoint {
-  const account = { ...from.account, found: from.account.found + newToPass }
-  const next = { ...from, account }
-  const last = places.slice(-3)
-  const isOver = page.next === null || page.number >= (account.edge?.page ?? 0)
+export function continueFront(from: Checkpoint, page: Page, { previous, newToPass }: PageMatch): Checkpoint {
+  const state = { ...from.state, found: from.state.found + newToPass }
+  const next = { ...from, state }
+  const last = previous.slice(-3)
+  const isOver = page.next === null || page.number >= (state.frontier?.page ?? 0)
   return isOver || last.some((place, index) => areNeighbours(last[index - 1], place))
     ? closeFront(next)
     : askFront(next, page.number + 1)
 }
 
-/** Keys that were found later stand between whole numbers: where they were found they have neighbours by themselves. */
+/** Keys with a fraction were found later and do not count: they are neighbours of whatever they were found with. */
 function areNeighbours(
   before: ListPosition | null | undefined,
   last: ListPosition | null | undefined,
@@ -54,6 +54,5 @@ function areNeighbours(
 }
 
 function closeFront(from: Checkpoint): Checkpoint {
-  const { account } = from
-  return { ...from, ask: null, account: { ...account, closed: { ...account.closed, front: true } } }
+  return withState(from, { closed: { ...from.state.closed, front: true } })
 }

@@ -1,45 +1,45 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { CoverageState, Edge } from './account.ts'
-import { edgeAfter, mayAskAgain } from './entering.ts'
-import { lookBack } from './look-back.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import { beginLookBack } from './look-back.ts'
+import { frontierAfter, mayAskAgain, withState } from './observe.ts'
+import type { CoverageState, Frontier } from './state.ts'
 
-/** So many pages lie between two samples. */
+/** Pages between two samples. */
 const APART = 40
 
-/** Whether items came twice that are not explained yet, but may be by items that were put in between behind the reader. */
+/** Whether repeated items are left unexplained that insertions behind the reader may explain. */
 export function wantsSamples({
   closed,
-  unpaid,
+  unexplained,
   found,
-  wanderers,
+  relocated,
   unsettled,
   perPage,
 }: CoverageState): boolean {
-  return !closed.samples && unpaid > found && wanderers === 0 && !unsettled && (perPage ?? 0) > 0
+  return !closed.samples && unexplained > found && relocated === 0 && !unsettled && (perPage ?? 0) > 0
 }
 
 /**
- * Asks for one page in forty, from the middle of the list to its front, where most was put behind the reader, and looks
- * back from each to the next, until enough is found.
+ * Asks for one page in forty, from the middle of the list to its front, where most insertions are behind the reader.
+ * Looks back from each sample to the next, until enough items are found.
  */
 export function askSample(from: Checkpoint): Checkpoint {
-  const { account } = from
-  const { sample } = account
-  if (!mayAskAgain(account) || (sample && sample.page <= 1)) return closeSamples(from)
-  if (sample) return lookBack(from, sample, Math.max(1, sample.page - APART))
-  const page = Math.max(1, Math.ceil(account.lastPage / 2))
+  const { state } = from
+  const { sample } = state
+  if (!mayAskAgain(state) || (sample && sample.page <= 1)) return closeSamples(from)
+  if (sample) return beginLookBack(from, sample, Math.max(1, sample.page - APART))
+  const page = Math.max(1, Math.ceil(state.lastPage / 2))
   return { ...from, ask: { why: 'sample', page, until: null, before: null } }
 }
 
-/** The answer that the samples begin with. */
+/** An answer to `sample`, the first one. */
 export function beginSamples(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const account = { ...from.account, found: from.account.found + match.newToPass }
-  const sample: Edge | null = edgeAfter(null, account, page, match)
-  const next = { ...from, ask: null, account: { ...account, sample } }
+  const state = { ...from.state, found: from.state.found + match.newToPass }
+  const sample: Frontier | null = frontierAfter(null, state, page, match)
+  const next = { ...from, state: { ...state, sample } }
   return sample ? next : closeSamples(next)
 }
 
 function closeSamples(from: Checkpoint): Checkpoint {
-  const { account } = from
-  return { ...from, ask: null, account: { ...account, closed: { ...account.closed, samples: true } } }
+  return withState(from, { closed: { ...from.state.closed, samples: true } })
 }

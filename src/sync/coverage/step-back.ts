@@ -1,56 +1,66 @@
-import type { Checkpoint, Page, PageMatch } from '../types.ts'
-import type { StepBack, WalkRules } from './account.ts'
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
 import { isBeyondEnd } from './ends.ts'
-import { mayAskAgain, moving, riseSince } from './entering.ts'
-import { counting } from './movement.ts'
+import {
+  askReread,
+  countMovement,
+  markMoved,
+  mayAskAgain,
+  readingAfter,
+  riseSince,
+  withState,
+} from './observe.ts'
 import { overlapFrom } from './overlap.ts'
-import { askAgain, readingAfter } from './reading.ts'
+import type { StepBack, WalkRules } from './state.ts'
 
 /**
- * The total fell and nothing came again: an item may be gone from the pages already read, and have pulled one that was
- * not read yet across the boundary. The pages before are asked until one holds an item that was known before.
+ * The total fell and no item was repeated: an item may have left the pages already read and pulled an unread one onto
+ * them. Asks for the pages before, until one holds an item that was known before.
  */
-export function stepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
-  const { account } = read
-  const back: StepBack = { page: page.number, total: page.total, rose: false }
-  return goBack(rules, { ...read, account: { ...account, stepBack: back } }, page.number)
+export function beginStepBack(rules: WalkRules, read: Checkpoint, page: Page): Checkpoint {
+  const stepBack: StepBack = { page: page.number, total: page.total, rose: false }
+  return stepFurther(rules, withState(read, { stepBack }), page.number)
 }
 
-/** An answer on the way back. */
-export function lookBehind(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const back = from.account.stepBack
+/** An answer to `back`. */
+export function continueStepBack(
+  rules: WalkRules,
+  from: Checkpoint,
+  page: Page,
+  match: PageMatch,
+): Checkpoint {
+  const back = from.state.stepBack
   if (!back) return { ...from, ask: null }
   const rose = back.rose || riseSince(back, page) > 0
-  const account = { ...from.account, stepBack: { ...back, rose, total: page.total } }
-  const segment = account.edge?.place.segment ?? 0
-  // Known before this step: what the step itself found stands in the same segment as the page it began from.
-  const isJoined = match.places.some((place) => place !== null && place.segment < segment)
+  const state = { ...from.state, stepBack: { ...back, rose, total: page.total } }
+  const segment = state.frontier?.place.segment ?? 0
+  // Items that the step itself found share the segment of the page where it began, so they do not count as known.
+  const isJoined = match.previous.some((place) => place !== null && place.segment < segment)
   const isPulled = isJoined && match.newToPass > 0
-  const next = { ...from, account: isPulled ? counting(account, 'pulled') : account }
-  return isJoined ? join(next) : goBack(rules, next, page.number)
+  const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
+  return isJoined ? endStepBack(next) : stepFurther(rules, next, page.number)
 }
 
-function goBack(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
-  const { account } = from
-  if (page <= rules.firstPage) return join(from)
-  if (!mayAskAgain(account))
-    return { ...from, ask: null, account: { ...account, stepBack: null, unsettled: true } }
-  const before = account.edge?.place.segment ?? null
-  const earlier = Math.min(page - 1, account.lastPage)
+function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoint {
+  const { state } = from
+  if (page <= rules.firstPage) return endStepBack(from)
+  if (!mayAskAgain(state)) return withState(from, { stepBack: null, unsettled: true })
+  const before = state.frontier?.place.segment ?? null
+  const earlier = Math.min(page - 1, state.lastPage)
   return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
 }
 
-/** What came while the pages before were asked for has pushed an item from there to the page that the step began from. */
-function join(from: Checkpoint): Checkpoint {
-  const { account } = from
-  const back = account.stepBack
-  const joined = { ...from, ask: null, account: { ...account, stepBack: null } }
-  return back?.rose && mayAskAgain(account) ? askAgain(joined, back.page) : joined
+/** Ends the step. If the total rose meanwhile, items slid onto the page where the step began: reads that again. */
+function endStepBack(from: Checkpoint): Checkpoint {
+  const { state } = from
+  const back = state.stepBack
+  const ended = withState(from, { stepBack: null })
+  return back?.rose && mayAskAgain(state) ? askReread(ended, back.page) : ended
 }
 
-/** The answer to the last page that was asked once more: the reading goes on from here. Where the list has become shorter than that page, from its new end. */
-export function readAgain(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  const { account } = from
-  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, account: moving(account) }, page)
-  return { ...from, nextPage: page.next, ask: null, account: readingAfter(account, page, match) }
+/** An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. */
+export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  const { state } = from
+  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)
+  return { ...from, nextPage: page.next, ask: null, state: readingAfter(state, page, match) }
 }

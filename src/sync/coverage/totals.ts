@@ -1,22 +1,5 @@
 import type { Coverage, Page, WalkOutcome } from '../types.ts'
-import type { CoverageState, Why } from './account.ts'
-
-/** What the answers of a walk said of the list's total. */
-export interface Totals {
-  /** Answers with a total in all passes, the last one's total, and by how much it differed from the one before. */
-  answers: number
-  last: number | null
-  change: number
-  /** Answers whose total went back in the direction from which the answer before had come. */
-  turns: number
-  /** Items on the answers that read on in this pass; null where an overlap took the place of some. */
-  listed: number | null
-  /** Of these the items, and the total, of the last answer. */
-  listedLast: number
-  end: number | null
-  /** Whether the pass before, or the job's walk before, listed another number of items than its total. */
-  isDoubted: boolean
-}
+import type { CoverageState, Totals, Why } from './state.ts'
 
 export const NO_TOTALS: Totals = {
   answers: 0,
@@ -29,7 +12,7 @@ export const NO_TOTALS: Totals = {
   isDoubted: false,
 }
 
-/** The totals after one more answer. */
+/** Returns the totals after one more answer. */
 export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
   const { answers, last, change, turns } = totals
   const listed = listing(totals, why, { total, items })
@@ -41,53 +24,53 @@ export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): T
 
 function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
   if (why === 'overlap') return { ...totals, listed: null }
-  if (why !== 'forward' && why !== 'again') return totals
-  // What is read again takes the place of the last answer.
-  const before = why === 'again' ? totals.listedLast : 0
+  if (why !== 'forward' && why !== 'reread') return totals
+  // A page that is read again replaces the last one.
+  const before = why === 'reread' ? totals.listedLast : 0
   const listed = totals.listed === null ? null : totals.listed - before + items.length
   return { ...totals, listed, listedLast: items.length, end: total }
 }
 
-/** The totals at the beginning of the next pass. */
-export function totalsOfNextPass(account: CoverageState): Totals {
+/** Returns the totals at the start of the next pass. */
+export function totalsOfNextPass(state: CoverageState): Totals {
   const { listed } = NO_TOTALS
-  return { ...account.totals, listed, isDoubted: isOff(account) }
+  return { ...state.totals, listed, isDoubted: isOff(state) }
 }
 
-/** A list that moves rises and falls at random, so that few answers turn, a few more by chance; of a total that is drawn by lot most do. */
+/** The total of a moving list turns rarely, a few times more by chance; a random one turns most of the time. */
 const TURNS = 0.2
 const BY_CHANCE = 0.5
 const ENOUGH = 20
 
-/** Whether the total goes up and down, whatever the list does: asking again settles nothing then. */
+/** Whether the total goes up and down whatever the list does; then asking again proves nothing. */
 export function isSwinging({ totals: { answers, turns } }: Pick<CoverageState, 'totals'>): boolean {
   return answers >= ENOUGH && turns > answers * TURNS + Math.sqrt(answers) * BY_CHANCE
 }
 
 /**
- * By how much the total of the pass's last answer differs from the items that the pass listed. Movement does not explain
- * it: what slides past the reader takes the place of something that came twice. Null where it is not known.
+ * The last total of the pass minus the items that it listed; null if not known. Movement does not explain a
+ * difference: an item that slides past the reader leaves its place to a repeated one.
  */
 export function offBy({ totals: { listed, end } }: Pick<CoverageState, 'totals'>): number | null {
   return listed === null || end === null ? null : end - listed
 }
 
-function isOff(account: Pick<CoverageState, 'totals'>): boolean {
-  return (offBy(account) ?? 0) !== 0
+function isOff(state: Pick<CoverageState, 'totals'>): boolean {
+  return (offBy(state) ?? 0) !== 0
 }
 
-/** Whether the total cannot be counted by, and another pass would show the same: it swings, or is off time after time. */
-export function isTotalWrong(account: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
-  if (account.passShort) return false
-  return isSwinging(account) || (account.totals.isDoubted && isOff(account))
+/** Whether the total is useless, so that another pass would show the same: it swings, or was off twice in a row. */
+export function isTotalWrong(state: Pick<CoverageState, 'totals' | 'passShort'>): boolean {
+  if (state.passShort) return false
+  return isSwinging(state) || (state.totals.isDoubted && isOff(state))
 }
 
-/** What a complete walk says of its total. Where the accounts are settled without it, nothing. */
+/** What a complete walk says about its total: null unless the walk drifted. */
 export function totalOff(
   coverage: Coverage | null,
-  account: Pick<CoverageState, 'totals' | 'passShort'>,
+  state: Pick<CoverageState, 'totals' | 'passShort'>,
 ): WalkOutcome['totalOff'] {
   if (coverage !== 'drifted') return null
-  if (isTotalWrong(account)) return 'again'
-  return isOff(account) ? 'once' : null
+  if (isTotalWrong(state)) return 'again'
+  return isOff(state) ? 'once' : null
 }

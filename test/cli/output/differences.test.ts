@@ -11,7 +11,7 @@ const NONE: Differences = {
   listed: [],
   moved: 0,
   coverage: 'steady',
-  isExtraTold: true,
+  isExtraKnown: true,
   isNeverSynced: false,
 }
 
@@ -69,7 +69,7 @@ describe('what verify prints', () => {
     ],
     [
       'of a reading that cannot tell all',
-      { moved: 2, coverage: 'drifted', isExtraTold: false },
+      { moved: 2, coverage: 'drifted', isExtraKnown: false },
       [
         'acme orders: no difference (4,000 items, drifted); 2 moved meanwhile, which counts as no difference; ' +
           'whether the mirror has more than the list cannot be told from this reading',

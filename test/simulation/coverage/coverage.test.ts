@@ -5,7 +5,7 @@ import { isTrusted, live, SETTING } from './measure.ts'
 import { slice } from './serving.ts'
 import { rowText, summarize } from './table.ts'
 
-/** Small lists, read slowly enough that as much happens as on a long one; what is promised of these was measured on more. */
+/** Small lists, read so slowly that as much happens as on a long one. The bounds were measured on more walks. */
 const SMALL = { ...SETTING, pages: 400 }
 
 const SEEDS = Array.from({ length: 12 }, (_, seed) => seed + 1)
@@ -30,7 +30,7 @@ describe('a walk over a list that moves in one way', () => {
   )
 })
 
-describe('a walk over a still list', () => {
+describe('a walk over a list that does not move', () => {
   it.each([
     ['still', 1],
     ['still + an hour', 2],
@@ -60,8 +60,8 @@ describe('two walks over a list that moves', () => {
   })
 })
 
-describe('a list that is sorted anew by the minute', () => {
-  it('is drifted unless all passes together saw all of it, and no pass asks for more than twice its pages', () => {
+describe('a list re-sorted by the minute', () => {
+  it('is drifted unless all passes together saw all items, and no pass asks for more than twice its pages', () => {
     for (const { coverage, missed, extra } of readings('re-sorted by the minute')) {
       expect(coverage === 'drifted' || missed === 0).toBe(true)
       expect(extra).toBeLessThanOrEqual(500)
@@ -69,7 +69,7 @@ describe('a list that is sorted anew by the minute', () => {
   })
 })
 
-describe('what is said of many walks', () => {
+describe('the summary of many walks', () => {
   const steady = {
     coverage: 'steady' as const,
     passes: 1,
@@ -121,8 +121,8 @@ describe('what is said of many walks', () => {
   )
 })
 
-describe('a list whose order does not tell neighbours apart', () => {
-  it('has as many items on each page as any other, and loses or repeats those at its boundaries', () => {
+describe('a list with equal sort keys', () => {
+  it('has full pages, and loses or repeats items at their boundaries', () => {
     const list = { ids: Array.from({ length: 20 }, (_, id) => id), next: 20, random: createRandom(1).next }
     const read = () => [...slice(list, 0, 5, () => true), ...slice(list, 5, 10, () => true)]
 

@@ -3,15 +3,15 @@ import { MOVEMENTS, type MovingList, type Streams } from './moving-list.ts'
 /** A way in which a list moves. */
 export interface Kind {
   streams: Streams
-  /** Whether the walk stands still for an hour at some point, while the list goes on. */
+  /** Whether the walk pauses for an hour at some point, while the list moves. */
   isInterrupted?: boolean
   /** A job that runs at the same points of every walk. */
   hasJob?: boolean
-  /** The share of time that passes between the server's count and its page; what happens then is in the page alone. */
+  /** The share of time between the server's count and its page: movements then show in the page only. */
   late?: number
-  /** The share of neighbours that the order does not tell apart: each answer has them in an order of its own. */
+  /** The share of neighbours with equal sort keys, whose order is random in each answer. */
   ties?: number
-  /** Pages of the list, where not 4,000. */
+  /** Pages of the list, if not 4,000. */
   pages?: number
 }
 
@@ -22,7 +22,7 @@ function all(perMinute: number): Streams {
   return { front: perMinute, append: perMinute, insert: perMinute, remove: perMinute }
 }
 
-/** One event a minute each, but for what says otherwise. */
+/** One event a minute each, unless the name says otherwise. */
 export const KINDS: Record<string, Kind> = {
   still: { streams: {} },
   append: { streams: { append: ONE } },
@@ -59,7 +59,7 @@ export function kindNamed(name: string): Kind {
   return kind
 }
 
-/** Lets the job of a resonance happen: half-way, and later. */
+/** Runs the job of a resonance: half-way, and later. */
 export function jobAt(list: MovingList, pages: number, reading: number | null, done: Set<string>): void {
   if (reading === null) return
   if (reading >= pages / 2 && !done.has('half')) {

@@ -7,10 +7,10 @@ import { type CoverageRow, summarize } from './table.ts'
 const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
 
 export interface Measuring {
-  /** Walks of each kind; two of them are a pair over one list. */
+  /** Walks of each kind; each two are a pair over one list. */
   walks: number
   kinds: readonly string[]
-  /** Variables of the environment beside our own: those that plant a bug. */
+  /** Additional environment variables, to plant a bug. */
   env?: Record<string, string>
 }
 

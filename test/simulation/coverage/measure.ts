@@ -7,7 +7,7 @@ import { type WalkResult, walkList } from './walk-list.ts'
 export interface Setting {
   pages: number
   perPage: number
-  /** Walks one after another over the same list; a pair is two of them. */
+  /** Consecutive walks over the same list; each two are a pair. */
   walks: number
   maxPasses: number
   requestsPerMinute: number
@@ -19,25 +19,22 @@ export const SETTING: Setting = { pages: 4000, perPage: 25, walks: 2, maxPasses:
 export interface Reading {
   coverage: WalkResult['coverage']
   passes: number
-  /** Requests beyond the pages, in percent of them. */
+  /** Requests beyond one a page, in percent of the pages. */
   extra: number
-  /** Items that were listed from its start to its end, and never seen. */
+  /** Items listed from its start to its end and never seen. */
   missed: number
-  /** How many such a walk misses on average, by its own word. */
+  /** The walk's own estimate of how many it misses on average. */
   expectedMissed: number | null
   asked: Record<string, number>
 }
 
 export interface History {
   readings: Reading[]
-  /**
-   * Items that the first two walks would take for removed though they are listed; null where not both are trusted, and
-   * nothing is removed.
-   */
+  /** Listed items that the first two walks would remove; null if not both are trusted. */
   wronglyRemoved: number | null
 }
 
-/** A list under way, and what is drawn for it. */
+/** A list that moves, and its random numbers. */
 interface Ground {
   kind: Kind
   setting: Setting
@@ -48,7 +45,7 @@ interface Ground {
 
 const IDLE_S = 900
 
-/** Some walks over one list that moves as its kind says. */
+/** Walks over one list that moves as its kind says. */
 export function live(kind: Kind, seed: number, setting: Setting = SETTING): History {
   const random = createRandom(seed).next
   const count = (kind.pages ?? setting.pages) * setting.perPage
@@ -67,7 +64,7 @@ export function live(kind: Kind, seed: number, setting: Setting = SETTING): Hist
   return { readings, wronglyRemoved: countWrong(list, count, known) }
 }
 
-function readOnce(ground: Ground, expectsMoves: boolean) {
+function readOnce(ground: Ground, lastWalkMoved: boolean) {
   const { kind, list, pass } = ground
   const { perPage, maxPasses, requestsPerMinute } = ground.setting
   const pages = Math.ceil(list.ids.length / perPage)
@@ -78,7 +75,7 @@ function readOnce(ground: Ground, expectsMoves: boolean) {
   const result = walkList({
     perPage,
     maxPasses,
-    expectsMoves,
+    lastWalkMoved,
     pageAt: (number) => serve(ground, number, late * gap),
     beforeRequest(_request, reading) {
       pass(gap * (1 - late))
@@ -90,7 +87,7 @@ function readOnce(ground: Ground, expectsMoves: boolean) {
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
   const { coverage, expectedMissed, passes, asked } = result
-  // Without what it saw, or thousands of histories would not fit into memory.
+  // Without the seen items: thousands of histories would not fit into memory.
   return { result, reading: { coverage, passes, asked, extra, missed, expectedMissed } }
 }
 

@@ -1,4 +1,4 @@
-/** A list of numbers that moves while it is read; what is added gets the next number. */
+/** A list of numbers that moves while it is read; an added item gets the next number. */
 export interface MovingList {
   ids: number[]
   /** The number that the next item gets. */
@@ -17,7 +17,7 @@ function taken(list: MovingList): number[] {
 const some = ({ random }: MovingList, most: number): number[] =>
   Array.from({ length: 1 + Math.floor(random() * most) })
 
-/** What may happen to a list, each as one event. */
+/** What may happen to a list; each is one event. */
 export const MOVEMENTS = {
   front: (list) => list.ids.unshift(list.next++),
   append: (list) => list.ids.push(list.next++),
@@ -30,21 +30,21 @@ export const MOVEMENTS = {
     const item = taken(list)
     list.ids.splice(Math.floor(list.random() * (list.ids.length + 1)), 0, ...item)
   },
-  /** Up to thirty go, and as many come at the end, at one stroke: the total does not change. */
+  /** Up to thirty items leave and as many join the end, at once: the total does not change. */
   swap: (list) => {
     for (const _ of some(list, 30)) {
       taken(list)
       list.ids.push(list.next++)
     }
   },
-  /** Up to sixty come, or go, at one place. */
+  /** Up to sixty items come, or leave, at one place. */
   burst: (list) => {
     const many = some(list, 60)
     const at = somewhere(list)
     if (list.random() < 0.5) list.ids.splice(at, many.length)
     else list.ids.splice(at, 0, ...many.map(() => list.next++))
   },
-  /** Nothing comes or goes, but all stand elsewhere. */
+  /** The same items in another order. */
   sort: ({ ids, random }) => {
     for (let last = ids.length - 1; last > 0; last--) {
       const other = Math.floor(random() * (last + 1))
@@ -55,10 +55,10 @@ export const MOVEMENTS = {
   },
 } satisfies Record<string, Movement>
 
-/** Movements that happen by chance, so often a minute each. */
+/** Random movements with their rates a minute. */
 export type Streams = Partial<Record<keyof typeof MOVEMENTS, number>>
 
-/** Lets time pass in the list's streams, in seconds; what happened in them happens in its order. */
+/** Lets time pass in the list's streams, in seconds; their events happen in order. */
 export function createPassing(list: MovingList, streams: Streams): (seconds: number) => void {
   let now = 0
   const wait = (perMinute: number) => (-Math.log(1 - list.random()) * 60) / perMinute

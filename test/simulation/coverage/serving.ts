@@ -1,12 +1,12 @@
 import type { MovingList } from './moving-list.ts'
 
-/** A page as the server makes it: it counts first, and then reads. */
+/** A page of the server, which counts first and then reads. */
 export interface ServedPage {
   ids: readonly number[]
   total: number
 }
 
-/** Whether the order tells a pair of neighbours apart: by the pair, which is the same for good where the list is still. */
+/** Whether two neighbours have equal sort keys: by the pair, so always the same if the list does not move. */
 export type Ties = (pair: number) => boolean
 
 export function drawTies(share: number, random: () => number, pairs: number): Ties {
@@ -14,7 +14,7 @@ export function drawTies(share: number, random: () => number, pairs: number): Ti
   return (pair) => tied[pair] === true
 }
 
-/** The items from `start` up to and without `end`; tied neighbours stand in an order that is drawn anew. */
+/** The items from `start` to before `end`; neighbours with equal keys in random order. */
 export function slice({ ids, random }: MovingList, start: number, end: number, ties: Ties | null): number[] {
   if (!ties) return ids.slice(start, end)
   const from = start - (start % 2)

@@ -4,7 +4,7 @@ import { type History, live } from './measure.ts'
 
 export type Lived = History[]
 
-/** Lives through the histories that its command line says: the kind's name, and first seed, end and step. */
+/** Plays the histories of its command line: the kind's name, first seed, end and step. */
 function liveThrough(name: string, from: number, end: number, step: number): Lived {
   const kind = kindNamed(name)
   const histories: Lived = []

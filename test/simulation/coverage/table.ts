@@ -1,22 +1,22 @@
 import { type History, isTrusted, type Reading } from './measure.ts'
 
-/** What many histories of a kind came to. Shares in percent. */
+/** The results of many histories of a kind. Shares in percent. */
 export interface CoverageRow {
   kind: string
   walks: number
-  /** Requests beyond the pages, in percent of them. */
+  /** Requests beyond one a page, in percent of the pages. */
   extra: { mean: number; p99: number; max: number }
   onePass: number
   steady: number
   repaired: number
   drifted: number
-  /** Of the trusted walks: those that missed something, and how many items each missed. */
+  /** The share of trusted walks that missed items, and the mean number of items missed. */
   missing: number
   missed: number
-  /** Of the repaired ones, which alone may expect to have missed something: what they missed, and expected to. */
+  /** Means of the repaired walks, the only ones that expect to miss items: missed, and expected. */
   repairedMissed: number
   expectedMissed: number
-  /** Pairs of trusted walks, and those of them that would remove what is listed. */
+  /** Pairs of trusted walks; `wrongPairs`: those that would remove a listed item. */
   pairs: number
   wrongPairs: number
 }
@@ -77,7 +77,7 @@ export function rowText(row: CoverageRow): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** Below this a ratio says more of chance than of the formula. */
+/** Below this a ratio shows chance rather than the formula. */
 const WORTH_A_RATIO = 0.005
 
 function expectation({ repairedMissed: missed, expectedMissed: expected }: CoverageRow): string {

@@ -1,47 +1,47 @@
-import type { WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
 import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
+import { nextPass, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { WalkRules } from '../../../src/sync/coverage/state.ts'
 import { judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
-import { ledgerEntry, matchPage } from '../../../src/sync/match-page.ts'
-import { createSeenItems } from '../../../src/sync/seen-items.ts'
+import { ledgerEntry, matchPage } from '../../../src/sync/seen/match-page.ts'
+import { createSeenItems } from '../../../src/sync/seen/seen-items.ts'
 import type { Coverage, Item, Page } from '../../../src/sync/types.ts'
 import type { ServedPage } from './serving.ts'
 
-/** What a walk reads: the pages of a list as it stands, and what happens to it meanwhile. */
+/** What a walk reads: the pages of a list, and events meanwhile. */
 export interface Walked {
   pageAt(number: number): ServedPage
-  /** Before each request; `reading` is the page that is read on with. */
+  /** Called before each request; `reading`: the next page in list order. */
   beforeRequest(request: number, reading: number | null): void
   perPage: number
-  /** Before this request the walk's process died; what happens until the next one begins. */
+  /** The walk's process dies before this request; `interrupt` plays what happens until the next one starts. */
   interruptedAt: number | null
   interrupt(): void
-  /** Whether the job's last walk saw the list move. */
-  expectsMoves: boolean
+  /** The job's last walk saw the list move. */
+  lastWalkMoved: boolean
   maxPasses: number
 }
 
 export interface WalkResult {
   coverage: Coverage | null
-  /** What it says itself. */
+  /** The walk's own estimate. */
   expectedMissed: number | null
   requests: number
   passes: number
-  /** By what they were asked for. */
+  /** Requests by reason. */
   asked: Record<string, number>
   has(id: number): boolean
 }
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
-/** The page loop, with nothing but its decisions. */
+/** The page loop, reduced to its decisions. */
 export function walkList(walked: Walked): WalkResult {
   const seen = createSeenItems(0)
   const asked: Record<string, number> = {}
-  let checkpoint = startCheckpoint(1, walked.expectsMoves ? { coverage: 'repaired', totalOff: null } : null)
+  let checkpoint = startCheckpoint(1, walked.lastWalkMoved ? { coverage: 'repaired', totalOff: null } : null)
   for (let request = 1; ; request++) {
     if (request === walked.interruptedAt) {
       walked.interrupt()
@@ -62,7 +62,7 @@ export function walkList(walked: Walked): WalkResult {
       const coverage = verdict.kind === 'complete' ? verdict.coverage : null
       return {
         coverage,
-        expectedMissed: expectedMissed(coverage, checkpoint.account),
+        expectedMissed: expectedMissed(coverage, checkpoint.state),
         requests: seen.answers,
         passes: checkpoint.pass,
         asked,

@@ -17,7 +17,7 @@ interface Reading {
   keys: Set<number>
   pages: number
   /** Whether pages beyond its own need may be asked for, since the walk before saw the list move. */
-  expectsMoves: boolean
+  lastWalkMoved: boolean
 }
 
 /**
@@ -36,9 +36,9 @@ export function watchMovements({ complain, note }: OracleContext, lists: Readonl
     const known = readings.of(job).get(walk)
     if (known) return known
     const last = lastCoverage.get(job)
-    const expectsMoves = last === 'repaired' || last === 'drifted'
+    const lastWalkMoved = last === 'repaired' || last === 'drifted'
     const fresh = { since: null, throughout: null, ways: new Set<Way>(), keys: new Set<number>(), pages: 0 }
-    const reading: Reading = { ...fresh, expectsMoves }
+    const reading: Reading = { ...fresh, lastWalkMoved }
     readings.of(job).set(walk, reading)
     return reading
   }
@@ -125,7 +125,7 @@ export function watchMovements({ complain, note }: OracleContext, lists: Readonl
     onWalk,
     isStill,
     /** Whether the walk asks for no page that a still list would not need: what is expected of its pages is then exact. */
-    isPlain: (job: string, walk: number) => isStill(job, walk) && !readingOf(job, walk).expectsMoves,
+    isPlain: (job: string, walk: number) => isStill(job, walk) && !readingOf(job, walk).lastWalkMoved,
   }
 }
 

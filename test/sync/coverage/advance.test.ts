@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import type { CoverageState, WalkRules } from '../../../src/sync/coverage/account.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
-import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
+import { forwardTo, nextPass, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
-const FRESH = startCheckpoint(1).account
+const FRESH = startCheckpoint(1).state
 
-/** The checkpoint of a pass that reads this page next. */
-function reading(page: number, account: Partial<CoverageState> = {}): Checkpoint {
-  return { pass: 1, nextPage: page, ask: forwardTo(page), account: { ...FRESH, ...account } }
+/** A checkpoint that asks for this page next, in list order. */
+function reading(page: number, state: Partial<CoverageState> = {}): Checkpoint {
+  return { pass: 1, nextPage: page, ask: forwardTo(page), state: { ...FRESH, ...state } }
 }
 
-/** Three items on page 2 of 4, of 12 in all. */
+/** Page 2 of 4, with 3 of 12 items. */
 function answer(changed: Partial<Page> = {}): Page {
   return pageOf(['{"id":4}', '{"id":5}', '{"id":6}'], {
     number: 2,
@@ -25,8 +26,8 @@ function answer(changed: Partial<Page> = {}): Page {
   })
 }
 
-/** Three new items, in the second answer. */
-function sighting(changed: Partial<PageMatch> = {}): PageMatch {
+/** Three new items in the second answer. */
+function match(changed: Partial<PageMatch> = {}): PageMatch {
   return {
     ordinal: 1,
     pass: 1,
@@ -34,14 +35,14 @@ function sighting(changed: Partial<PageMatch> = {}): PageMatch {
     entries: answer().items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: 3,
     newToPass: 3,
-    places: [null, null, null],
-    placed: [0, 1, 2].map((position) => ({ segment: 2, position })),
+    previous: [null, null, null],
+    positions: [0, 1, 2].map((position) => ({ segment: 2, position })),
     known: null,
     ...changed,
   }
 }
 
-/** What the answer to page 1 left. */
+/** The state after page 1. */
 const BEGUN: Partial<CoverageState> = {
   firstTotal: 12,
   passTotal: 12,
@@ -50,100 +51,94 @@ const BEGUN: Partial<CoverageState> = {
   perPage: 3,
   passAnswers: 1,
   passDistinct: 3,
-  edge: { page: 1, place: { segment: 1, position: 2 }, index: 2, total: 12 },
+  frontier: { page: 1, place: { segment: 1, position: 2 }, index: 2, total: 12 },
   recent: [1],
   firstSegment: 1,
 }
 const KNOWN = { segment: 1, position: 2 }
-const NOTHING_NEW = sighting({ newToWalk: 0, newToPass: 0, places: [], placed: [] })
-const ONE_AGAIN = sighting({ newToPass: 2, places: [KNOWN, null, null] })
+const NOTHING_NEW = match({ newToWalk: 0, newToPass: 0, previous: [], positions: [] })
+const ONE_AGAIN = match({ newToPass: 2, previous: [KNOWN, null, null] })
 
-describe('an answer that reads on', () => {
+describe('an answer to forward', () => {
   it.each<[string, Page, PageMatch, Partial<CoverageState>]>([
     [
-      'counts what came',
+      'counts the items',
       answer(),
-      sighting(),
-      { passAnswers: 2, passDistinct: 6, passMoved: false, unpaid: 0 },
+      match(),
+      { passAnswers: 2, passDistinct: 6, passMoved: false, unexplained: 0 },
     ],
     [
-      'counts an item that came again, and owes an explanation',
+      'counts a repeated item as unexplained',
       answer(),
       ONE_AGAIN,
-      { passDistinct: 5, passRepeated: 1, moved: true, passMoved: true, unpaid: 1, totalChanged: false },
+      { passDistinct: 5, passRepeated: 1, moved: true, passMoved: true, unexplained: 1, totalChanged: false },
     ],
     [
-      'takes a rise of the total for the explanation',
+      'explains a repeated item by a rise of the total',
       answer({ total: 13 }),
       ONE_AGAIN,
-      { passRepeated: 1, passMoved: true, totalChanged: true, unpaid: 0 },
+      { passRepeated: 1, passMoved: true, totalChanged: true, unexplained: 0 },
     ],
     [
-      'knows an item that comes from far behind for one that was moved',
+      'counts an item from far behind as relocated',
       answer({ number: 3, next: 4 }),
-      sighting({ newToPass: 2, places: [{ segment: 0, position: 0 }, null, null] }),
-      { wanderers: 1, unpaid: 0, passMoved: true },
+      match({ newToPass: 2, previous: [{ segment: 0, position: 0 }, null, null] }),
+      { relocated: 1, unexplained: 0, passMoved: true },
     ],
     [
-      'does not take for a repeat what was found beyond what is read',
+      'counts no repeat for an item found earlier beyond the frontier',
       answer(),
-      sighting({ places: [{ segment: 1, position: 2.5 }, null, null] }),
-      { passRepeated: 0, unpaid: 0, passMoved: false },
+      match({ previous: [{ segment: 1, position: 2.5 }, null, null] }),
+      { passRepeated: 0, unexplained: 0, passMoved: false },
     ],
-    ['notes a missing total', answer({ total: null }), sighting(), { counted: false, totalChanged: false }],
+    ['notices a missing total', answer({ total: null }), match(), { counted: false, totalChanged: false }],
     [
-      'is the edge of what is read',
+      'sets the frontier',
       answer(),
-      sighting(),
-      { edge: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
+      match(),
+      { frontier: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
     ],
   ])('%s', (_title, page, seen, expected) => {
     const next = advance(RULES, reading(page.number, BEGUN), page, seen)
 
-    expect(next.account).toMatchObject(expected)
+    expect(next.state).toMatchObject(expected)
     expect(next).toMatchObject({ pass: 1, nextPage: page.next, ask: { why: 'forward', page: page.next } })
   })
 
-  it('lets a rise pay that comes one answer late', () => {
-    const owing = reading(3, { ...BEGUN, unpaid: 1, owed: 1 })
+  it('explains repeats by a rise that shows one answer later', () => {
+    const owing = reading(3, { ...BEGUN, unexplained: 1, carried: 1 })
 
-    const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), sighting())
+    const next = advance(RULES, owing, answer({ number: 3, next: 4, total: 13 }), match())
 
-    expect(next.account).toMatchObject({ unpaid: 0, owed: 0 })
+    expect(next.state).toMatchObject({ unexplained: 0, carried: 0 })
   })
 
-  const ALL_AGAIN = sighting({ newToWalk: 0, newToPass: 0, places: [KNOWN, KNOWN, KNOWN] })
+  const ALL_AGAIN = match({ newToWalk: 0, newToPass: 0, previous: [KNOWN, KNOWN, KNOWN] })
 
   it.each<[string, PageMatch, Page, Partial<CoverageState>]>([
-    ['all of what it pushed, over a full page', ALL_AGAIN, answer({ total: 17 }), { unpaid: 0, owed: 0 }],
-    ['no more than it pushed', ALL_AGAIN, answer({ total: 16 }), { unpaid: 1, owed: 1 }],
-    ['nothing of another page', ONE_AGAIN, answer({ total: 17 }), { unpaid: 2, owed: 2 }],
+    ['all repeats, over a full page', ALL_AGAIN, answer({ total: 17 }), { unexplained: 0, carried: 0 }],
+    ['no more repeats than it is high', ALL_AGAIN, answer({ total: 16 }), { unexplained: 1, carried: 1 }],
+    ['no repeats of another page', ONE_AGAIN, answer({ total: 17 }), { unexplained: 2, carried: 2 }],
   ])('lets a rise pay for %s', (_what, first, page, expected) => {
     const pushed = advance(RULES, reading(2, BEGUN), page, first)
-    const two = sighting({ newToPass: 1, places: [KNOWN, KNOWN, null] })
+    const two = match({ newToPass: 1, previous: [KNOWN, KNOWN, null] })
 
     const next = advance(RULES, pushed, { ...page, number: 3, next: 4 }, two)
 
-    expect(next.account).toMatchObject(expected)
+    expect(next.state).toMatchObject(expected)
   })
 
   it.each<[string, Partial<WalkRules>, Page, PageMatch, string]>([
-    ['when the total fell and nothing came again', {}, answer({ total: 11 }), sighting(), 'back 1'],
-    ['but not when something came again', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
+    ['when the total fell and no item was repeated', {}, answer({ total: 11 }), match(), 'back 1'],
+    ['but not when an item was repeated', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
     [
-      'nor to before the first page of the walk',
+      'nor in front of the first page of the walk',
       { firstPage: 2 },
       answer({ total: 11 }),
-      sighting(),
+      match(),
       'forward 3',
     ],
-    [
-      'nor where totals are not to be counted by',
-      { total: 'ignore' },
-      answer({ total: 11 }),
-      sighting(),
-      'forward 3',
-    ],
+    ['nor when the total is ignored', { total: 'ignore' }, answer({ total: 11 }), match(), 'forward 3'],
   ])('steps back %s', (_when, rules, page, seen, expected) => {
     const { ask } = advance({ ...RULES, ...rules }, reading(2, BEGUN), page, seen)
 
@@ -154,16 +149,16 @@ describe('an answer that reads on', () => {
     answer({ items: [], number: 9, next: null, lastPage: 4, ...changed })
 
   it.each<[string, number, Checkpoint, Page, number | null]>([
-    ['asks for the last page from beyond the end', 1, reading(9, BEGUN), beyond(), 4],
-    ['does so for a walk from a later page', 4, reading(9, BEGUN), beyond(), 4],
-    ['but never for one before its first page', 5, reading(9, BEGUN), beyond(), null],
+    ['asks for the last page when it is beyond the end', 1, reading(9, BEGUN), beyond(), 4],
+    ['does so in a walk from a later page', 4, reading(9, BEGUN), beyond(), 4],
+    ['but never for a page before its first', 5, reading(9, BEGUN), beyond(), null],
     ['and not for a page 0', 5, reading(9, BEGUN), beyond({ lastPage: 0, total: 0 }), null],
-    ['nor for more than the list has', 1, reading(9, { ...BEGUN, askedAgain: 4 }), beyond(), null],
+    ['nor for more pages than the list has', 1, reading(9, { ...BEGUN, askedAgain: 4 }), beyond(), null],
   ])('%s', (_title, firstPage, from, page, expected) => {
     const next = advance({ ...RULES, kind: 'partial', firstPage }, from, page, NOTHING_NEW)
 
     expect(next.ask?.page ?? null).toBe(expected)
-    expect(next.account).toMatchObject({ moved: true, passMoved: true })
+    expect(next.state).toMatchObject({ moved: true, passMoved: true })
   })
 
   it.each<[string, number, Page]>([
@@ -175,68 +170,72 @@ describe('an answer that reads on', () => {
     const next = advance({ ...RULES, firstPage }, reading(page.number), page, NOTHING_NEW)
 
     expect(next.nextPage).toBeNull()
-    expect(next.account.moved).toBe(false)
+    expect(next.state.moved).toBe(false)
   })
 
   const OF_FOUR: Partial<CoverageState> = { firstLastPage: 4, passAnswers: 1 }
-  const goOn = (account: Partial<CoverageState>, page: Page) =>
-    advance(RULES, reading(page.number, account), page, NOTHING_NEW)
+  const goOn = (state: Partial<CoverageState>, page: Page) =>
+    advance(RULES, reading(page.number, state), page, NOTHING_NEW)
 
   it.each<[string, Partial<CoverageState>, Partial<Page>]>([
-    ['page 1,009 of what had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
-    ['a thousand pages in a row with nothing new', { stale: 999 }, {}],
-    ['ten pages in a row with nothing new, the last of them empty', { stale: 9 }, { items: [] }],
-    ['ten pages in a row with nothing new, beyond its own last page', { stale: 9 }, { number: 5, next: 6 }],
+    ['page 1,009 of a list that had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
+    ['a thousand pages in a row without a new item', { pagesWithoutNews: 999 }, {}],
+    ['ten pages in a row without a new item, the last one empty', { pagesWithoutNews: 9 }, { items: [] }],
+    [
+      'ten pages in a row without a new item, beyond its own last page',
+      { pagesWithoutNews: 9 },
+      { number: 5, next: 6 },
+    ],
     [
       'ten empty pages in a row of 10^15',
-      { stale: 9 },
+      { pagesWithoutNews: 9 },
       { number: 10, next: 11, items: [], lastPage: 1e15, total: 25e15 },
     ],
-  ])('is none for a list without end: %s', (_what, account, changed) => {
-    const going = () => goOn(account, answer(changed))
+  ])('is none for a list without end: %s', (_what, state, changed) => {
+    const going = () => goOn(state, answer(changed))
 
     expect(going).toThrow(JobError)
     expect(going).toThrow(/does not end/)
   })
 
   it.each<[string, Partial<CoverageState>, Partial<Page>]>([
-    ['page 1,008 of what had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
-    ['page 1,009 when it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
-    ['fewer pages in a row with nothing new', { stale: 998 }, {}],
-    ['nine empty pages in a row', { stale: 8 }, { items: [] }],
+    ['page 1,008 of a list that had 4 pages', OF_FOUR, { number: 1008, next: 1009 }],
+    ['page 1,009 if it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
+    ['fewer pages in a row without a new item', { pagesWithoutNews: 998 }, {}],
+    ['nine empty pages in a row', { pagesWithoutNews: 8 }, { items: [] }],
     [
-      'ten empty pages in a row of a list that does not say how long it is',
-      { stale: 9 },
+      'ten empty pages in a row of a list without a length',
+      { pagesWithoutNews: 9 },
       { items: [], lastPage: null },
     ],
     [
-      'ten pages in a row with nothing new, the last of them its own last',
-      { stale: 9 },
+      'ten pages in a row without a new item, the last one its own last page',
+      { pagesWithoutNews: 9 },
       { number: 4, next: 5 },
     ],
-    ['a long list that never said how long it is', {}, { number: 90_000, next: 90_001, lastPage: null }],
-  ])('goes on for any other: %s', (_what, account, changed) => {
+    ['a long list without a length', {}, { number: 90_000, next: 90_001, lastPage: null }],
+  ])('continues for any other: %s', (_what, state, changed) => {
     const page = answer(changed)
 
-    expect(goOn(account, page).nextPage).toBe(page.next)
+    expect(goOn(state, page).nextPage).toBe(page.next)
   })
 
-  it('goes on where pages are empty since the API hides what they hold, and total: ignore says so', () => {
+  it('continues over empty pages of an API that hides items, with total: ignore', () => {
     const page = answer({ number: 500, next: 501, items: [], lastPage: 4000 })
     const rules: WalkRules = { ...RULES, total: 'ignore' }
 
-    expect(advance(rules, reading(500, { stale: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
+    expect(advance(rules, reading(500, { pagesWithoutNews: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
   })
 })
 
 describe('the next pass', () => {
-  it('begins at the first page, and keeps what the walk knows', () => {
+  it('starts at the first page and keeps what the walk knows', () => {
     const before = reading(9, {
       ...BEGUN,
       moved: true,
       passMoved: true,
       totalChanged: true,
-      unpaid: 2,
+      unexplained: 2,
       counted: false,
     })
 
@@ -244,11 +243,11 @@ describe('the next pass', () => {
       pass: 3,
       nextPage: 1,
       ask: forwardTo(1),
-      account: { ...FRESH, firstTotal: 12, totalChanged: true, moved: true, counted: false, watching: true },
+      state: { ...FRESH, firstTotal: 12, totalChanged: true, moved: true, counted: false, watching: true },
     })
   })
 
-  it('does not watch a list that did not move', () => {
-    expect(nextPass(reading(9, BEGUN)).account.watching).toBe(false)
+  it('does not look back in a list that did not move', () => {
+    expect(nextPass(reading(9, BEGUN)).state.watching).toBe(false)
   })
 })

@@ -1,22 +1,23 @@
 import { describe, expect, it } from 'vitest'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
+import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type {
   CoverageState,
-  Edge,
+  Frontier,
   LookBack,
   Question,
   WalkRules,
   Why,
-} from '../../../src/sync/coverage/account.ts'
-import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
-import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
-import type { Checkpoint, Page, PageMatch } from '../../../src/sync/types.ts'
+} from '../../../src/sync/coverage/state.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
-/** Page 200 of 400 was read last, of three items each. */
-const EDGE: Edge = { page: 200, place: { segment: 210, position: 2 }, index: 599, total: 1200 }
+/** The state after page 200 of 400, with three items each. */
+const FRONTIER: Frontier = { page: 200, place: { segment: 210, position: 2 }, index: 599, total: 1200 }
 const READ: Partial<CoverageState> = {
   firstTotal: 1200,
   passTotal: 1200,
@@ -25,7 +26,7 @@ const READ: Partial<CoverageState> = {
   perPage: 3,
   passAnswers: 210,
   passDistinct: 600,
-  edge: EDGE,
+  frontier: FRONTIER,
   recent: [208, 209, 210],
   firstSegment: 1,
   watching: true,
@@ -33,7 +34,7 @@ const READ: Partial<CoverageState> = {
 }
 
 const LOOK: LookBack = {
-  edge: EDGE,
+  frontier: FRONTIER,
   anchor: 136,
   upTo: 200,
   low: 136,
@@ -44,18 +45,18 @@ const LOOK: LookBack = {
   waiting: false,
 }
 
-function asking(why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint {
+function asking(why: Why, page: number, state: Partial<CoverageState> = {}): Checkpoint {
   const ask: Question = { ...forwardTo(page), why }
-  return { pass: 1, nextPage: 201, ask, account: { ...startCheckpoint(1).account, ...READ, ...account } }
+  return { pass: 1, nextPage: 201, ask, state: { ...startCheckpoint(1).state, ...READ, ...state } }
 }
 
 interface Answer {
   total?: number
-  /** Of its three keys, the segment that each stood in; null for a new one. */
+  /** The former segment of each of its three keys; null for a new one. */
   known?: (number | null)[]
-  /** How far the last known one is from the place that was asked about. */
+  /** The distance of the last known key to the position asked about. */
   distance?: number
-  /** In place of the page of three items. */
+  /** Changes to the page of three items. */
   page?: Partial<Page>
 }
 
@@ -66,21 +67,21 @@ function answered(
   const { page: number = 1, why = 'forward' } = from.ask ?? {}
   const like = { number, next: number + 1, total, lastPage: 400, ...changed }
   const page: Page = pageOf(['1', '2', '3'], like)
-  const places = known.map((segment, position) => (segment === null ? null : { segment, position }))
+  const previous = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
   const entry = known.findLastIndex((segment) => segment !== null)
-  const sighting: PageMatch = {
+  const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why,
     entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: isNew,
     newToPass: isNew,
-    places,
-    placed: places.map((place, position) => place ?? { segment: 300, position }),
+    previous,
+    positions: previous.map((place, position) => place ?? { segment: 300, position }),
     known: entry === -1 ? null : { entry, distance },
   }
-  return advance(RULES, from, page, sighting)
+  return advance(RULES, from, page, match)
 }
 
 const asked = ({ ask }: Checkpoint) => (ask ? `${ask.why} ${ask.page}` : 'nothing')
@@ -96,43 +97,43 @@ describe('a step back', () => {
       { total: 1199, known: [208, null, null] },
       'forward 201',
     ],
-    ['goes on where all is new', back(199), { total: 1199, known: [null, null, null] }, 'back 198'],
+    ['continues while all items are new', back(199), { total: 1199, known: [null, null, null] }, 'back 198'],
     [
-      'does not take for known what the step itself has read',
+      'does not count items that the step itself read as known',
       back(199),
       { total: 1199, known: [210, 210, null] },
       'back 198',
     ],
-    ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'again 200'],
+    ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'reread 200'],
     ['ends at the first page', back(1), { total: 1199, known: [null, null, null] }, 'forward 201'],
   ])('%s', (_title, from, answer, expected) => {
     expect(asked(answered(from, answer))).toBe(expected)
   })
 
-  it('ends unsettled where no more pages may be asked again', () => {
+  it('ends unsettled when no more pages may be asked again', () => {
     const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
 
     expect(asked(next)).toBe('forward 201')
-    expect(next.account).toMatchObject({ unsettled: true, stepBack: null })
+    expect(next.state).toMatchObject({ unsettled: true, stepBack: null })
   })
 
-  it('goes on with what it read again as the edge, whose repeats are none', () => {
-    const next = answered(asking('again', 200), { total: 1201, known: [209, 210, 210] })
+  it('takes the reread page as the frontier, and counts no repeats on it', () => {
+    const next = answered(asking('reread', 200), { total: 1201, known: [209, 210, 210] })
 
-    expect(next.account).toMatchObject({ unpaid: 0, edge: { page: 200, index: 599, total: 1201 } })
+    expect(next.state).toMatchObject({ unexplained: 0, frontier: { page: 200, index: 599, total: 1201 } })
   })
 })
 
-describe('a page that is read again', () => {
-  it('is looked for from the new end where the list has become shorter than it', () => {
+describe('a reread page', () => {
+  it('is searched from the new end of a list that became shorter', () => {
     const waiting = { ...LOOK, waiting: true }
-    const from = { ...asking('again', 200, { anchor: 136, lookBack: waiting }), nextPage: null }
+    const from = { ...asking('reread', 200, { anchor: 136, lookBack: waiting }), nextPage: null }
     const beyond: Answer = { total: 597, known: [], page: { items: [], next: null, lastPage: 199 } }
 
     const next = answered(from, beyond)
 
     expect(asked(next)).toBe('overlap 199')
-    expect(next.account).toMatchObject({ passMoved: true })
+    expect(next.state).toMatchObject({ passMoved: true })
   })
 })
 
@@ -140,68 +141,68 @@ describe('a look back', () => {
   const look = (page: number, changed: Partial<LookBack> = {}) =>
     asking('look', page, { anchor: 136, lookBack: { ...LOOK, ...changed } })
 
-  it('is due when the reader has come far enough, and for once at the end', () => {
+  it('is due when the reader is far enough, and once at the end', () => {
     const due = answered(asking('forward', 201, { anchor: 137 }), { known: [null, null, null] })
     const tooSoon = answered(asking('forward', 201, { anchor: 138 }), { known: [null, null, null] })
 
     expect([asked(due), asked(tooSoon)]).toEqual(['look 137', 'forward 202'])
   })
 
-  it('goes as far back as ever where the list was seen to move late', () => {
+  it('goes back to the same page if the list moves late', () => {
     const still = asking('forward', 201, { anchor: null, watching: false })
 
     expect(asked(answered(still, { known: [210, null, null] }))).toBe('look 64')
   })
 
-  // Behind the last key of page 136 (place 407 of the list) 192 more stand up to the edge.
+  // From the last key of page 136 (index 407) to the frontier there are 192 keys.
   it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
     [
-      'ends where the list has no more items than are known',
+      'ends if the list has no more items than the ledger',
       look(136),
       { distance: 192 },
       'forward 201',
       { anchor: 200, lookBack: null },
     ],
-    ['ends where it has fewer', look(136), { distance: 193 }, 'forward 201', { anchor: 200 }],
-    ['searches by halves where it has more', look(136), { distance: 191 }, 'look 168', {}],
+    ['ends if it has fewer', look(136), { distance: 193 }, 'forward 201', { anchor: 200 }],
+    ['searches by halves if it has more', look(136), { distance: 191 }, 'look 168', {}],
     [
-      'takes what is new behind the last known key off',
+      'subtracts new keys behind the last known one',
       look(136),
       { known: [100, 100, null], distance: 192 },
       'forward 201',
       { foundBehind: 1 },
     ],
     [
-      'goes on in the upper half where more stand behind the page',
+      'continues in the upper half if it has more behind the page',
       look(168, { left: 1 }),
       { distance: 95 },
       'look 184',
       {},
     ],
-    ['goes on in the lower half where they do not', look(168, { left: 1 }), { distance: 96 }, 'look 152', {}],
+    ['continues in the lower half if not', look(168, { left: 1 }), { distance: 96 }, 'look 152', {}],
     [
-      'ends when all is found',
+      'ends when all items are found',
       look(168, { left: 1 }),
       { known: [100, null, 100], distance: 96 },
       'forward 201',
       { anchor: 200, foundBehind: 1 },
     ],
     [
-      'waits for another edge when the total changed',
+      'waits for another frontier when the total changed',
       look(136),
       { total: 1201, distance: 192 },
       'forward 201',
       { anchor: 136, lookBack: { ...LOOK, fails: 1, waiting: true } },
     ],
     [
-      'gives up when the list moves under it too often',
+      'gives up when the list moves too often',
       look(136, { fails: 12 }),
       { total: 1201 },
       'forward 201',
       { unsettled: true, lookBack: null },
     ],
     [
-      'begins anew, with another edge, when it found nothing',
+      'starts again, with another frontier, when it found nothing',
       look(151, { left: 1, low: 150, high: 151 }),
       { distance: 147 },
       'forward 201',
@@ -214,68 +215,71 @@ describe('a look back', () => {
       'forward 201',
       { unsettled: true },
     ],
-  ])('%s', (_title, from, answer, expected, account) => {
+  ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 })
 
-describe('a walk that goes on after an interruption', () => {
-  const resumed = (account: Partial<CoverageState> = {}) =>
-    resumeReading(RULES, asking('forward', 201, account))
+describe('a resumed walk', () => {
+  const resumed = (state: Partial<CoverageState> = {}) => resumeReading(RULES, asking('forward', 201, state))
 
   it.each<[string, Answer, string, Partial<CoverageState>]>([
     [
-      'is where it was when its last key is where it was',
+      'continues where it stopped if its last key did not move',
       { known: [210, 210, 210] },
       'forward 201',
-      { passMoved: false, unpaid: 0 },
+      { passMoved: false, unexplained: 0 },
     ],
     [
-      'reads what is new behind its last key',
+      'reads new items behind its last key',
       { total: 1199, known: [210, 210, null] },
       'forward 201',
-      { passMoved: true, unpaid: 0 },
+      { passMoved: true, unexplained: 0 },
     ],
     [
-      'goes back where nothing is known',
+      'goes back if no key is known',
       { total: 1190, known: [null, null, null] },
       'overlap 199',
       { passMoved: true },
     ],
     [
-      'jumps to where its last key went',
+      'jumps to where its last key should be',
       { total: 1209, known: [205, 205, 205], distance: 9 },
       'overlap 203',
-      { unpaid: 0 },
+      { unexplained: 0 },
     ],
-  ])('%s', (_title, answer, expected, account) => {
+  ])('%s', (_title, answer, expected, state) => {
     const next = answered(resumed(), answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 
-  it('owes an explanation for what was pushed without a rise of the total', () => {
+  it('counts items as unexplained that slid without a rise of the total', () => {
     const from = resumed()
     const there = answered(
       { ...from, ask: { ...forwardTo(203), why: 'overlap' } },
       { total: 1204, known: [210, 210, 210] },
     )
 
-    expect(there.account).toMatchObject({ unpaid: 5, passMoved: true, edge: { page: 203, index: 608 } })
+    expect(there.state).toMatchObject({
+      unexplained: 5,
+      passMoved: true,
+      frontier: { page: 203, index: 608 },
+    })
   })
 
-  it('asks for that page even where no more may be asked again, and it does not count', () => {
+  it('asks for that page even if no more may be asked again, and does not count it', () => {
     const from = resumed({ askedAgain: 400 })
 
     expect(asked(from)).toBe('overlap 200')
-    expect(answered(from, { known: [210, 210, 210] }).account.askedAgain).toBe(400)
+    expect(answered(from, { known: [210, 210, 210] }).state.askedAgain).toBe(400)
   })
 
-  it('comes to the end of a step back first', () => {
+  it('finishes a step back first', () => {
     const from = resumeReading(
       RULES,
       asking('back', 199, { stepBack: { page: 200, total: 1199, rose: false } }),
@@ -286,7 +290,7 @@ describe('a walk that goes on after an interruption', () => {
     expect([asked(from), asked(next)]).toEqual(['back 199', 'overlap 200'])
   })
 
-  it('has nothing to find where the list was read to its end', () => {
+  it('has nothing to find if the list was read to its end', () => {
     const ended = { ...asking('front', 2), nextPage: null }
 
     expect(resumeReading(RULES, ended)).toBe(ended)
@@ -294,73 +298,79 @@ describe('a walk that goes on after an interruption', () => {
 })
 
 describe('the end of a pass', () => {
-  const ended = (why: Why, page: number, account: Partial<CoverageState> = {}): Checkpoint => ({
-    ...asking(why, page, { anchor: 200, passMoved: true, ...account }),
+  const ended = (why: Why, page: number, state: Partial<CoverageState> = {}): Checkpoint => ({
+    ...asking(why, page, { anchor: 200, passMoved: true, ...state }),
     nextPage: null,
   })
 
   it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
     [
-      'reads the front on while it holds something new',
+      'reads more of the front while it has new items',
       ended('front', 1),
       { known: [null, null, null] },
       'front 2',
       { found: 3 },
     ],
     [
-      'has read the front where two keys follow each other as before',
+      'ends the front when two keys are neighbours as before',
       ended('front', 1),
       { known: [null, 1, 1] },
       'nothing',
       { found: 1 },
     ],
     [
-      'knows two keys that follow each other though the last one stood on another page',
+      'recognizes two neighbours though the last key was on another page',
       ended('front', 1),
       { known: [1, 1, 2] },
       'nothing',
       { found: 0 },
     ],
     [
-      'reads the front on while no two keys follow each other',
+      'reads more of the front while no two keys are neighbours',
       ended('front', 1),
       { known: [1, 2, 3] },
       'front 2',
       {},
     ],
     [
-      'takes samples where items came twice that nothing explains',
-      ended('front', 1, { unpaid: 1 }),
+      'takes samples if repeated items are unexplained',
+      ended('front', 1, { unexplained: 1 }),
       {},
       'sample 200',
-      { closed: { still: false, front: true, samples: false } },
+      { closed: { spotCheck: false, front: true, samples: false } },
     ],
-    ['takes none where an item was moved', ended('front', 1, { unpaid: 1, wanderers: 1 }), {}, 'nothing', {}],
+    [
+      'takes none if an item was relocated',
+      ended('front', 1, { unexplained: 1, relocated: 1 }),
+      {},
+      'nothing',
+      {},
+    ],
     [
       'looks back from sample to sample',
-      ended('sample', 200, { unpaid: 1, closed: { still: false, front: true, samples: false } }),
+      ended('sample', 200, { unexplained: 1, closed: { spotCheck: false, front: true, samples: false } }),
       {},
       'look 160',
       {},
     ],
     [
-      'is content with a still page that is as it was',
-      ended('still', 148, { passMoved: false }),
+      'ends when the spot check finds the page unchanged',
+      ended('spot-check', 148, { passMoved: false }),
       {},
       'nothing',
       { passMoved: false, unsettled: false },
     ],
     [
-      'knows of a movement without a sign by a still page that changed',
-      ended('still', 148, { passMoved: false }),
+      'notices a hidden movement when the spot check finds another page',
+      ended('spot-check', 148, { passMoved: false }),
       { known: [100, 100, 101] },
       'front 1',
       { passMoved: true, unsettled: true },
     ],
-  ])('%s', (_title, from, answer, expected, account) => {
+  ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 
     expect(asked(next)).toBe(expected)
-    expect(next.account).toMatchObject(account)
+    expect(next.state).toMatchObject(state)
   })
 })

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import type { CoverageState } from '../../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/beginning.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState } from '../../../src/sync/coverage/state.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 
-const FRESH = startCheckpoint(1).account
+const FRESH = startCheckpoint(1).state
 
 const RULES: PassRules = { maxPasses: 3, total: 'check', kind: 'full', firstPage: 1 }
 
-/** A pass over four pages of a list of ten, all of which came. */
+/** A pass over four pages that read all ten items of a list. */
 const WHOLE: Partial<CoverageState> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
 const ONE_ANSWER: Partial<CoverageState> = { firstTotal: 3, passTotal: 3, passAnswers: 1, passDistinct: 3 }
-/** An item came twice, and nothing explains it. */
-const MOVED = { moved: true, passMoved: true, unpaid: 1 }
+/** A repeated item that nothing explains. */
+const MOVED = { moved: true, passMoved: true, unexplained: 1 }
 
-/** What moved is explained. */
+/** All movements are explained. */
 const SETTLED = { moved: true, passMoved: true }
 
 interface Case {
-  account: Partial<CoverageState>
+  state: Partial<CoverageState>
   pass?: number
   distinct?: number
   rules?: Partial<PassRules>
@@ -25,69 +25,66 @@ interface Case {
 }
 
 const CASES: [string, Case][] = [
-  ['nothing moved and all came', { account: WHOLE, expected: 'complete steady' }],
-  ['an item came on two pages', { account: { ...WHOLE, ...MOVED, passDistinct: 9 }, expected: 'again' }],
-  [
-    'an item came twice, and yet as many as the total',
-    { account: { ...WHOLE, ...MOVED }, expected: 'again' },
-  ],
+  ['nothing moved and all items came', { state: WHOLE, expected: 'complete steady' }],
+  ['an item came on two pages', { state: { ...WHOLE, ...MOVED, passDistinct: 9 }, expected: 'again' }],
+  ['an item came twice, and the sums agree', { state: { ...WHOLE, ...MOVED }, expected: 'again' }],
   [
     'the total changed',
-    { account: { ...WHOLE, totalChanged: true, passMoved: true }, expected: 'complete repaired' },
+    { state: { ...WHOLE, totalChanged: true, passMoved: true }, expected: 'complete repaired' },
   ],
   [
     'what moved is explained',
-    { account: { ...WHOLE, ...SETTLED, passDistinct: 9 }, expected: 'complete repaired' },
+    { state: { ...WHOLE, ...SETTLED, passDistinct: 9 }, expected: 'complete repaired' },
   ],
   [
     'an item came twice, and one was found',
-    { account: { ...WHOLE, ...MOVED, found: 1 }, expected: 'complete repaired' },
+    { state: { ...WHOLE, ...MOVED, found: 1 }, expected: 'complete repaired' },
   ],
   [
     'two items came twice, and one was found',
-    { account: { ...WHOLE, ...MOVED, unpaid: 2, found: 1 }, expected: 'again' },
+    { state: { ...WHOLE, ...MOVED, unexplained: 2, found: 1 }, expected: 'again' },
   ],
   [
     'an item was moved, and one was found in its place',
-    { account: { ...WHOLE, ...SETTLED, wanderers: 1, foundBehind: 1 }, expected: 'complete repaired' },
+    { state: { ...WHOLE, ...SETTLED, relocated: 1, foundBehind: 1 }, expected: 'complete repaired' },
   ],
   [
     'an item was moved, and none was found',
-    { account: { ...WHOLE, ...SETTLED, wanderers: 1, found: 1 }, expected: 'again' },
+    { state: { ...WHOLE, ...SETTLED, relocated: 1, found: 1 }, expected: 'again' },
   ],
   [
     'something could not be followed to its end',
-    { account: { ...WHOLE, ...SETTLED, unsettled: true }, expected: 'again' },
+    { state: { ...WHOLE, ...SETTLED, unsettled: true }, expected: 'again' },
   ],
   [
     'it moved, and the last page says that there are more',
-    { account: { ...WHOLE, ...SETTLED, passShort: true }, expected: 'again' },
+    { state: { ...WHOLE, ...SETTLED, passShort: true }, expected: 'again' },
   ],
-  ['fewer came than the total', { account: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
-  ['more came than the total', { account: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
-  ['one answer', { account: ONE_ANSWER, expected: 'complete steady' }],
+  ['fewer items than the total', { state: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
+  ['more items than the total', { state: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
+  ['one answer', { state: ONE_ANSWER, expected: 'complete steady' }],
   [
     'one answer longer than its total',
-    { account: { ...ONE_ANSWER, passDistinct: 4 }, expected: 'complete steady' },
+    { state: { ...ONE_ANSWER, passDistinct: 4 }, expected: 'complete steady' },
   ],
-  ['one answer shorter than its total', { account: { ...ONE_ANSWER, passDistinct: 2 }, expected: 'again' }],
+  ['one answer shorter than its total', { state: { ...ONE_ANSWER, passDistinct: 2 }, expected: 'again' }],
   [
     'one answer without a total',
     {
-      account: { ...ONE_ANSWER, firstTotal: null, passTotal: null, counted: false },
+      state: { ...ONE_ANSWER, firstTotal: null, passTotal: null, counted: false },
       expected: 'complete steady',
     },
   ],
-  ['several answers without a total', { account: { ...WHOLE, counted: false }, expected: 'complete null' }],
+  ['several answers without a total', { state: { ...WHOLE, counted: false }, expected: 'complete null' }],
   [
     'the total is ignored',
-    { account: { ...WHOLE, passDistinct: 4 }, rules: { total: 'ignore' }, expected: 'complete null' },
+    { state: { ...WHOLE, passDistinct: 4 }, rules: { total: 'ignore' }, expected: 'complete null' },
   ],
-  ['the walk is partial', { account: WHOLE, rules: { kind: 'partial' }, expected: 'complete null' }],
+  ['the walk is partial', { state: WHOLE, rules: { kind: 'partial' }, expected: 'complete null' }],
   [
     'the walk is partial and short',
     {
-      account: { ...WHOLE, ...MOVED, passDistinct: 2 },
+      state: { ...WHOLE, ...MOVED, passDistinct: 2 },
       rules: { kind: 'partial' },
       expected: 'complete null',
     },
@@ -95,7 +92,7 @@ const CASES: [string, Case][] = [
   [
     'a later pass in which nothing moved',
     {
-      account: { ...WHOLE, moved: true, totalChanged: true, firstTotal: 12 },
+      state: { ...WHOLE, moved: true, totalChanged: true, firstTotal: 12 },
       pass: 2,
       distinct: 13,
       expected: 'complete repaired',
@@ -103,12 +100,12 @@ const CASES: [string, Case][] = [
   ],
   [
     'a later pass in which nothing moved, after one that was short',
-    { account: WHOLE, pass: 2, expected: 'complete repaired' },
+    { state: WHOLE, pass: 2, expected: 'complete repaired' },
   ],
   [
     'later passes that together have as many as the total, which never changed',
     {
-      account: { ...WHOLE, ...MOVED, passDistinct: 9 },
+      state: { ...WHOLE, ...MOVED, passDistinct: 9 },
       pass: 2,
       distinct: 10,
       expected: 'complete repaired',
@@ -117,7 +114,7 @@ const CASES: [string, Case][] = [
   [
     'later passes that together have as many as the total, which did change',
     {
-      account: { ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 9 },
+      state: { ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 9 },
       pass: 2,
       distinct: 10,
       expected: 'again',
@@ -125,16 +122,16 @@ const CASES: [string, Case][] = [
   ],
   [
     'a later pass in one answer',
-    { account: { ...ONE_ANSWER, moved: true }, pass: 2, distinct: 5, expected: 'complete repaired' },
+    { state: { ...ONE_ANSWER, moved: true }, pass: 2, distinct: 5, expected: 'complete repaired' },
   ],
   [
     'the last pass moved',
-    { account: { ...WHOLE, ...MOVED }, pass: 3, distinct: 12, expected: 'complete drifted' },
+    { state: { ...WHOLE, ...MOVED }, pass: 3, distinct: 12, expected: 'complete drifted' },
   ],
   [
     'the last pass is short after one that moved',
     {
-      account: { ...WHOLE, moved: true, passDistinct: 9 },
+      state: { ...WHOLE, moved: true, passDistinct: 9 },
       pass: 3,
       distinct: 12,
       expected: 'complete drifted',
@@ -142,28 +139,28 @@ const CASES: [string, Case][] = [
   ],
   [
     'every pass was short and nothing moved',
-    { account: { ...WHOLE, passDistinct: 9 }, pass: 3, distinct: 9, expected: 'incomplete' },
+    { state: { ...WHOLE, passDistinct: 9 }, pass: 3, distinct: 9, expected: 'incomplete' },
   ],
   [
     'the only pass was short and nothing moved',
-    { account: { ...WHOLE, passDistinct: 9 }, rules: { maxPasses: 1 }, distinct: 9, expected: 'incomplete' },
+    { state: { ...WHOLE, passDistinct: 9 }, rules: { maxPasses: 1 }, distinct: 9, expected: 'incomplete' },
   ],
   [
     'the only pass moved',
-    { account: { ...WHOLE, ...MOVED }, rules: { maxPasses: 1 }, expected: 'complete drifted' },
+    { state: { ...WHOLE, ...MOVED }, rules: { maxPasses: 1 }, expected: 'complete drifted' },
   ],
   [
     'the last pass had more than the total',
-    { account: { ...WHOLE, passDistinct: 11 }, pass: 3, distinct: 11, expected: 'complete drifted' },
+    { state: { ...WHOLE, passDistinct: 11 }, pass: 3, distinct: 11, expected: 'complete drifted' },
   ],
 ]
 
 describe('the end of a pass', () => {
-  it.each(CASES)('%s', (_what, { account, pass = 1, distinct, rules = {}, expected }) => {
-    const full = { ...FRESH, ...account }
+  it.each(CASES)('%s', (_what, { state, pass = 1, distinct, rules = {}, expected }) => {
+    const full = { ...FRESH, ...state }
 
     const verdict = judgePass(
-      { pass, nextPage: null, ask: null, account: full },
+      { pass, nextPage: null, ask: null, state: full },
       distinct ?? full.passDistinct,
       {
         ...RULES,
@@ -174,10 +171,10 @@ describe('the end of a pass', () => {
     expect(verdict.kind === 'complete' ? `complete ${verdict.coverage}` : verdict.kind).toBe(expected)
   })
 
-  it('says what was seen, where that is not enough', () => {
-    const account = { ...FRESH, ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 8, passRepeated: 2 }
+  it('says why another pass is needed', () => {
+    const state = { ...FRESH, ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 8, passRepeated: 2 }
 
-    expect(judgePass({ pass: 1, nextPage: null, ask: null, account }, 8, RULES)).toEqual({
+    expect(judgePass({ pass: 1, nextPage: null, ask: null, state }, 8, RULES)).toEqual({
       kind: 'again',
       why: '8 items came of a total of 10, 2 of them twice, and the total changed meanwhile',
     })

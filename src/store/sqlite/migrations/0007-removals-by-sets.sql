@@ -1,9 +1,9 @@
--- What a walk missed is found by one statement from the page ledger: nothing is noted for it on the way.
+-- One statement finds what a walk missed, from the page ledger: while the walk runs nothing is written for it.
 
 CREATE TABLE _missing_aside AS SELECT * FROM sync_missing;
 CREATE TABLE _jobs_aside AS SELECT * FROM sync_jobs;
 
--- A walk that is judged again begins from what the walks before it missed.
+-- A walk may be judged again: it then starts from what the walks before it missed.
 DELETE FROM _missing_aside
 WHERE state IN ('missed', 'due') AND (organization_id, collection, missed_by) IN (
   SELECT organization_id, collection, judged_walk FROM sync_jobs
@@ -30,7 +30,7 @@ FROM _missing_aside;
 
 DROP TABLE _missing_aside;
 
--- What other walks saw meanwhile may be pruned from the ledger already, so these open walks are not trusted.
+-- The ledger may no longer have what other walks saw during these open walks, so they are not trusted.
 UPDATE sync_walks
 SET new_rejects = new_rejects + 1
 WHERE status = 'open' AND id IN (SELECT walk_id FROM sync_seen_since);
@@ -61,3 +61,43 @@ SELECT
 FROM _jobs_aside;
 
 DROP TABLE _jobs_aside;
+
+-- The reasons for asking a page again, and the fields of a walk's state, have plainer names.
+
+CREATE TABLE _pages_aside AS SELECT * FROM sync_pages;
+
+DROP TABLE sync_pages;
+
+CREATE TABLE sync_pages (
+  walk_id INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL /* of the answer within its walk */,
+  pass INTEGER NOT NULL,
+  page INTEGER NOT NULL,
+  total INTEGER,
+  keys TEXT NOT NULL /* JSON list, in the order of the list */,
+  read_at TEXT NOT NULL,
+  why TEXT NOT NULL /* forward, back, reread, overlap, look, spot-check, front, sample */,
+  places TEXT /* JSON list beside keys, for a page that was asked again: [ordinal, position] of each key that was new, null for the others */,
+  PRIMARY KEY (walk_id, ordinal)
+) STRICT;
+
+INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
+SELECT
+  walk_id, ordinal, pass, page, total, keys, read_at,
+  CASE why WHEN 'again' THEN 'reread' WHEN 'still' THEN 'spot-check' ELSE why END,
+  places
+FROM _pages_aside;
+
+DROP TABLE _pages_aside;
+
+-- Each of these names occurs in that JSON as a key, or a reason, only.
+UPDATE sync_walks SET account = replace(account, '"account":{', '"state":{') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"edge":', '"frontier":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"wanderers":', '"relocated":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"unpaid":', '"unexplained":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"owed":', '"carried":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"stale":', '"pagesWithoutNews":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"crossed":', '"repeatedAcrossPages":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"still":', '"spotCheck":') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"why":"again"', '"why":"reread"') WHERE status = 'open';
+UPDATE sync_walks SET account = replace(account, '"why":"still"', '"why":"spot-check"') WHERE status = 'open';

@@ -1,4 +1,4 @@
-import type { HeldRemovals } from '../../../sync/removals.ts'
+import type { HeldRemovals } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { sortedJson } from '../../../text.ts'
 import type { Connection } from '../file/open.ts'

@@ -1,13 +1,11 @@
-import type { HoldReason } from '../../../sync/removals.ts'
-import type { MissingCounts, MissingRule } from '../../../sync/store.ts'
+import type { HoldReason, MissingCounts, MissingRule } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { keyColumnNames } from '../../columns/catalog.ts'
 import { keyPathsOf } from '../../columns/key.ts'
 import type { Connection } from '../file/open.ts'
 import { quoted, unplanned } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
-import type { KeyColumns } from '../tables/key-columns.ts'
-import { hasId, idOfRow, readKeyColumns } from '../tables/key-columns.ts'
+import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/key-columns.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a `held` row

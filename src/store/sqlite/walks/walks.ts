@@ -150,12 +150,12 @@ export function createWalkStore(connection: Connection): WalkStore {
       const row = walkById.get(walkId) as WalkRow
       const resumed = row.pages > 0
       if (!resumed) renewStart.run(at, at, walkId)
-      const { ask, account } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'account'>
+      const { ask, state } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'state'>
       return {
         id: row.id,
         kind: row.kind,
         firstPage: row.first_page,
-        checkpoint: { pass: row.passes, nextPage: row.next_page, ask, account },
+        checkpoint: { pass: row.passes, nextPage: row.next_page, ask, state },
         resumed,
         rowsSeen: row.rows_seen,
         newRejects: row.new_rejects,
@@ -182,6 +182,6 @@ export function createWalkStore(connection: Connection): WalkStore {
   }
 }
 
-function accountText({ ask, account }: Checkpoint): string {
-  return JSON.stringify({ ask, account })
+function accountText({ ask, state }: Checkpoint): string {
+  return JSON.stringify({ ask, state })
 }

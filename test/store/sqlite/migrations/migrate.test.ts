@@ -7,10 +7,16 @@ import { MirrorError } from '../../../../src/errors.ts'
 import { type Connection, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
 import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
+import { startCheckpoint } from '../../../../src/sync/coverage/start.ts'
+import type { CoverageState, Why } from '../../../../src/sync/coverage/state.ts'
+import type { Walk } from '../../../../src/sync/store.ts'
+import { createClock } from '../../../helpers/clock.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
 import { patchedBy } from '../../../helpers/patch.ts'
 import { DIE } from '../../../helpers/planted.ts'
+import { observerOf, runOnce } from '../../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 
@@ -217,6 +223,88 @@ describe('a mirror whose walks were judged row by row', () => {
     ])
     expect(all('SELECT rows, removals_held FROM sync_jobs')).toEqual([{ rows: 9, removals_held: 1 }])
     connection.close()
+  })
+})
+
+/** The last item of page 4, when the list had 15. */
+const FRONTIER = { page: 4, place: { segment: 4, position: 2 }, index: 11, total: 15 }
+const LOOK = { anchor: 1, upTo: 4, low: 1, high: 3, left: 1, rounds: 1, fails: 0, waiting: true }
+const READ = { firstTotal: 15, passTotal: 15, lastPage: 5, firstLastPage: 5, perPage: 3, passAnswers: 4 }
+
+/** A walk's state as version 6 wrote it, and as it is now. */
+function stateOfVersion6(): { before: object; now: CoverageState } {
+  const now: CoverageState = {
+    ...startCheckpoint(1).state,
+    ...READ,
+    frontier: FRONTIER,
+    lookBack: { frontier: FRONTIER, ...LOOK },
+    relocated: 1,
+    unexplained: 2,
+    carried: 3,
+    pagesWithoutNews: 4,
+    repeatedAcrossPages: true,
+    closed: { spotCheck: true, front: false, samples: false },
+  }
+  const { frontier, relocated, unexplained, carried, pagesWithoutNews, repeatedAcrossPages, ...same } = now
+  const before = {
+    ...same,
+    edge: frontier,
+    lookBack: { edge: frontier, ...LOOK },
+    wanderers: relocated,
+    unpaid: unexplained,
+    owed: carried,
+    stale: pagesWithoutNews,
+    crossed: repeatedAcrossPages,
+    closed: { still: true, front: false, samples: false },
+  }
+  return { before, now }
+}
+
+describe('a mirror with an open walk whose state has the names of version 6', () => {
+  it.each<[string, number | null, Why]>([
+    ['again', 5, 'reread'],
+    ['still', null, 'spot-check'],
+  ])('continues a walk that asks for a page %s', async (former, nextPage, why) => {
+    const { before, now } = stateOfVersion6()
+    const question = { page: 4, until: null, before: null }
+    const account = JSON.stringify({ ask: { why: former, ...question }, account: before })
+    const { organization, collection } = jobOf()
+    const clock = createClock()
+    const at = new Date(clock.now()).toISOString()
+    const page = (number: number, reason: string) => {
+      const keys = upTo(12).slice(number * 3 - 3, number * 3)
+      return `(1, ${number}, 1, ${number}, 15, '${JSON.stringify(keys.map(String))}', '${at}', '${reason}', NULL)`
+    }
+    const file = olderMirror(
+      `
+      INSERT INTO sync_walks (
+        organization_id, collection, kind, filters, status, next_page, passes, pages, rows_seen, started_at, updated_at,
+        origin, path, first_page, account
+      ) VALUES (
+        '${organization.id}', 'orders', 'full', '{}', 'open', ${nextPage}, 1, 4, 12, '${at}', '${at}',
+        'sync', '${collection.path}', 1, '${account}'
+      );
+      INSERT INTO sync_pages VALUES ${page(1, 'forward')}, ${page(2, 'again')}, ${page(3, 'still')}, ${page(4, 'look')};
+    `,
+      6,
+    )
+    const test = openTestMirror({ file, clock })
+    const list = scriptedList({ ids: upTo(15) })
+    const started: Walk[] = []
+
+    const result = await runOnce(test, list, {
+      observer: observerOf({ onStart: (walk) => started.push(walk) }),
+    })
+
+    expect(started).toMatchObject([{ id: 1, resumed: true }])
+    expect(started[0]?.checkpoint).toEqual({ pass: 1, nextPage, ask: { why, ...question }, state: now })
+    expect(list.asked[0]).toBe(4)
+    expect(result.error).toBeNull()
+    const reasons = test.rows('SELECT why FROM sync_pages WHERE ordinal <= 5 ORDER BY ordinal')
+    expect(reasons.map(({ why: reason }) => reason)).toEqual(['forward', 'reread', 'spot-check', 'look', why])
+    expect(test.value('SELECT account FROM sync_walks')).not.toMatch(
+      /"(account|edge|owed|unpaid|stale|crossed)"/,
+    )
   })
 })
 

@@ -80,7 +80,7 @@ describe('nothing else of the process is held up', () => {
 
     const { signal } = new AbortController()
     const resuming = await longestStandstill(() =>
-      recallSeenItems({ id, resumed: true }, { store: test.store, turn: setImmediate, signal }),
+      recallSeenItems({ id, resumed: true }, { store: test.store, yieldToEventLoop: setImmediate, signal }),
     )
     const forgetting = await longestStandstill(() =>
       test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, abandon: [id] }),

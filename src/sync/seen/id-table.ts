@@ -3,16 +3,16 @@ import { hash } from 'node:crypto'
 /** Numbers distinct ids from 0 on. */
 export interface IdTable {
   readonly size: number
-  /** The id's number; undefined where it was not added. */
+  /** The id's number; undefined if it was not added. */
   find(id: string): number | undefined
-  /** Returns the id's number, and adds it where it is new: then the number is the size before. */
+  /** Returns the id's number; a new id gets the current size. */
   add(id: string): number
 }
 
 const CHUNK_BITS = 12
 const CHUNK = 1 << CHUNK_BITS
 
-/** Numbers by index, 0 at first. It grows by chunks, so that nothing is ever copied. */
+/** An array of numbers, 0 at first. Grows by chunks, so nothing is ever copied. */
 export class ChunkedArray {
   readonly #chunks: (Uint32Array | Float64Array)[] = []
   readonly #Chunk: Uint32ArrayConstructor | Float64ArrayConstructor
@@ -33,22 +33,22 @@ export class ChunkedArray {
   }
 }
 
-/** So many slots at first; three of four may be taken. */
+/** The initial number of slots. The table doubles when three of four are taken. */
 const FEWEST_SLOTS = 1024
 
 /**
- * A hash table without strings: of an id it keeps 64 bits of its hash. Two ids of which these are equal get one number: of
- * a million ids, with a probability of 3 in 10^8.
- * @param salt Another one gives other hashes, so that the next walk does not meet the same two ids again.
+ * A hash table without strings: it keeps 64 bits of each id's hash. Two ids with equal bits get the same number;
+ * among a million ids the probability is 3 in 10^8.
+ * @param salt Changes all hashes, so that the next walk does not meet the same collision.
  */
 export function createIdTable(salt: number): IdTable {
   const high = new ChunkedArray(Uint32Array)
   const low = new ChunkedArray(Uint32Array)
-  /** The number that stands there, plus 1; 0: none does. */
+  /** The number in each slot, plus 1; 0: the slot is free. */
   let slots = new Uint32Array(FEWEST_SLOTS)
   let size = 0
 
-  /** The slot in which these bits stand, or else the free one where they belong. */
+  /** The slot with these bits, or the free one where they belong. */
   function slotOf(bits: HashBits): number {
     const mask = slots.length - 1
     for (let slot = bits.low & mask; ; slot = (slot + 1) & mask) {

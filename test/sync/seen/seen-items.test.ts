@@ -1,21 +1,21 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ListPosition, Why } from '../../src/sync/coverage/account.ts'
-import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
-import type { ListedItem } from '../../src/sync/items.ts'
-import { ledgerEntry, matchPage } from '../../src/sync/match-page.ts'
-import { createSeenItems, type SeenItems } from '../../src/sync/seen-items.ts'
-import type { LedgerEntry } from '../../src/sync/store.ts'
-import type { Checkpoint } from '../../src/sync/types.ts'
-import { itemOf, pageOf } from '../helpers/pages.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { ListPosition, Why } from '../../../src/sync/coverage/state.ts'
+import type { ListedItem } from '../../../src/sync/items.ts'
+import { ledgerEntry, matchPage } from '../../../src/sync/seen/match-page.ts'
+import { createSeenItems, type SeenItems } from '../../../src/sync/seen/seen-items.ts'
+import type { LedgerEntry } from '../../../src/sync/store.ts'
+import type { Checkpoint } from '../../../src/sync/types.ts'
+import { itemOf, pageOf } from '../../helpers/pages.ts'
 
-/** An answer of a random walk: what it was asked for, and the items on it. */
+/** An answer of a random walk: its question and its items. */
 interface Answered {
   why: Why
   ids: string[]
-  /** The next pass begins with it. */
+  /** It starts the next pass. */
   isNextPass: boolean
-  /** Which of the positions that are known is counted up to, and before which answer of the pass the items are put; as fractions. */
+  /** `until` and `before` of the question, as fractions of the known positions and of the pass's answers. */
   until: number | null
   before: number | null
 }
@@ -36,7 +36,7 @@ function isUpTo(one: ListPosition, other: ListPosition): boolean {
   return one.segment < other.segment || (one.segment === other.segment && one.position <= other.position)
 }
 
-/** The same by lists that are gone through from end to end. */
+/** The same, by plain lists. */
 function createModel(): Model {
   const items = new Map<string, ListPosition & { pass: number }>()
   const positionsIn = (wanted: number) =>
@@ -66,7 +66,7 @@ function pick<T>(from: readonly T[], at: number | null): T | null {
   return at === null ? null : (from[Math.floor(at * from.length)] ?? null)
 }
 
-/** Lets a walk see these answers, and hands on each line of its ledger before it is added. */
+/** Plays these answers to a walk, and passes on each line of its ledger before it is added. */
 function walkThrough(
   answers: readonly Answered[],
   seen: SeenItems,
@@ -91,7 +91,7 @@ function walkThrough(
 }
 
 describe('what a walk has seen', () => {
-  it('stands where a walk through all of it says, after any answers', () => {
+  it('agrees with plain lists, after any answers', () => {
     fc.assert(
       fc.property(fc.array(answered, { maxLength: 25 }), (answers) => {
         const seen = createSeenItems(1)

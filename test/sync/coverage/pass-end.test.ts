@@ -1,48 +1,49 @@
 import { describe, expect, it } from 'vitest'
-import type { CoverageState, WalkRules } from '../../src/sync/coverage/account.ts'
-import { advance } from '../../src/sync/coverage/advance.ts'
-import { forwardTo, startCheckpoint } from '../../src/sync/coverage/beginning.ts'
-import { judgePass, type PassRules } from '../../src/sync/coverage/verdict.ts'
-import type { Checkpoint, Page, PageMatch } from '../../src/sync/types.ts'
-import { pageOf } from '../helpers/pages.ts'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
+import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
+import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
+import { pageOf } from '../../helpers/pages.ts'
 
 const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
 const RULES: PassRules = { ...WALK, maxPasses: 3 }
 
-/** An answer with so many items, all of them new. */
+/** An answer with this many items, all new. */
 function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
   const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
   const page = pageOf(texts, { number, next, lastPage, total: null })
-  const sighting: PageMatch = {
+  const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why: 'forward',
     entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: items,
     newToPass: items,
-    places: page.items.map(() => null),
-    placed: page.items.map((_, position) => ({ segment: number, position })),
+    previous: page.items.map(() => null),
+    positions: page.items.map((_, position) => ({ segment: number, position })),
     known: null,
   }
-  return { page, sighting }
+  return { page, match }
 }
 
-function behind(from: Checkpoint, { page, sighting }: ReturnType<typeof answer>): Checkpoint {
-  return advance(WALK, from, page, sighting)
+function behind(from: Checkpoint, { page, match }: ReturnType<typeof answer>): Checkpoint {
+  return advance(WALK, from, page, match)
 }
 
-/** The end of a pass whose accounts are these. */
-function endOf(account: Partial<CoverageState>, pass = 1): Checkpoint {
-  return { pass, nextPage: null, ask: null, account: { ...startCheckpoint(1).account, ...account } }
+/** The end of a pass with this state. */
+function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
+  return { pass, nextPage: null, ask: null, state: { ...startCheckpoint(1).state, ...state } }
 }
 
 describe('the third answer', () => {
   it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, number | null]>([
-    ['is beyond the end: it is stepped back from', 0, { next: null, lastPage: 2 }, 2],
-    ['has items: it ends the list', 1, { next: null, lastPage: 2 }, null],
-    ['names a next page: that is next', 0, { next: 4, lastPage: 2 }, 4],
-    ['names no last page: it ends the list', 0, { next: null, lastPage: null }, null],
-    ['is the last page: it ends the list', 0, { next: null, lastPage: 3 }, null],
+    ['is beyond the end: steps back', 0, { next: null, lastPage: 2 }, 2],
+    ['has items: ends the list', 1, { next: null, lastPage: 2 }, null],
+    ['names a next page: asks for it', 0, { next: 4, lastPage: 2 }, 4],
+    ['names no last page: ends the list', 0, { next: null, lastPage: null }, null],
+    ['is the last page: ends the list', 0, { next: null, lastPage: 3 }, null],
   ])('%s', (_what, items, paging, next) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
 
@@ -55,23 +56,23 @@ describe('the third answer', () => {
     ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
     ['it is empty, and not the last page', 0, { next: null, lastPage: 4 }, true],
     ['it names no last page', 1, { next: null, lastPage: null }, false],
-  ])('leaves the pass short where it ought to: %s', (_what, items, paging, isShort) => {
+  ])('marks the pass as short or not: %s', (_what, items, paging, isShort) => {
     const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
 
-    expect(behind(from, answer(3, items, paging)).account.passShort).toBe(isShort)
+    expect(behind(from, answer(3, items, paging)).state.passShort).toBe(isShort)
   })
 })
 
 describe('a list that becomes shorter and shorter', () => {
-  it('is stepped back into, never for more pages than it has', () => {
+  it('is stepped back into, for no more pages than it has', () => {
     let checkpoint: Checkpoint = { ...startCheckpoint(1), nextPage: 90, ask: forwardTo(90) }
     const asked: number[] = []
 
     while (checkpoint.ask) {
       const { page, why } = checkpoint.ask
       asked.push(page)
-      const { page: empty, sighting } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
-      checkpoint = advance(WALK, checkpoint, empty, { ...sighting, why })
+      const { page: empty, match } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
+      checkpoint = advance(WALK, checkpoint, empty, { ...match, why })
     }
 
     expect(asked).toEqual([90, 45, 22, 11, 5, 2, 1])
@@ -81,12 +82,14 @@ describe('a list that becomes shorter and shorter', () => {
 describe('a list that grows as fast as it is read', () => {
   it('does not end', () => {
     let checkpoint = startCheckpoint(1)
-    const readOn = () => {
+    const readForward = () => {
       for (let number = 1; number < 5000; number++)
         checkpoint = behind(checkpoint, answer(number, 1, { next: number + 1, lastPage: number + 1 }))
     }
 
-    expect(readOn).toThrow('the list does not end: it had 2 pages at first, and page 1,005 names a next one')
+    expect(readForward).toThrow(
+      'the list does not end: it had 2 pages at first, and page 1,005 names a next one',
+    )
   })
 })
 
@@ -108,35 +111,32 @@ describe('the end of a pass', () => {
       { passDistinct: 9, passShort: true },
       '9 items came, and the last page says that there are more pages',
     ],
-  ])('says why the list is read again: %s', (_what, account, why) => {
-    expect(judgePass(endOf(account), 9, RULES)).toEqual({ kind: 'again', why })
+  ])('says why the list is read again: %s', (_what, state, why) => {
+    expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
   })
 
-  it('is drifted where all of the total came in the last pass, but not in peace', () => {
-    const account = { passTotal: 10, passDistinct: 10, passMoved: true, unpaid: 1 }
+  it('is drifted if the sums of the last pass agree, but the list moved', () => {
+    const state = { passTotal: 10, passDistinct: 10, passMoved: true, unexplained: 1 }
 
-    expect(judgePass(endOf(account, 3), 11, RULES)).toMatchObject({
+    expect(judgePass(endOf(state, 3), 11, RULES)).toMatchObject({
       kind: 'complete',
       coverage: 'drifted',
       why: '10 items came of a total of 10',
     })
   })
 
-  it('that comes even, on a page that says that there are more, ends too early', () => {
-    const account = { passTotal: 9, passDistinct: 9, passShort: true }
+  it('with equal sums is incomplete if the last page says that there are more', () => {
+    const state = { passTotal: 9, passDistinct: 9, passShort: true }
 
-    expect(judgePass(endOf(account, 3), 9, RULES).kind).toBe('incomplete')
+    expect(judgePass(endOf(state, 3), 9, RULES).kind).toBe('incomplete')
   })
 
   it.each([
     [{ passTotal: 9, passDistinct: 10 }, 'set total: ignore'],
     [{ passTotal: 9, passDistinct: 10, totalChanged: true }, 'changed meanwhile'],
-  ])(
-    'that is drifted tells what to do where the total never changes and is too low: %o',
-    (account, words) => {
-      const verdict = judgePass(endOf({ ...account, moved: true, unpaid: 1 }, 3), 10, RULES)
+  ])('that is drifted gives advice if the total never changes and is too low: %o', (state, words) => {
+    const verdict = judgePass(endOf({ ...state, moved: true, unexplained: 1 }, 3), 10, RULES)
 
-      expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
-    },
-  )
+    expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
+  })
 })

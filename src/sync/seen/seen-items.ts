@@ -1,39 +1,39 @@
-import type { ListPosition } from './coverage/account.ts'
+import type { ListPosition } from '../coverage/state.ts'
+import { isRejectId } from '../items.ts'
+import type { LedgerEntry } from '../store.ts'
 import { ChunkedArray, createIdTable } from './id-table.ts'
-import { isRejectId } from './items.ts'
-import type { LedgerEntry } from './store.ts'
 
-/** What is known of the order in which a walk's items stand. */
+/** The order of a walk's items. */
 export interface ListOrder {
-  /** The position next to this one within its answer, and the first one of an answer; null where there is none. */
+  /** The next, the previous and the first position of an answer; null if there is none. */
   after(position: ListPosition): number | null
   before(position: ListPosition): number | null
   first(segment: number): number | null
-  /** How many items stand behind the first position, up to the second and with it. */
+  /** How many items follow the first position, up to and including the second. */
   distance(from: ListPosition, to: ListPosition): number
 }
 
 /**
- * The distinct items that a walk has seen, each with the answer that it belongs to and its position there. In memory, 36
- * bytes an item; the page ledger recalls it for the process that continues the walk.
+ * The distinct items that a walk has seen, each with its answer and its position there. 36 bytes an item, in memory;
+ * a process that resumes the walk rebuilds it from the page ledger.
  */
 export interface SeenItems extends ListOrder {
-  /** The number of the walk's last answer in the page ledger; 0 before the first. */
+  /** The ordinal of the walk's last answer; 0 before the first. */
   readonly answers: number
   readonly items: number
-  /** How many of them have a usable key. */
+  /** Items with a usable key. */
   readonly keyed: number
   has(id: string): boolean
-  /** Where the item stands, and the pass that found it there. */
+  /** The item's position, and the pass that found it there. */
   find(id: string): (ListPosition & { pass: number }) | undefined
-  /** Adds an answer: to be called when it is committed, and for each line of the page ledger, in order. */
+  /** Adds an answer. Call it after each commit, or for each line of the page ledger in order. */
   add(entry: LedgerEntry): void
 }
 
 /** @param salt See `createIdTable`. */
 export function createSeenItems(salt: number): SeenItems {
   const ids = createIdTable(salt)
-  // By item. The items of an answer are a linked list; a link is an item's number plus 1, and 0 where the list ends.
+  // By item. The items of an answer form a linked list; a link is an item's number plus 1, or 0 at the end.
   const segments = new ChunkedArray(Uint32Array)
   const positions = new ChunkedArray(Float64Array)
   const links = { next: new ChunkedArray(Uint32Array), previous: new ChunkedArray(Uint32Array) }

@@ -1,7 +1,16 @@
 import type { Checkpoint, WalkOutcome } from '../types.ts'
-import type { CoverageState, Question } from './account.ts'
-import { NO_MOVEMENT } from './movement.ts'
+import type { CoverageState, Movement, Question } from './state.ts'
 import { NO_TOTALS, totalsOfNextPass } from './totals.ts'
+
+export const NO_MOVEMENT: Movement = {
+  rises: 0,
+  falls: 0,
+  pulled: 0,
+  pushes: 0,
+  skips: 0,
+  together: 0,
+  newToWalk: 0,
+}
 
 const FRESH_PASS = {
   firstLastPage: null,
@@ -15,14 +24,14 @@ const FRESH_PASS = {
   passDistinct: 0,
   passRepeated: 0,
   askedAgain: 0,
-  stale: 0,
-  edge: null,
+  pagesWithoutNews: 0,
+  frontier: null,
   recent: [],
   firstSegment: null,
   anchor: null,
-  unpaid: 0,
-  owed: 0,
-  wanderers: 0,
+  unexplained: 0,
+  carried: 0,
+  relocated: 0,
   found: 0,
   foundBehind: 0,
   movement: NO_MOVEMENT,
@@ -31,13 +40,13 @@ const FRESH_PASS = {
   overlap: null,
   lookBack: null,
   sample: null,
-  closed: { still: false, front: false, samples: false },
+  closed: { spotCheck: false, front: false, samples: false },
 } satisfies Partial<CoverageState>
 
 /**
- * Where a walk begins.
- * @param lastWalk How the job's last complete full walk ended. Where it saw the list move, this one watches from its start;
- * where it found the total off, this one doubts it.
+ * The checkpoint of a new walk.
+ * @param lastWalk The job's last complete full walk: if its list moved, this walk looks back from the start; if its
+ * total was off, this walk doubts the total.
  */
 export function startCheckpoint(
   firstPage: number,
@@ -49,30 +58,40 @@ export function startCheckpoint(
     pass: 1,
     nextPage: firstPage,
     ask: forwardTo(firstPage),
-    account: {
+    state: {
       ...FRESH_PASS,
       counted: true,
       firstTotal: null,
       totalChanged: false,
       totals: { ...NO_TOTALS, isDoubted },
       moved: false,
-      crossed: false,
+      repeatedAcrossPages: false,
       watching,
     },
   }
 }
 
-/** The next pass over the same list: what was seen stays seen, the pass's own counts begin anew. */
-export function nextPass({ pass, account }: Checkpoint): Checkpoint {
-  const { counted, firstTotal, totalChanged, moved, crossed } = account
-  const watching = account.watching || moved || totalChanged
-  const movement = account.movement && NO_MOVEMENT
-  const totals = totalsOfNextPass(account)
+/** The checkpoint of the next pass: what the walk has seen stays, the counts of the pass start at 0. */
+export function nextPass({ pass, state }: Checkpoint): Checkpoint {
+  const { counted, firstTotal, totalChanged, moved, repeatedAcrossPages } = state
+  const watching = state.watching || moved || totalChanged
+  const movement = state.movement && NO_MOVEMENT
+  const totals = totalsOfNextPass(state)
   return {
     pass: pass + 1,
     nextPage: 1,
     ask: forwardTo(1),
-    account: { ...FRESH_PASS, counted, firstTotal, totalChanged, totals, moved, crossed, watching, movement },
+    state: {
+      ...FRESH_PASS,
+      counted,
+      firstTotal,
+      totalChanged,
+      totals,
+      moved,
+      repeatedAcrossPages,
+      watching,
+      movement,
+    },
   }
 }
 

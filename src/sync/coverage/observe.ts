@@ -1,0 +1,109 @@
+import type { PageMatch } from '../seen/match-page.ts'
+import type { Checkpoint, Page } from '../types.ts'
+import type { CoverageState, Frontier, Movement, Why } from './state.ts'
+import { totalsAfter } from './totals.ts'
+
+/** State changes common to all answers, whatever the question was. */
+export function observeAnswer(state: CoverageState, why: Why, page: Page, match: PageMatch): CoverageState {
+  const isForward = why === 'forward'
+  const isFree = why === 'overlap' && state.overlap?.isFree === true
+  const isFound = !isForward && why !== 'overlap' && match.newToPass > 0
+  return {
+    ...countMovement(state, 'newToWalk', match.newToWalk),
+    counted: state.counted && (page.total !== null || !page.paginated),
+    firstTotal: state.firstTotal ?? page.total,
+    totalChanged: state.totalChanged || differs(page.total, state.firstTotal),
+    totals: totalsAfter(state.totals, why, page),
+    firstLastPage: state.passAnswers === 0 ? page.lastPage : state.firstLastPage,
+    lastPage: page.lastPage ?? Math.max(state.lastPage, page.number),
+    paginated: page.paginated,
+    perPage: perPageAfter(state.perPage, page, match),
+    passTotal: state.passTotal ?? page.total,
+    passMoved: state.passMoved || isFound || differs(page.total, state.passTotal),
+    moved: state.moved || isFound,
+    passAnswers: state.passAnswers + 1,
+    passDistinct: state.passDistinct + match.newToPass,
+    overlap: state.overlap && { ...state.overlap, isFree: false },
+    askedAgain: state.askedAgain + (isForward || isFree ? 0 : 1),
+  }
+}
+
+function differs(total: number | null, before: number | null): boolean {
+  return total !== null && before !== null && total !== before
+}
+
+function perPageAfter(before: number | null, page: Page, { entries }: PageMatch): number | null {
+  if (page.next === null) return before
+  const count = page.items.length
+  return count === entries.length && (before === null || before === count) ? count : 0
+}
+
+/** The state after the list was seen to move. */
+export function markMoved(state: CoverageState): CoverageState {
+  return { ...state, moved: true, passMoved: true }
+}
+
+/** The checkpoint with these changes to its state. */
+export function withState(from: Checkpoint, changes: Partial<CoverageState>): Checkpoint {
+  return { ...from, state: { ...from.state, ...changes } }
+}
+
+/** The checkpoint of a pass that can no longer be proved complete. */
+export function markUnsettled(from: Checkpoint): Checkpoint {
+  return withState(from, { unsettled: true })
+}
+
+/** Pages that may be asked again while little is read: the last page that a list names may be far too high. */
+const AT_FIRST = 100
+
+/** Whether one more page may be asked again. A pass never asks more pages again than the list has. */
+export function mayAskAgain({ askedAgain, lastPage, frontier }: CoverageState): boolean {
+  return askedAgain < Math.min(lastPage, (frontier?.page ?? 0) + AT_FIRST)
+}
+
+/** The frontier after this answer: its last key, or `before` if it has none. */
+export function frontierAfter(
+  before: Frontier | null,
+  state: CoverageState,
+  page: Page,
+  { positions }: PageMatch,
+): Frontier | null {
+  const place = positions.at(-1)
+  if (!place) return before
+  const index = (page.number - 1) * (state.perPage ?? 0) + positions.length - 1
+  return { page: page.number, place, index, total: page.total }
+}
+
+/** How much the total rose since the frontier; below 0 if it fell, 0 if a total is missing. */
+export function riseSince(frontier: Pick<Frontier, 'total'> | null, page: Page): number {
+  return frontier === null || frontier.total === null || page.total === null ? 0 : page.total - frontier.total
+}
+
+/** A repeated item from one of the last 8 pages was pushed along by an insertion; one from further back was moved. */
+const NEAR = 8
+
+/** The state after a page read in list order: its last key is the new frontier. */
+export function readingAfter(state: CoverageState, page: Page, match: PageMatch): CoverageState {
+  const frontier = frontierAfter(state.frontier, state, page, match)
+  const segment = match.why === 'forward' ? match.positions[0]?.segment : undefined
+  return {
+    ...state,
+    frontier,
+    lookBack: state.lookBack && { ...state.lookBack, waiting: false },
+    recent: segment === undefined ? state.recent : [...state.recent, segment].slice(-NEAR),
+    firstSegment: state.firstSegment ?? segment ?? null,
+    passShort: page.next === null && (page.lastPage ?? 0) > page.number,
+  }
+}
+
+/** Asks for the last page in list order once more; its known items are no repeats. */
+export function askReread(from: Checkpoint, page: number): Checkpoint {
+  return { ...from, ask: { why: 'reread', page, until: null, before: null } }
+}
+
+/** Adds movements of a kind; a walk from a version that did not count them stays as it is. */
+export function countMovement(state: CoverageState, kind: keyof Movement, more = 1): CoverageState {
+  const { movement } = state
+  if (movement === null || more === 0) return state
+  return { ...state, movement: { ...movement, [kind]: movement[kind] + more } }
+}

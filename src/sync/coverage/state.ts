@@ -1,0 +1,175 @@
+/**
+ * The position of a key in what a pass has read: the ordinal of its answer in the page ledger, and its place among
+ * the keys of that answer. A whole number where the answer listed it; a fraction where it was found later, between
+ * two others.
+ */
+export interface ListPosition {
+  segment: number
+  position: number
+}
+
+/** The last item read in list order: its page, its index in the list from 0 on, and the list's total then. */
+export interface Frontier {
+  page: number
+  place: ListPosition
+  index: number
+  total: number | null
+}
+
+/**
+ * Why a page is asked for. `forward`: the next page. `back`: the total fell, so earlier pages, until one holds a known
+ * item. `reread`: the last page in list order once more. `overlap`: where an interrupted walk stopped. `look`: an old
+ * page, to compare its distance with the ledger. `spot-check`: one page of a list that never moved. `front`: items
+ * added in front. `sample`: items inserted elsewhere.
+ */
+export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-check' | 'front' | 'sample'
+
+export interface Question {
+  why: Why
+  page: number
+  /** Count the distance to this position from the page's last known key at or before it; null: count nothing. */
+  until: ListPosition | null
+  /** If no key of the page is known, its keys belong in front of this segment; null: behind all others. */
+  before: number | null
+}
+
+/** A step back in progress: where it began, the total of its last answer, and whether the total rose meanwhile. */
+export interface StepBack {
+  page: number
+  total: number | null
+  rose: boolean
+}
+
+/** The search for the position where an interrupted walk stopped. `top`: the page from which it searches downwards. */
+export interface Overlap {
+  until: ListPosition
+  index: number
+  total: number | null
+  top: { page: number; next: number | null; total: number | null } | null
+  rose: boolean
+  jumps: number
+  /** The first request after an interruption: it does not count as asked again. */
+  isFree: boolean
+}
+
+/**
+ * A look back in progress: from page `low` to page `high`, inclusive, the list has `left` more items than the ledger.
+ * `left` is null until the old page, `anchor`, was compared.
+ */
+export interface LookBack {
+  frontier: Frontier
+  anchor: number
+  /** The page of the frontier at the last comparison. */
+  upTo: number
+  low: number
+  high: number
+  left: number | null
+  rounds: number
+  fails: number
+  /** The total changed, so the look needs a new frontier, from the next answer in list order. */
+  waiting: boolean
+}
+
+/** What a walk's answers said about the list's total. */
+export interface Totals {
+  /** In all passes: answers with a total, the last total, and its difference from the one before. */
+  answers: number
+  last: number | null
+  change: number
+  /** How often the total changed its direction. */
+  turns: number
+  /** Items on the pages that this pass read in list order; null after an overlap, which replaced some. */
+  listed: number | null
+  /** Items and total of the last of these pages. */
+  listedLast: number
+  end: number | null
+  /** The previous pass, or the job's previous walk, did not list as many items as its total. */
+  isDoubted: boolean
+}
+
+/** How the list moved during a pass. `rises` to `skips` count answers: what one answer shows is one movement. */
+export interface Movement {
+  /** The total rose and no item was repeated: items were added ahead of the reader. */
+  rises: number
+  /** The total fell and no item was repeated; `pulled`: of these, those where a step back found an unread item. */
+  falls: number
+  pulled: number
+  /** Items were repeated and no rise of the total explains it: an item was moved into the part already read. */
+  pushes: number
+  /** Looks back that found one item, at a page boundary: the reader had skipped it unnoticed. */
+  skips: number
+  /** Items that looks back found several at a time: many left at once, and as many were added. */
+  together: number
+  /** Items that are new to the whole walk. */
+  newToWalk: number
+}
+
+/** What a walk has seen so far: all that its coverage is judged by. Stored as JSON with the checkpoint. */
+export interface CoverageState {
+  /** False once a paged answer had no total. */
+  counted: boolean
+  /** The first total of the walk, and whether a later one differed. */
+  firstTotal: number | null
+  totalChanged: boolean
+  totals: Totals
+  /** Any pass met an item twice, or found a page changed when it asked for it again. */
+  moved: boolean
+  /** An item was listed on two pages of one pass. */
+  repeatedAcrossPages: boolean
+  /** Whether the walk looks back at old pages: from the first movement on, or from the start if the last walk moved. */
+  watching: boolean
+  /** The list's last page, by the first and by the latest answer of this pass. */
+  firstLastPage: number | null
+  lastPage: number
+  paginated: boolean
+  /** Items on each page but the last; null: not known yet; 0: pages differ. */
+  perPage: number | null
+  /** The first total of this pass, and whether the list moved during the pass. */
+  passTotal: number | null
+  passMoved: boolean
+  /** The list ended before the last page that it names itself. */
+  passShort: boolean
+  /** Answers of this pass, its distinct items, and its repeated ones. */
+  passAnswers: number
+  passDistinct: number
+  passRepeated: number
+  /** Pages that this pass asked for again. */
+  askedAgain: number
+  /** Pages in a row without an item that is new to this pass. */
+  pagesWithoutNews: number
+  /** `recent`: the segments of the last pages read in list order, oldest first. */
+  frontier: Frontier | null
+  recent: number[]
+  firstSegment: number | null
+  /** The next look back starts at this page; null: none was made yet. */
+  anchor: number | null
+  /**
+   * Repeated items that no rise of the total explains. `carried`: those of the last answer, which the next total may
+   * still explain; below 0: the part of a rise that is left to explain the next answer's repeats.
+   */
+  unexplained: number
+  carried: number
+  /** Items met again far from where they were read: each was moved, and may hide one that moved the other way. */
+  relocated: number
+  /** Missed items found at the front or by samples; `foundBehind`: by looks back. */
+  found: number
+  foundBehind: number
+  /** Null if the walk began with a version that did not count it. */
+  movement: Movement | null
+  /** A page that the walk needed could not be asked for again, or a search did not find what it looked for. */
+  unsettled: boolean
+  stepBack: StepBack | null
+  overlap: Overlap | null
+  lookBack: LookBack | null
+  /** Where the last sample was taken; null: none yet. */
+  sample: Frontier | null
+  /** Which checks at the end of the pass are done. */
+  closed: { spotCheck: boolean; front: boolean; samples: boolean }
+}
+
+/** The facts about a walk that never change. */
+export interface WalkRules {
+  kind: 'full' | 'partial'
+  firstPage: number
+  total: 'check' | 'ignore'
+}
