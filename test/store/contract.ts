@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
+import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
-import type { Removals } from '../../src/sync/removals.ts'
+
 import { filtersText } from '../../src/sync/resume.ts'
-import type { BeginRun, Lease, Run, Store, Walk } from '../../src/sync/store.ts'
+import type { BeginRun, Lease, Removals, Run, Store, Walk } from '../../src/sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
