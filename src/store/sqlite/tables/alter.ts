@@ -1,6 +1,6 @@
 import { counted, printable } from '../../../text.ts'
 import type { Column, ColumnChange } from '../../columns/column.ts'
-import { foldName } from '../../columns/name.ts'
+import { foldName } from '../../columns/column.ts'
 import type { Connection } from '../file/open.ts'
 import { quoted } from '../sql.ts'
 import { createRecorder, loadColumns } from './column-records.ts'

@@ -1,6 +1,6 @@
+import type { KeyType } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
-import type { KeyType } from '../../columns/key.ts'
 import { viewSql } from '../../columns/view.ts'
 import type { Connection } from '../file/open.ts'
 import { quoted } from '../sql.ts'

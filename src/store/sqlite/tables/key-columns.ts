@@ -1,5 +1,5 @@
 import type { KeyPart } from '../../../sync/key.ts'
-import type { KeyType } from '../../columns/key.ts'
+import type { KeyType } from '../../columns/catalog.ts'
 import type { Connection } from '../file/open.ts'
 import { quoted } from '../sql.ts'
 
