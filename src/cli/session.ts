@@ -6,8 +6,9 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { type Connection, guarded } from '../store/sqlite/file/open.ts'
+import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createRegistry, type Registry } from '../store/sqlite/tokens.ts'
@@ -57,11 +58,11 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection.close()
     throw error
   }
-  const registry = guarded(file, () => createRegistry(connection, transact, runtime.newToken))
+  const registry = translatingErrors(file, () => createRegistry(connection, transact, runtime.newToken))
   await registry.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
-  const leases = guarded(file, () => createLeases({ connection, file, name, now: runtime.now }))
-  const store = guarded(file, () =>
+  const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
+  const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
   const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)

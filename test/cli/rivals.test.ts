@@ -47,7 +47,11 @@ async function createScene(rivals: number) {
   })
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   const planted = patchedBy(
-    asksBefore('src/sync/job.ts', 'const { lease, heldBy } = await store.acquire(job)', `${server.url}/claim`),
+    asksBefore(
+      'src/sync/job.ts',
+      'const { lease, heldBy } = await store.acquire(job)',
+      `${server.url}/claim`,
+    ),
     dawdlesBefore('src/store/sqlite/leases.ts', 'setOwner.run(organizationId, collection, name)', 100),
   )
 

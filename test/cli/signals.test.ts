@@ -50,7 +50,10 @@ const PLACES: Place[] = [
   REGISTERING,
   WRITING,
   ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await registry.useToken(' }],
-  ['taking a job', { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' }],
+  [
+    'taking a job',
+    { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' },
+  ],
   ['beginning a run', { file: 'src/sync/job.ts', statement: 'const { resume, abandon, replace } =' }],
   [
     'writing a pause of the server',
@@ -71,7 +74,10 @@ const PLACES: Place[] = [
     { file: PERMITS, statement: "await write('report')", when: 'inFlight === 0 && !isUrgent' },
     limited(),
   ],
-  ['completing a walk', { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' }],
+  [
+    'completing a walk',
+    { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' },
+  ],
   ['finishing a run', { file: 'src/sync/job.ts', statement: 'const outcome = outcomeOf(result, traffic)' }],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]

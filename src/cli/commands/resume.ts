@@ -1,4 +1,4 @@
-import { guarded } from '../../store/sqlite/file/open.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { createRegistry } from '../../store/sqlite/tokens.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
@@ -16,7 +16,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   return withMirror(config, runtime, async ({ connection, transact }) => {
-    const registry = guarded(file, () => createRegistry(connection, transact, newToken))
+    const registry = translatingErrors(file, () => createRegistry(connection, transact, newToken))
     const lifted = await registry.resume(organizations.map(({ id }) => id))
     const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
     stderr.write(`${what}; waits for the rate limit are forgotten\n`)

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { MirrorError } from '../../errors.ts'
-import { type Connection, guarded, openForWriting } from './file/open.ts'
-import { createLeases } from './leases.ts'
+import { openForWriting, translatingErrors } from './file/open.ts'
+import { announceMaintenance, createLeases, maintenanceUnderWay, withdrawMaintenance } from './leases.ts'
 import { type ChildMessage, type ChildTask, TASKS } from './maintenance.ts'
-import { announceMaintenance, maintenanceUnderWay, withdrawMaintenance } from './maintenance-notice.ts'
+import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/rebuild-table.ts'
 import { createLockWait } from './transaction.ts'
 
@@ -60,7 +60,7 @@ async function work({ file, name, argument, what }: ChildTask): Promise<ChildMes
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
   const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
-  const owners = guarded(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
+  const owners = translatingErrors(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
       await sleep(LOOK_EVERY_MS)

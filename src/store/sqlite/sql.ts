@@ -1,13 +1,16 @@
-/** A name as SQLite reads it whatever it holds. */
+import type Database from 'better-sqlite3'
+
+export type Connection = Database.Database
+
+/** A name as SQLite reads it, whatever characters it has. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
 /**
- * A parameter for conditions of statements that run once a page or more. SQLite looks at what is bound to a bare `?` when it
- * plans, wherever no unique index settles the plan, and so compiles the statement anew for each value: ten times what the
- * query takes. Behind a CAST it does not look.
+ * A parameter for statements that run at least once a page. Where no unique index settles the plan, SQLite compiles a
+ * statement again for each value bound to a bare `?`, which takes ten times as long as the query. A CAST prevents that.
  */
-export function unplanned(type: 'INTEGER' | 'TEXT', parameter = '?'): string {
+export function castParameter(type: 'INTEGER' | 'TEXT', parameter = '?'): string {
   return `CAST(${parameter} AS ${type})`
 }

@@ -4,15 +4,15 @@ import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
 import { assertAddress } from './address.ts'
-import { inBatches } from './batches.ts'
-import { type Connection, createSchemaVersion, guarded } from './file/open.ts'
+import { createSchemaVersion, translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
+import type { Connection } from './sql.ts'
+import { INLINE_ROWS, writeWithColumns } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup } from './tables/lookup.ts'
-import { INLINE_ROWS, writeWithRoom } from './tables/room.ts'
-import { createTransact, type Patience, type Transact } from './transaction.ts'
+import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
 import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
@@ -54,8 +54,8 @@ export function openSqliteStore({
       return task()
     }, kind)
   const time = () => new Date(now()).toISOString()
-  const read = <T>(task: () => T): T => guarded(file, task)
-  const room = { connection, transact, maintain, time }
+  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const options = { connection, transact, maintain, time }
   const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
   const writeAnswer = createCommit({ connection, walks, runs, jobs })
 
@@ -116,7 +116,7 @@ export function openSqliteStore({
         await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))
         return { newRejects: 0, notices: [] }
       }
-      const { result, notices } = await writeWithRoom(room, job.collection.name, () => {
+      const { result, notices } = await writeWithColumns(options, job.collection.name, () => {
         const outcome = writeAnswer(job, { ...page, answer }, openTables(job), time())
         if (outcome.changes) collections.forget()
         else collections.keep()

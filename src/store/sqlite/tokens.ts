@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type BudgetStore, createBudgetStore } from './budgets.ts'
-import { type Connection, guarded } from './file/open.ts'
-import { unplanned } from './sql.ts'
+import { translatingErrors } from './file/open.ts'
+import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
 import { createLastRuns, type LastRuns } from './walks/last-runs.ts'
 
@@ -73,10 +73,10 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     .prepare(`
       SELECT held_reason
       FROM organizations
-      WHERE held_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND NOT EXISTS (
+      WHERE held_fingerprint = ${castParameter('TEXT', ':fingerprint')} AND NOT EXISTS (
         SELECT 1
         FROM organizations
-        WHERE last_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
+        WHERE last_fingerprint = ${castParameter('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
       )
       LIMIT 1
     `)
@@ -99,7 +99,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
     .pluck()
-  const read = <T>(task: () => T): T => guarded(connection.name, task)
+  const read = <T>(task: () => T): T => translatingErrors(connection.name, task)
 
   return {
     register: (organizations) =>

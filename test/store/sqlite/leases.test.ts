@@ -2,8 +2,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
-import { ownersFolder } from '../../../src/store/sqlite/file/lock-file.ts'
-import { createLeases, isOwnerAlive, type Leases } from '../../../src/store/sqlite/leases.ts'
+import { leasesFolder } from '../../../src/store/sqlite/file/lock-file.ts'
+import {
+  announceMaintenance,
+  createLeases,
+  isOwnerAlive,
+  type Leases,
+  maintenanceUnderWay,
+} from '../../../src/store/sqlite/leases.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
@@ -97,7 +103,7 @@ describe('the owner of a job', () => {
     const leases = leasesOf(test, FIRST, test.file)
     expect(() => leases.assertAlive()).not.toThrow()
 
-    change(path.join(ownersFolder(test.file), FIRST))
+    change(path.join(leasesFolder(test.file), FIRST))
 
     expect(() => leases.assertAlive()).toThrow(MirrorLostError)
   })
@@ -107,7 +113,7 @@ describe('the lock files of processes that were killed', () => {
   it('are taken away by a later one, those of the living and the young are not', () => {
     const test = openTestMirror()
     leasesOf(test, FIRST, test.file)
-    const folder = ownersFolder(test.file)
+    const folder = leasesFolder(test.file)
     // As a process leaves them that was killed.
     fs.writeFileSync(path.join(folder, KILLED), '')
     fs.copyFileSync(path.join(folder, `${FIRST}-journal`), path.join(folder, `${KILLED}-journal`))
@@ -134,25 +140,25 @@ const STRAYS: [string, (file: string) => void][] = [
 describe('what is no lock file of ours', () => {
   it.each(STRAYS)('is ignored: %s', (_what, make) => {
     const test = openTestMirror()
-    make(path.join(ownersFolder(test.file), 'README'))
+    make(path.join(leasesFolder(test.file), 'README'))
 
     leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
-    expect(fs.readdirSync(ownersFolder(test.file))).toContain('README')
+    expect(fs.readdirSync(leasesFolder(test.file))).toContain('README')
   })
 
   it.each(STRAYS.filter(([what]) => what !== 'an empty file'))(
     'is ignored: %s with the name of a lock file',
     (_what, make) => {
       const test = openTestMirror()
-      make(path.join(ownersFolder(test.file), KILLED))
+      make(path.join(leasesFolder(test.file), KILLED))
       test.connection.exec(`UPDATE sync_jobs SET owner = '${KILLED}'`)
 
       const claim = leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
       expect(claim).toBeNull()
       expect(isOwnerAlive(test.file, KILLED)).toBe(false)
-      expect(fs.readdirSync(ownersFolder(test.file))).toContain(KILLED)
+      expect(fs.readdirSync(leasesFolder(test.file))).toContain(KILLED)
     },
   )
 
@@ -162,7 +168,7 @@ describe('what is no lock file of ours', () => {
       const test = openTestMirror()
       const others = [
         path.join(path.dirname(test.file), 'other.db'),
-        path.join(ownersFolder(test.file), 'README'),
+        path.join(leasesFolder(test.file), 'README'),
       ]
       for (const other of others) fs.writeFileSync(other, '')
       test.connection.prepare('UPDATE sync_jobs SET owner = ?').run(owner)
@@ -178,8 +184,8 @@ describe('what is no lock file of ours', () => {
     const test = openTestMirror()
     const elsewhere = tempFolder()
     fs.writeFileSync(path.join(elsewhere, KILLED), '')
-    fs.rmSync(ownersFolder(test.file), { recursive: true })
-    fs.symlinkSync(elsewhere, ownersFolder(test.file))
+    fs.rmSync(leasesFolder(test.file), { recursive: true })
+    fs.symlinkSync(elsewhere, leasesFolder(test.file))
 
     expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(MirrorError)
     expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(
@@ -188,4 +194,17 @@ describe('what is no lock file of ours', () => {
     expect(isOwnerAlive(test.file, KILLED)).toBeNull()
     expect(fs.readdirSync(elsewhere)).toEqual([KILLED])
   })
+})
+
+describe('a maintenance notice that the program did not write', () => {
+  it.each(['', 'no JSON', 'null', '5', '{}', '{"owner":5,"what":[]}', '{"owner":"../other.db","what":"x"}'])(
+    'is ignored: %j',
+    (text) => {
+      const { connection } = openTestMirror()
+      connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)').run('maintenance', text)
+
+      expect(maintenanceUnderWay(connection)).toBeNull()
+      expect(announceMaintenance(connection, { owner: '1-0123456789ab', what: 'orders' })).toBe(true)
+    },
+  )
 })

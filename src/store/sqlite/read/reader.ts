@@ -1,7 +1,7 @@
 import { UsageError } from '../../../errors.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
-import { type Connection, guarded, openForReading, openInMemory, translate } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { openForReading, openInMemory, translate, translatingErrors } from '../file/open.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
 import { readStatus, type StatusRow } from './status.ts'
 
@@ -48,20 +48,20 @@ export function assertReadingSql(sql: string): void {
 
 function createReader(connection: Connection, file: string): Reader {
   return {
-    status: () => guarded(file, () => readStatus(connection, file)),
+    status: () => translatingErrors(file, () => readStatus(connection, file)),
     gateClosedUntil: () =>
-      guarded(
+      translatingErrors(
         file,
         () => connection.prepare('SELECT max(closed_until) FROM sync_gates').pluck().get() as string | null,
       ),
     query: (sql) => readOnly(connection, file, sql),
     hasCollection: (name) =>
-      guarded(
+      translatingErrors(
         file,
         () => connection.prepare('SELECT 1 FROM sync_collections WHERE name = ?').get(name) !== undefined,
       ),
     liveRows: (collection, organizationIds) => {
-      const statement = guarded(file, () =>
+      const statement = translatingErrors(file, () =>
         connection.prepare(selectSql(collection, 'typed', '*', organizationIds)),
       )
       const rows = () =>
@@ -75,7 +75,7 @@ function createReader(connection: Connection, file: string): Reader {
       }
     },
     liveItems: (collection, organizationIds) => {
-      const statement = guarded(file, () =>
+      const statement = translatingErrors(file, () =>
         connection.prepare(selectSql(collection, 'raw', '"_json"', organizationIds)),
       )
       const items = () => statement.pluck().iterate(...(organizationIds ?? []))

@@ -1,6 +1,6 @@
 import type { WalkOutcome } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
 import { isOwnerAlive } from '../leases.ts'
+import type { Connection } from '../sql.ts'
 
 /** A line of `status`: `sync_status` and what stands behind it. Times as the mirror writes them. */
 export interface StatusRow {

@@ -1,44 +1,56 @@
 import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { discoverElements } from '../../columns/elements.ts'
+import { discoverElements, type ElementColumn } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
-import type { Connection } from '../file/open.ts'
-import { createRecorder, loadViews } from './column-records.ts'
-import { type ArrayView, replaceView, type TableShape } from './declarations.ts'
+import { viewSql } from '../../columns/view.ts'
+import { type Connection, quoted } from '../sql.ts'
+import type { TableShape } from './declarations.ts'
 
-/** The views of a collection's arrays of objects: `orders__items`. */
-export interface ArrayViews {
-  /** Makes the views that these arrays ask for, or makes them anew with further columns. Returns notices for the log. */
-  discover(arrays: readonly ArrayValue[], shape: () => TableShape): Notice[]
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
+  name: string
+  arrayColumn: string
+  elements: readonly ElementColumn[]
 }
 
-export function openArrayViews(connection: Connection, collection: string): ArrayViews {
-  const views = loadViews(connection, collection)
-  const record = createRecorder(connection, collection)
-  const strangers = new Set<string>()
+/** The array views of one collection. */
+export interface ArrayViews {
+  /** Creates the views for these arrays, or recreates them with further columns. Returns notices for the log. */
+  discover(arrays: readonly ArrayValue[]): Notice[]
+}
 
-  function save(view: ArrayView, shape: TableShape): void {
+export function openArrayViews(connection: Connection, shape: TableShape): ArrayViews {
+  const views = loadViews(connection, shape.name)
+  const strangers = new Set<string>()
+  const saveElement = connection.prepare(`
+    INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds
+  `)
+
+  function save(view: ArrayView): void {
     views.set(view.name, view)
-    for (const element of view.elements) record.element(view, element)
+    for (const { name, path, type, holds } of view.elements)
+      saveElement.run(view.name, view.arrayColumn, name, path, type, holds)
     replaceView(connection, shape, view)
   }
 
-  /** A table or view of this name that we did not make belongs to a user, and is left alone. */
+  /** A table or view that we did not create belongs to a user. */
   function isTaken(name: string): boolean {
     const sql = 'SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE'
     return !views.has(name) && connection.prepare(sql).get(name) !== undefined
   }
 
   return {
-    discover(arrays, shape) {
+    discover(arrays) {
       const notices: Notice[] = []
       for (const { column, array } of arrays) {
         if (!array.some(isJsonObject)) continue
-        const name = `${collection}__${column}`
+        const name = `${shape.name}__${column}`
         const known = views.get(name)?.elements ?? []
         const elements = discoverElements(known, array)
         if (elements === known || strangers.has(name)) continue
-        if (!isTaken(name)) save({ name, arrayColumn: column, elements }, shape())
+        if (!isTaken(name)) save({ name, arrayColumn: column, elements })
         else {
           strangers.add(name)
           notices.push({
@@ -50,4 +62,32 @@ export function openArrayViews(connection: Connection, collection: string): Arra
       return notices
     },
   }
+}
+
+/** The views of a collection, by name. */
+export function loadViews(connection: Connection, collection: string): Map<string, ArrayView> {
+  const rows = connection
+    .prepare(`
+      SELECT view, array_column, "column" AS name, path, type, holds
+      FROM sync_view_columns
+      WHERE substr(view, 1, ?) = ?
+      ORDER BY rowid
+    `)
+    .all(collection.length + 2, `${collection}__`) as (ElementColumn & {
+    view: string
+    array_column: string
+  })[]
+  const views = new Map<string, ArrayView>()
+  for (const { view, array_column: arrayColumn, ...element } of rows)
+    views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
+  return views
+}
+
+export function replaceView(
+  connection: Connection,
+  { name: table, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
+  { name: view, arrayColumn, elements }: ArrayView,
+): void {
+  connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  connection.exec(viewSql({ view, table, keyColumns, arrayColumn, elements }))
 }

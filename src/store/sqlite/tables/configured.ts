@@ -1,7 +1,6 @@
 import { JobError } from '../../../errors.ts'
-import { keyColumnNames, keyTypesOf } from '../../columns/catalog.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import type { KeyPaths } from '../../columns/catalog.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
   createMissingTables,
@@ -9,20 +8,19 @@ import {
   indexHistoryEnds,
   KINDS,
   namesOfTables,
+  shapeOf,
   tableName,
 } from './declarations.ts'
 
-type KeyPaths = readonly (readonly string[])[]
-
-/** A collection as the configuration has it: its key as dotted paths. */
+/** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {
   name: string
   key: readonly string[]
 }
 
 /**
- * Has the tables of every configured collection stand in the mirror, empty until rows come, so that a query never meets
- * a missing one. Tables without rows are made again where the key is another one now. Inside the caller's transaction.
+ * Creates the tables of every configured collection, so that queries work before the first row. Recreates tables without
+ * rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
   for (const { name, key } of collections) {
@@ -36,13 +34,13 @@ export function makeConfigured(connection: Connection, collections: readonly Con
         key.map((path) => path.split('.')),
       )
     } catch (error) {
-      // The run of the job says it, and the other jobs go on.
+      // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
     }
   }
 }
 
-/** Makes the tables of a collection where they are missing. Throws JobError for another key, and for names that are taken. */
+/** Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken. */
 export function makeTables(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) {
     assertNamesFree(connection, name)
@@ -52,15 +50,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
     indexHistoryEnds(connection, name)
     return
   }
-  const keyColumns = keyColumnNames(keyPaths)
-  const catalog = loadCatalog(connection, name, keyPaths)
-  const columns = catalog.columns.filter(({ role }) => role !== 'key')
-  // A key column whose first value is still to come is INTEGER, and becomes TEXT while that costs nothing.
-  const keyTypes = keyTypesOf(catalog).map((type) => type ?? 'INTEGER')
-  createMissingTables(connection, { name, keyColumns, keyTypes, columns })
+  createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
 }
 
-/** Throws JobError where the mirror keeps the collection by another key, or has something else under a name of its tables. */
+/** Throws JobError if the mirror has another key for the collection, or something else under a name of its tables. */
 export function assertPossible(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) assertNamesFree(connection, name)
 }
@@ -78,14 +71,14 @@ function assertNamesFree(connection: Connection, name: string): void {
   }
 }
 
-/** Whether no row and no superseded version of a collection is there. */
+/** Whether a collection has neither rows nor superseded versions. */
 export function isWithoutRows(connection: Connection, name: string): boolean {
   return tablesOf(connection, name).every(
     (table) => connection.prepare(`SELECT 1 FROM ${quoted(table)} LIMIT 1`).get() === undefined,
   )
 }
 
-/** An open walk knows its items by the other key, so nobody can go on with it. */
+/** Its open walks know their items by the other key, so they cannot be resumed. */
 function dropForOtherKey(connection: Connection, name: string): void {
   dropTables(connection, name)
   connection
@@ -95,9 +88,9 @@ function dropForOtherKey(connection: Connection, name: string): void {
     .run(name)
 }
 
-/** Takes the tables and views of a collection away, and what is known of its columns and its key. */
+/** Drops the tables and views of a collection, and deletes its columns and its key. */
 export function dropTables(connection: Connection, name: string): void {
-  // No name of a collection holds two underscores, so these are no other one's views.
+  // No collection's name has two underscores, so these views belong to no other one.
   const ofCollection = `substr(view, 1, ${name.length + 2}) = '${name}__'`
   const views = connection
     .prepare(`SELECT DISTINCT view FROM sync_view_columns WHERE ${ofCollection}`)
@@ -109,7 +102,7 @@ export function dropTables(connection: Connection, name: string): void {
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
 }
 
-/** Those that are there. */
+/** The tables of a collection that exist. */
 function tablesOf(connection: Connection, name: string): string[] {
   return KINDS.map((kind) => tableName(name, kind)).filter(
     (table) => declarationOf(connection, table) !== undefined,

@@ -3,22 +3,22 @@ import type { StoredItem } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
 import { keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
-import { type Connection, createSchemaVersion } from '../file/open.ts'
-import { quoted, unplanned } from '../sql.ts'
+import { createSchemaVersion } from '../file/open.ts'
+import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
 import { boundKey, hasId, type KeyColumns, readKeyColumns } from './key-columns.ts'
 
-/** What is stored of a job's items; reads only. */
+/** Reads what is stored of a job's items. */
 export interface Lookup {
   items(job: Job, items: readonly ListedItem[]): StoredItem[]
   /** See `Store.liveKeys`. */
   liveKeys(job: Job, from: string | null): { ids: string[]; next: string | null }
 }
 
-/** Ids that `liveKeys` returns at once. */
+/** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** What a row's key columns hold: whole numbers are bigint. */
+/** The values of a row's key columns: whole numbers are bigint. */
 type KeyValues = readonly (string | bigint)[]
 
 interface RawRows {
@@ -51,7 +51,7 @@ export function createLookup(connection: Connection): Lookup {
       const { organization, collection } = job
       const rows = rowsOf(job)
       const keys = items.map((listed) => ('key' in listed ? listed.key.parts : null))
-      // A key that has no room in its column has no row either.
+      // A key that its column cannot hold has no row.
       const fitting = keys.map((key) => key && rows && boundKey(key, rows.columns.types) && key)
       const asked = fitting.flatMap((key, index) =>
         key ? [{ index, key: key.map(({ text }) => text) }] : [],
@@ -85,7 +85,7 @@ export function createLookup(connection: Connection): Lookup {
   }
 }
 
-/** A key column that became TEXT meanwhile, by a sync of another organization, has another order: start again. */
+/** Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed. */
 function position(from: string | null, { types }: KeyColumns): KeyValues | null {
   if (from === null) return null
   const { types: before, last } = JSON.parse(from) as { types: string[]; last: string[] }
@@ -101,13 +101,13 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
   if (!columns) return null
   const names = columns.names.map(quoted)
-  // CROSS JOIN keeps this order: as a plain join SQLite may read the whole table.
+  // CROSS JOIN fixes the order: with a plain join SQLite may read the whole table.
   const texts = connection
     .prepare(`
       SELECT wanted.key, raw."_json"
       FROM json_each(:keys) AS wanted
       CROSS JOIN ${quoted(table)} AS raw
-        ON raw."_organization_id" = ${unplanned('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
+        ON raw."_organization_id" = ${castParameter('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
     `)
     .raw()
   const select = `SELECT ${names.join(', ')} FROM ${quoted(table)} WHERE "_organization_id" = ?`

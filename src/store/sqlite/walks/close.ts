@@ -1,6 +1,6 @@
 import type { ClosedWalk, WalkClosing } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 import { createJobStore } from './jobs.ts'
 import { holdMissing, isOverlapped, removeMissing } from './missing.ts'
 import { createRunStore } from './runs.ts'

@@ -1,12 +1,11 @@
 import { InterruptedError } from '../../../errors.ts'
-import { type BatchOptions, inBatches } from '../batches.ts'
-import type { Connection } from '../file/open.ts'
 import type { Leases } from '../leases.ts'
+import type { Connection } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from '../tables/configured.ts'
 import { KINDS, tableName } from '../tables/declarations.ts'
 import { dropFormerCopy } from '../tables/rebuild-table.ts'
-import type { Transact } from '../transaction.ts'
+import { inBatches, type Patience, type Transact } from '../transaction.ts'
 import { createBlanking } from './free-pages.ts'
 import { deleteHoldings, disown, type ForgottenJob, type Holdings, holdingsOf } from './holdings.ts'
 
@@ -30,8 +29,7 @@ export interface Forgetting {
 
 export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
 
-export interface ForgettingOptions extends BatchOptions {
-  now: () => number
+export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
   /** Their tables are made again, empty. */
   configured: readonly ConfiguredCollection[]
   connection: Connection

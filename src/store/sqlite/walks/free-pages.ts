@@ -1,5 +1,4 @@
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { declarationOf } from '../tables/declarations.ts'
 
 const TABLE = '_free_pages'

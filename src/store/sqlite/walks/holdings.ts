@@ -1,6 +1,5 @@
 import { keyColumnNames } from '../../columns/catalog.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { declarationOf, type TableKind, tableName } from '../tables/declarations.ts'
 

@@ -1,7 +1,7 @@
 import type { HeldRemovals } from '../../../sync/removals.ts'
 import type { Job } from '../../../sync/types.ts'
 import { sortedJson } from '../../../text.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 
 /** A job's line of `sync_jobs`, for removals. */
 export interface JobState {

@@ -1,4 +1,5 @@
-import { type Connection, guarded } from '../file/open.ts'
+import { translatingErrors } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 
 /** When a job last did what its schedule asks for. Epoch milliseconds. */
 export interface LastRuns {
@@ -42,7 +43,7 @@ export function createLastRuns(
     .pluck()
 
   return (organizationId, collection) =>
-    guarded(connection.name, () => ({
+    translatingErrors(connection.name, () => ({
       completedAt: instant(lastComplete.get(organizationId, collection)),
       startedAt: instant(lastRun.get(organizationId, collection)),
       unfinished: openWalk.get(organizationId, collection) !== undefined,

@@ -2,18 +2,16 @@ import type { HoldReason } from '../../../sync/removals.ts'
 import type { MissingCounts, MissingRule } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted, unplanned } from '../sql.ts'
+import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
-import type { KeyColumns } from '../tables/key-columns.ts'
-import { hasId, idOfRow, readKeyColumns } from '../tables/key-columns.ts'
+import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/key-columns.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a `held` row
 // stays until a person decides. An item that any walk sees again loses its line.
 
-const ORGANIZATION = unplanned('TEXT', ':organization')
-const COLLECTION = unplanned('TEXT', ':collection')
+const ORGANIZATION = castParameter('TEXT', ':organization')
+const COLLECTION = castParameter('TEXT', ':collection')
 const OF_JOB = `organization_id = ${ORGANIZATION} AND collection = ${COLLECTION}`
 
 /** Pages that other walks of the job wrote since the walk's first one: they overlap when a walk is interrupted. */

@@ -1,5 +1,5 @@
 import type { Job } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 import { nameOf } from './jobs.ts'
 
 /** Deletes what a job's runs leave behind and no walk needs. */

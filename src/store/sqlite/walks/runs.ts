@@ -1,6 +1,6 @@
 import type { Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../../sync/store.ts'
 import type { Job, Trigger } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 
 /** `sync_runs`: one line for each attempt at a job. */
 export interface RunStore {

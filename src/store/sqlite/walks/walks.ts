@@ -1,6 +1,6 @@
 import type { BeginRun, LedgerEntry, OpenWalk, Walk } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
 import { forgetMissedBy } from './missing.ts'
 

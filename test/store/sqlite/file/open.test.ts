@@ -3,8 +3,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
-import { type Connection, openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { makeFolder, openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
 import { mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
@@ -417,5 +418,20 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     const outcome = openAsNobody(file)
 
     expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
+  })
+})
+
+describe('a folder', () => {
+  it('is made with those above it, and may be there already', () => {
+    const folder = path.join(tempFolder(), 'a', 'b')
+
+    makeFolder(folder)
+    makeFolder(folder)
+
+    expect(fs.statSync(folder).isDirectory()).toBe(true)
+  })
+
+  it.runIf(process.platform === 'linux')('is refused where none can be made, and not tried for ever', () => {
+    expect(() => makeFolder('/proc/self/nothing/below')).toThrow()
   })
 })

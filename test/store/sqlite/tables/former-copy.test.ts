@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { createRebuilding } from '../../../../src/store/sqlite/tables/rebuild.ts'
+import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
@@ -103,7 +103,7 @@ describe.each([
     const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
     const transact = createTransact({ connection, file, ...patience })
 
-    await createRebuilding({ connection, file, transact, ...patience }).collection('orders')
+    await createTypedTableRebuild({ connection, file, transact, ...patience }).collection('orders')
 
     expect(live(test)).toEqual(LIVE)
     expectClean(test)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRebuilding } from '../../../../src/store/sqlite/tables/rebuild.ts'
+import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
@@ -15,7 +15,7 @@ function rebuilderOf({ connection, file, clock }: TestMirror, rest?: (stop: Abor
   }
   const patience = { now: clock.now, sleep, signal: stop.signal }
   const transact = createTransact({ connection, file, ...patience })
-  return createRebuilding({ connection, file, transact, ...patience })
+  return createTypedTableRebuild({ connection, file, transact, ...patience })
 }
 
 const item = (id: number) =>

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { emptyLog } from '../../../../src/store/sqlite/file/open.ts'
+import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
@@ -114,7 +114,7 @@ describe('forgetting', () => {
     const held = unused(test.file)
 
     await forgetterOf(test).job(ACME_ORDERS, false)
-    const isEmpty = emptyLog(test.file)
+    const isEmpty = emptyWal(test.file)
 
     expect(held.includes('Secret')).toBe(true)
     expect(isEmpty).toBe(true)
@@ -130,9 +130,9 @@ describe('forgetting', () => {
 
     await forgetterOf(test).job(ACME_ORDERS, false)
 
-    expect(emptyLog(test.file)).toBe(false)
+    expect(emptyWal(test.file)).toBe(false)
     reader.connection.exec('COMMIT')
-    expect(emptyLog(test.file)).toBe(true)
+    expect(emptyWal(test.file)).toBe(true)
   })
 
   it('begins with all that says how fresh a list is, and what an open walk has seen', async () => {
@@ -247,7 +247,7 @@ describe('forgetting', () => {
 
     await forgetting.blank()
     await forgetting.job(ACME_ORDERS, false)
-    emptyLog(test.file)
+    emptyWal(test.file)
 
     expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%new%'")).toBe(0)
     expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
@@ -260,14 +260,14 @@ describe('forgetting', () => {
   ])('%s', async (_, stopAfter) => {
     const test = await createScene(stopAfter === 1 ? 12_000 : 300)
     test.connection.exec(`CREATE TABLE t AS SELECT * FROM orders_raw; DROP TABLE t`)
-    emptyLog(test.file)
+    emptyWal(test.file)
     const before = unused(test.file)
     const pages = test.value('PRAGMA page_count')
     if (Number.isFinite(stopAfter)) await expect(forgetterOf(test, stopAfter).blank()).rejects.toThrow()
 
     await forgetterOf(test).blank()
 
-    emptyLog(test.file)
+    emptyWal(test.file)
     expect(before.includes('Secret')).toBe(true)
     expect(unused(test.file).includes('Secret')).toBe(false)
     expect(unused(test.file).length).toBeGreaterThan(10 * 4096)
