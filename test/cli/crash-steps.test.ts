@@ -80,7 +80,7 @@ const OF_A_PAGE: Step[] = [
   ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ENTRY_IS_THIRD)],
   [
     'within the line of the ledger',
-    dyingBefore('src/store/sqlite/walks/walks.ts', 'countAnswer.run(', 'page === 3'),
+    dyingBefore('src/store/sqlite/walks/walks.ts', 'countAnswer.run(', ENTRY_IS_THIRD),
   ],
   ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `answer.${ENTRY_IS_THIRD}`)],
   ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],
@@ -90,7 +90,7 @@ const OF_A_PAGE: Step[] = [
   ],
   [
     'completing the walk',
-    dyingAfter('src/store/sqlite/walks/close.ts', 'walks.complete(walkId, outcome, at)'),
+    dyingAfter('src/store/sqlite/walks/walks.ts', 'walks.complete(walkId, outcome, at)'),
   ],
 ]
 

@@ -3,8 +3,8 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { counted } from '../../text.ts'
 import { alterTables } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
-import { closeWalk } from './walks/close.ts'
 import { noteMissing } from './walks/missing.ts'
+import { closeWalk } from './walks/walks.ts'
 
 /**
  * Long work on the file, by name. Each task runs in one transaction, so that a kill at any moment leaves the file as it was.

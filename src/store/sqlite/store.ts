@@ -15,6 +15,7 @@ import { createLookup } from './tables/lookup.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
+import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
 import { createPruning } from './walks/prune.ts'
 import { createRunStore } from './walks/runs.ts'
@@ -41,6 +42,7 @@ export function openSqliteStore({
 }: SqliteStoreOptions): Store {
   const { now } = patience
   const walks = createWalkStore(connection)
+  const ledger = createLedger(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
   const lookup = createLookup(connection)
@@ -108,7 +110,7 @@ export function openSqliteStore({
         const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, at)
         return { walk, runId: runs.begin(job, walk, trigger, at) }
       }),
-    readLedger: async (walkId, after) => read(() => walks.readLedger(walkId, after)),
+    readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
 
     lookup: async (job, items) => read(() => lookup.items(job, items)),
     async commit({ job }, { answer, ...page }) {

@@ -3,7 +3,7 @@ import { type BudgetStore, createBudgetStore } from './budgets.ts'
 import { translatingErrors } from './file/open.ts'
 import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
-import { createLastRuns, type LastRuns } from './walks/last-runs.ts'
+import { createLastRuns, type LastRuns } from './walks/runs.ts'
 
 export interface RegisteredOrganization {
   id: string

@@ -1,7 +1,8 @@
 import type { KeyPart } from '../../../sync/key.ts'
-import type { KeyType } from '../../columns/catalog.ts'
+import type { Job } from '../../../sync/types.ts'
+import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { typeOfColumn } from './declarations.ts'
+import { tableName, typeOfColumn } from './declarations.ts'
 
 /** The columns of a collection's key, in the order of its fields. */
 export interface KeyColumns {
@@ -9,12 +10,10 @@ export interface KeyColumns {
   types: readonly KeyType[]
 }
 
-/** The key columns of a table as it is declared now, since one may become TEXT at any time; null if there is no table. */
-export function readKeyColumns(
-  connection: Connection,
-  table: string,
-  names: readonly string[],
-): KeyColumns | null {
+/** The key columns of a collection as its raw table is declared now, since one may become TEXT at any time; null if there is no table. */
+export function readKeyColumns(connection: Connection, job: Pick<Job, 'collection'>): KeyColumns | null {
+  const table = tableName(job.collection.name, 'raw')
+  const names = keyColumnNames(keyPathsOf(job))
   const types = names.map((name) => typeOfColumn(connection, table, name) as KeyType | undefined)
   return types.every((type) => type !== undefined) ? { names, types } : null
 }

@@ -2,7 +2,6 @@ import type { ListedItem } from '../../../sync/items.ts'
 import type { StoredItem } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
-import { keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
 import { createSchemaVersion } from '../file/open.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
@@ -97,9 +96,9 @@ function position(from: string | null, { types }: KeyColumns): KeyValues | null 
 }
 
 function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawRows | null {
-  const table = tableName(job.collection.name, 'raw')
-  const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
+  const columns = readKeyColumns(connection, job)
   if (!columns) return null
+  const table = tableName(job.collection.name, 'raw')
   const names = columns.names.map(quoted)
   // CROSS JOIN fixes the order: with a plain join SQLite may read the whole table.
   const texts = connection

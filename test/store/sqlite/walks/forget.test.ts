@@ -4,7 +4,7 @@ import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { disown, holdingsOf } from '../../../../src/store/sqlite/walks/holdings.ts'
+import { holdingsOf, markForgotten } from '../../../../src/store/sqlite/walks/holdings.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
@@ -139,7 +139,7 @@ describe('forgetting', () => {
     const test = await createScene(10)
     await beginTestWalk(test, jobOf())
 
-    test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
+    test.connection.transaction(() => markForgotten(test.connection, ACME_ORDERS, '2026-01-01'))()
 
     expect(holdingsOf(test.connection, ACME_ORDERS).runs).toBe(0)
     expect(await test.store.openWalks(jobOf())).toEqual([])
