@@ -11,7 +11,7 @@ import { createLeases } from '../store/sqlite/leases.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
-import { createRegistry, type Registry } from '../store/sqlite/tokens.ts'
+import { createTokens, type Tokens } from '../store/sqlite/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
@@ -22,7 +22,7 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Session {
   store: Store
   connection: Connection
-  registry: Registry
+  registry: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   close(): void
@@ -58,7 +58,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection.close()
     throw error
   }
-  const registry = translatingErrors(file, () => createRegistry(connection, transact, runtime.newToken))
+  const registry = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
   await registry.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
   const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
@@ -108,7 +108,7 @@ function apiOptions(
   config: Config,
   { now, sleep, random }: Runtime,
   userAgent: string,
-  registry: Registry,
+  registry: Tokens,
   processName: string,
 ): ApiOptions {
   const { api, rateLimit, retry } = config

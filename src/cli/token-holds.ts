@@ -4,12 +4,12 @@ import type { TokenGuard } from '../api/token-guard.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
-import type { Registry } from '../store/sqlite/tokens.ts'
+import type { Tokens } from '../store/sqlite/tokens.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
-  registry: Registry
+  registry: Tokens
   api: Pick<Api, 'guard'>
   runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
   logger: Logger

@@ -5,7 +5,7 @@ import { openForWriting } from '../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
 import type { Connection } from '../../src/store/sqlite/sql.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { createRegistry, type Registry } from '../../src/store/sqlite/tokens.ts'
+import { createTokens, type Tokens } from '../../src/store/sqlite/tokens.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/beginning.ts'
@@ -31,7 +31,7 @@ export interface TestMirror {
   clock: Clock
   connection: Connection
   store: Store
-  registry: Registry
+  registry: Tokens
   /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
   rows(sql: string, ...values: unknown[]): Row[]
   /** The first column of the first row. */
@@ -61,7 +61,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     signal: stop.signal,
   })
   const transact = createTransact({ connection, file, now, sleep, signal: stop.signal })
-  const registry = createRegistry(connection, transact, () => 'a salt')
+  const registry = createTokens(connection, transact, () => 'a salt')
   // Written at once, since nobody holds the lock.
   void registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })

@@ -24,10 +24,10 @@ import { createWalkStore } from './walks/walks.ts'
 export interface SqliteStoreOptions extends Patience {
   connection: Connection
   file: string
-  /** `api.baseUrl`: once the mirror holds the lists of another address, no job can be acquired. */
+  /** `api.baseUrl`: no job can be acquired while the mirror holds the lists of another address. */
   baseUrl: string
   leases: Leases
-  /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
+  /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
 }
 
@@ -61,7 +61,7 @@ export function openSqliteStore({
   const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
   const writeAnswer = createCommit({ connection, walks, runs, jobs })
 
-  // An organization that was forgotten since this process registered it.
+  // `forget` may have deleted the organization since this process registered it.
   const addOrganization = connection.prepare(
     'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
   )
@@ -79,14 +79,14 @@ export function openSqliteStore({
     return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced }
   }
 
-  /** A task on many rows blocks the event loop for long, so another process does it. */
-  async function inlineOrChild<N extends TaskName>(
+  /** Runs a task on many rows in another process, since it would block the event loop for long. */
+  async function runTask<N extends TaskName>(
     name: N,
     argument: TaskArgument<N>,
     { what, rows }: { what: string; rows: number },
   ): Promise<TaskResult<N>> {
     if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
-    // Each task takes the argument of its own name, which the type of a table cannot say.
+    // The type of the table cannot express that each task takes its own argument.
     const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
     return transact(() => run(connection, argument))
   }
@@ -129,12 +129,12 @@ export function openSqliteStore({
 
     async findMissing({ job }, rule) {
       const { rows } = read(() => jobs.state(job))
-      // As many were seen as there are: no row is missing.
+      // As many items were seen as there are rows: none is missing.
       const isNone = () =>
         rows === rule.listed && !hasMissing(connection, job) && !isOverlapped(connection, job, rule.walkId)
       if (!read(isNone)) {
         const what = `${nameOf(job)}: rows that the list no longer holds are looked for`
-        await inlineOrChild('noteMissing', { job, rule, at: time() }, { what, rows })
+        await runTask('noteMissing', { job, rule, at: time() }, { what, rows })
       }
       return read(() => countMissing(connection, job))
     },
@@ -151,14 +151,14 @@ export function openSqliteStore({
         removals,
         at: time(),
       }
-      return inlineOrChild('closeWalk', argument, { what, rows })
+      return runTask('closeWalk', argument, { what, rows })
     },
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
       const before = new Date(now() - keepRuns).toISOString()
       const { history } = job.collection
-      // What is left when the process is told to stop goes after the next run.
+      // After a signal to stop, the next run prunes the rest.
       const isDone = await inBatches(patience, () => transact(() => pruning.walks(job, before)))
       if (!isDone || typeof history !== 'number') return
       const end = new Date(now() - history).toISOString()
@@ -189,8 +189,8 @@ function refusalOf(connection: Connection, job: Job): JobError | null {
 }
 
 /**
- * The open tables of the collections, while the schema stays the same: another process may add a column, and a transaction
- * that is rolled back takes its columns with it.
+ * Caches the open tables of the collections while the schema stays the same: another process may add a column, and a rollback
+ * removes the columns of its transaction.
  */
 function createCollectionCache(connection: Connection) {
   const known = new Map<string, CollectionTables>()
@@ -204,7 +204,7 @@ function createCollectionCache(connection: Connection) {
       version = versionNow()
       return tables
     },
-    /** What this transaction itself did to the schema is known already. */
+    /** Keeps the cache after this transaction's own changes of the schema. */
     keep(): void {
       version = versionNow()
     },

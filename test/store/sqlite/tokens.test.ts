@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
-import { createRegistry } from '../../../src/store/sqlite/tokens.ts'
+import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { holdLock } from '../../helpers/other-process.ts'
@@ -95,7 +95,7 @@ describe('a token that was refused', () => {
 
   it('still holds them when the same token is used again, in a later process too', async () => {
     const { test, fingerprint } = await held()
-    const later = createRegistry(
+    const later = createTokens(
       test.connection,
       async (task) => task(),
       () => 'another salt',
@@ -181,7 +181,7 @@ describe('the fingerprint of a token', () => {
   it('is another one in each mirror', () => {
     const [one, two] = [openTestMirror(), openTestMirror()]
     two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
-    const other = createRegistry(
+    const other = createTokens(
       two.connection,
       async (task) => task(),
       () => 'another salt',
