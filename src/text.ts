@@ -43,11 +43,6 @@ export function packTexts(texts: readonly string[]): string {
   return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
 }
 
-/** The `count` texts that `packTexts` packed. */
-export function unpackTexts(packed: string, count: number): string[] {
-  return count === 1 ? [packed] : (JSON.parse(packed) as string[])
-}
-
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // Counts avoid toLocaleString, whose first call takes 11 ms.

@@ -22,7 +22,7 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Session {
   store: Store
   connection: Connection
-  registry: Tokens
+  tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   close(): void
@@ -58,15 +58,15 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection.close()
     throw error
   }
-  const registry = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
-  await registry.register(config.organizations.map(registered))
+  const tokens = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
+  await tokens.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
   const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
   const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
-  const readCredentials = createCredentialsReader({ config, registry, api, runtime, logger, tryHeldTokens })
+  const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
+  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
   for (const key of ['publish', 'http'] as const)
     if (config[key] !== null)
       logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
@@ -74,7 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   return {
     store,
     connection,
-    registry,
+    tokens,
     source: async (organization, job) => {
       try {
         return api.open(job, await readCredentials(organization))
@@ -108,7 +108,7 @@ function apiOptions(
   config: Config,
   { now, sleep, random }: Runtime,
   userAgent: string,
-  registry: Tokens,
+  tokens: Tokens,
   processName: string,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
@@ -126,7 +126,7 @@ function apiOptions(
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    budgets: registry.budgets,
+    budgets: tokens.budgets,
     processName,
     now,
     sleep,

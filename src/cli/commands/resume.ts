@@ -16,8 +16,8 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   return withMirror(config, runtime, async ({ connection, transact }) => {
-    const registry = translatingErrors(file, () => createTokens(connection, transact, newToken))
-    const lifted = await registry.resume(organizations.map(({ id }) => id))
+    const tokens = translatingErrors(file, () => createTokens(connection, transact, newToken))
+    const lifted = await tokens.resume(organizations.map(({ id }) => id))
     const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
     stderr.write(`${what}; waits for the rate limit are forgotten\n`)
     return 0

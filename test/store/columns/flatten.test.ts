@@ -33,11 +33,11 @@ describe('flatten', () => {
     expect(flat(text)).toEqual(expected)
   })
 
-  it('takes a number that is kept as text for a value', () => {
+  it('visits a number that is kept as text', () => {
     expect(flat('{"a":1.10}')).toEqual([['a', JSON.rawJSON('1.10')]])
   })
 
-  it('tells what is known of each path, and of no other', () => {
+  it('passes what the tree knows about each path', () => {
     const tree = createPathTree<string>()
     nodeAt(tree, ['a', 'b']).at = 'known'
     const found: unknown[] = []

@@ -14,7 +14,7 @@ function makeFile(name = 'mirror.db'): string {
 describe('a file in use', () => {
   it.each<[string, (file: string) => void]>([
     ['when it is written', (file) => fs.appendFileSync(file, 'more')],
-    ['when others come beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
+    ['when files appear beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
     ['when its rights change', (file) => fs.chmodSync(file, 0o600)],
   ])('is the same %s', (_what, change) => {
     const file = makeFile()
@@ -35,7 +35,7 @@ describe('a file in use', () => {
     ],
     ['replaced', (file) => fs.renameSync(makeFile(), file), /replaced by another file/],
     ['emptied', (file) => fs.truncateSync(file), /was emptied/],
-  ])('is missed when it is %s', (_what, change, message) => {
+  ])('is lost when it is %s', (_what, change, message) => {
     const file = makeFile()
     const assertSameFile = createFileCheck(file)
 
@@ -48,7 +48,7 @@ describe('a file in use', () => {
   it.each<[string, (file: string) => void]>([
     ['deleted', (file) => fs.rmSync(file)],
     ['replaced', (file) => fs.renameSync(makeFile(), file)],
-  ])('is lost when what lies beside it is %s', (_what, change) => {
+  ])('is lost when its -wal or -shm is %s', (_what, change) => {
     for (const suffix of ['-wal', '-shm']) {
       const file = makeFile()
       fs.writeFileSync(file + suffix, '')
@@ -61,7 +61,7 @@ describe('a file in use', () => {
     }
   })
 
-  it('is the same again when it is put back', () => {
+  it('is the same after it was put back', () => {
     const file = makeFile()
     const assertSameFile = createFileCheck(file)
 
@@ -71,7 +71,7 @@ describe('a file in use', () => {
     expect(assertSameFile).not.toThrow()
   })
 
-  it('is the one that a link leads to', () => {
+  it('is the target of a link', () => {
     const [file, other] = [makeFile(), makeFile('other.db')]
     const link = path.join(tempFolder(), 'link.db')
     fs.symlinkSync(file, link)

@@ -30,7 +30,7 @@ function leasesOf({ connection }: TestMirror, name: string, file: string, now = 
 const muchLater = () => Date.now() + 2 * HOUR_MS
 
 describe('the owner of a job', () => {
-  it('is one alone, until it lets go', () => {
+  it('is the only one until it releases the job', () => {
     const test = openTestMirror()
     const first = leasesOf(test, FIRST, test.file)
     const second = leasesOf(test, SECOND, test.file)
@@ -42,7 +42,7 @@ describe('the owner of a job', () => {
     expect(second.take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('is followed at once when it is gone', () => {
+  it('can be replaced as soon as its process is gone', () => {
     const test = openTestMirror()
     const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
     first.take(ACME.id, 'orders')
@@ -52,7 +52,7 @@ describe('the owner of a job', () => {
     expect(leasesOf(test, SECOND, test.file).take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('may take again what it could not let go of in the mirror', () => {
+  it('can take a job again that it could not release in the mirror', () => {
     const test = openTestMirror()
     const leases = leasesOf(test, FIRST, test.file)
     leases.take(ACME.id, 'orders')
@@ -65,7 +65,7 @@ describe('the owner of a job', () => {
     expect(leases.take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('lets go only of what is its own', () => {
+  it('releases only its own jobs', () => {
     const test = openTestMirror()
     const first = leasesOf(test, FIRST, test.file)
     const second = leasesOf(test, SECOND, test.file)
@@ -76,7 +76,7 @@ describe('the owner of a job', () => {
     expect(first.take(ACME.id, 'orders')).toBe(SECOND)
   })
 
-  it('is the same by whatever link the mirror is reached', () => {
+  it('is the same through any link to the mirror', () => {
     const test = openTestMirror()
     const link = path.join(path.dirname(test.file), 'link.db')
     fs.symlinkSync(test.file, link)
@@ -98,7 +98,7 @@ describe('the owner of a job', () => {
       },
     ],
     ['written to', (lock) => fs.appendFileSync(lock, 'note')],
-  ])('is lost to a process whose lock file was %s', (_what, change) => {
+  ])('loses its jobs if its lock file was %s', (_what, change) => {
     const test = openTestMirror()
     const leases = leasesOf(test, FIRST, test.file)
     expect(() => leases.assertAlive()).not.toThrow()
@@ -110,11 +110,11 @@ describe('the owner of a job', () => {
 })
 
 describe('the lock files of processes that were killed', () => {
-  it('are taken away by a later one, those of the living and the young are not', () => {
+  it('are deleted by a later one, those of living processes and young ones are not', () => {
     const test = openTestMirror()
     leasesOf(test, FIRST, test.file)
     const folder = leasesFolder(test.file)
-    // As a process leaves them that was killed.
+    // As a killed process leaves them.
     fs.writeFileSync(path.join(folder, KILLED), '')
     fs.copyFileSync(path.join(folder, `${FIRST}-journal`), path.join(folder, `${KILLED}-journal`))
 
@@ -128,7 +128,7 @@ describe('the lock files of processes that were killed', () => {
   })
 })
 
-/** What may lie among the lock files, or have the name of one. */
+/** What may be among the lock files, or have the name of one. */
 const STRAYS: [string, (file: string) => void][] = [
   ['a text', (file) => fs.writeFileSync(file, 'a note\n')],
   ['an empty file', (file) => fs.writeFileSync(file, '')],
@@ -137,7 +137,7 @@ const STRAYS: [string, (file: string) => void][] = [
   ['a link that leads nowhere', (file) => fs.symlinkSync('nowhere', file)],
 ]
 
-describe('what is no lock file of ours', () => {
+describe('a file that is not our lock file', () => {
   it.each(STRAYS)('is ignored: %s', (_what, make) => {
     const test = openTestMirror()
     make(path.join(leasesFolder(test.file), 'README'))
@@ -163,7 +163,7 @@ describe('what is no lock file of ours', () => {
   )
 
   it.each(['../other.db', '/etc/passwd', '.', '', 'README', `${KILLED}/../README`, `${KILLED}-journal`])(
-    'is not opened, nor deleted, where the mirror names it as the owner of a job: %s',
+    'is neither opened nor deleted if the mirror names it as the owner of a job: %s',
     (owner) => {
       const test = openTestMirror()
       const others = [
@@ -180,7 +180,7 @@ describe('what is no lock file of ours', () => {
     },
   )
 
-  it('is refused in place of the folder: a link, whose files stay', () => {
+  it('is refused as a link in place of the folder, and its files stay', () => {
     const test = openTestMirror()
     const elsewhere = tempFolder()
     fs.writeFileSync(path.join(elsewhere, KILLED), '')

@@ -47,39 +47,31 @@ export function assertReadingSql(sql: string): void {
 }
 
 function createReader(connection: Connection, file: string): Reader {
+  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const meaning = (error: unknown) => translate(file, error)
   return {
-    status: () => translatingErrors(file, () => readStatus(connection, file)),
-    gateClosedUntil: () =>
-      translatingErrors(
-        file,
-        () => connection.prepare('SELECT max(closed_until) FROM sync_gates').pluck().get() as string | null,
-      ),
+    status: () => read(() => readStatus(connection, file)),
+    gateClosedUntil: () => {
+      const sql = 'SELECT max(closed_until) FROM sync_gates'
+      return read(() => connection.prepare(sql).pluck().get() as string | null)
+    },
     query: (sql) => readOnly(connection, file, sql),
-    hasCollection: (name) =>
-      translatingErrors(
-        file,
-        () => connection.prepare('SELECT 1 FROM sync_collections WHERE name = ?').get(name) !== undefined,
-      ),
+    hasCollection: (name) => {
+      const sql = 'SELECT 1 FROM sync_collections WHERE name = ?'
+      return read(() => connection.prepare(sql).get(name) !== undefined)
+    },
     liveRows: (collection, organizationIds) => {
-      const statement = translatingErrors(file, () =>
-        connection.prepare(selectSql(collection, 'typed', '*', organizationIds)),
-      )
-      const rows = () =>
-        statement
-          .raw()
-          .safeIntegers()
-          .iterate(...(organizationIds ?? []))
-      return {
-        columns: statement.columns().map(({ name }) => name),
-        rows: stepping(rows as () => Iterable<Value[]>, (error) => translate(file, error)),
-      }
+      const sql = selectSql(collection, 'typed', '*', organizationIds)
+      const statement = read(() => connection.prepare(sql)).safeIntegers()
+      const columns = statement.columns().map(({ name }) => name)
+      const rows = () => statement.raw().iterate(...(organizationIds ?? [])) as Iterable<Value[]>
+      return { columns, rows: stepping(rows, meaning) }
     },
     liveItems: (collection, organizationIds) => {
-      const statement = translatingErrors(file, () =>
-        connection.prepare(selectSql(collection, 'raw', '"_json"', organizationIds)),
-      )
-      const items = () => statement.pluck().iterate(...(organizationIds ?? []))
-      return stepping(items as () => Iterable<string>, (error) => translate(file, error))
+      const sql = selectSql(collection, 'raw', '"_json"', organizationIds)
+      const statement = read(() => connection.prepare(sql)).pluck()
+      const items = () => statement.iterate(...(organizationIds ?? [])) as Iterable<string>
+      return stepping(items, meaning)
     },
     close: () => connection.close(),
   }

@@ -22,8 +22,8 @@ type KeyValues = readonly (string | bigint)[]
 
 interface RawRows {
   columns: KeyColumns
-  /** The texts of the rows with these keys, by their index in the list. */
-  texts(organizationId: string, keys: readonly (readonly string[])[]): Map<number, string>
+  /** The texts of the rows with these keys, by index in the list. */
+  texts(organizationId: string, keys: readonly (readonly string[] | null)[]): Map<number, string>
   keysAfter(organizationId: string, last: KeyValues | null): KeyValues[]
 }
 
@@ -49,23 +49,16 @@ export function createLookup(connection: Connection): Lookup {
     items(job, items) {
       const { organization, collection } = job
       const rows = rowsOf(job)
-      const keys = items.map((listed) => ('key' in listed ? listed.key.parts : null))
-      // A key that its column cannot hold has no row.
-      const fitting = keys.map((key) => key && rows && boundKey(key, rows.columns.types) && key)
-      const asked = fitting.flatMap((key, index) =>
-        key ? [{ index, key: key.map(({ text }) => text) }] : [],
-      )
       const texts = rows?.texts(
         organization.id,
-        asked.map(({ key }) => key),
+        items.map((listed) => keyTexts(listed, rows.columns)),
       )
-      const stored = new Map(asked.map(({ index }, at) => [index, texts?.get(at)]))
       return items.map((listed, index): StoredItem => {
         if ('reject' in listed) {
           const found = findReject.get(organization.id, collection.name, listed.id)
           return { state: found === undefined ? 'absent' : 'same' }
         }
-        const text = stored.get(index)
+        const text = texts?.get(index)
         if (text === undefined) return { state: 'absent' }
         return text === listed.item.text ? { state: 'same' } : { state: 'different', text }
       })
@@ -82,6 +75,12 @@ export function createLookup(connection: Connection): Lookup {
       }
     },
   }
+}
+
+/** Null for an item that can have no row: it has no usable key, or one that its column cannot hold. */
+function keyTexts(listed: ListedItem, { types }: KeyColumns): string[] | null {
+  if (!('key' in listed) || !boundKey(listed.key.parts, types)) return null
+  return listed.key.parts.map(({ text }) => text)
 }
 
 /** Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed. */
@@ -119,7 +118,7 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   return {
     columns,
     texts(organization, keys) {
-      const list = columns.names.length === 1 ? keys.map(([text]) => text) : keys
+      const list = columns.names.length === 1 ? keys.map((key) => key?.[0]) : keys
       return new Map(texts.all({ organization, keys: JSON.stringify(list) }) as [number, string][])
     },
     keysAfter: (organizationId, last) =>

@@ -100,10 +100,8 @@ function endJob(
   { organizationId, collection }: ForgottenJob,
   isConfigured: boolean,
 ): void {
-  const ofJob = 'organization_id = ? AND collection = ?'
-  if (isConfigured)
-    connection.prepare(`UPDATE sync_jobs SET rows = 0 WHERE ${ofJob}`).run(organizationId, collection)
-  else connection.prepare(`DELETE FROM sync_jobs WHERE ${ofJob}`).run(organizationId, collection)
+  const end = isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'
+  connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
 /** Drops the tables and views of a collection of which nothing is left, so that it can have another key. Returns whether it did. */

@@ -25,7 +25,8 @@ export interface JobStore {
   confirm(job: Job, isOverlapped: boolean): void
 }
 
-const OF_JOB = 'organization_id = :organization AND collection = :collection'
+/** The condition for the rows of a job, with the parameters of `nameOf`. */
+export const OF_JOB = 'organization_id = :organization AND collection = :collection'
 
 const IS_OTHER = '(scope_path <> :path OR scope_filters <> :filters)'
 

@@ -1,6 +1,6 @@
 import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
-import { nameOf } from './jobs.ts'
+import { nameOf, OF_JOB } from './jobs.ts'
 
 /** Deletes what a job's runs left and no walk needs. */
 export interface Pruning {
@@ -13,8 +13,6 @@ export interface Pruning {
 
 /** Lines of the page ledger: some tens of milliseconds. */
 const PRUNED_AT_ONCE = 2000
-
-const OF_JOB = 'organization_id = :organization AND collection = :collection'
 
 /** The last complete full walks of the job, the latest first. */
 const LAST_COMPLETE = `

@@ -61,7 +61,7 @@ function fill(connection: Connection, table: string, number: number): void {
   connection.prepare(`INSERT INTO "${table}" VALUES (${columns.map(() => '?').join(', ')})`).run(values)
 }
 
-/** All rows of the tables that were there before, but for the ledger: that of the first versions could not be kept. */
+/** All rows of the earlier tables, except the page ledger: that of the first versions could not be kept. */
 function contents(file: string, tables?: readonly string[]): Record<string, Rows> {
   const connection = new Database(file, { readonly: true })
   try {
@@ -72,7 +72,7 @@ function contents(file: string, tables?: readonly string[]): Record<string, Rows
   }
 }
 
-/** A row with the names that its columns have now, and without those that are gone. */
+/** A row with the present names of its columns, without dropped ones. */
 function asNow({ mark, judged_walk: _, ...row }: Rows[number]): Rows[number] {
   return mark === undefined ? row : { ...row, key: mark }
 }
@@ -90,7 +90,7 @@ function expectMigrated(file: string, before: Record<string, Rows>): void {
   connection.close()
 }
 
-/** Opens the mirror in a process that dies in front of this statement of the migrations. Returns whether it did. */
+/** Opens the mirror in a process that dies before this statement of the migrations. Returns whether it died. */
 function dieAtStatement(file: string, statement: number): boolean {
   const patch = {
     file: 'src/store/sqlite/migrations/migrate.ts',
@@ -112,11 +112,11 @@ function dieAtStatement(file: string, statement: number): boolean {
 }
 
 describe('bringing the tables up to date', () => {
-  it('leaves nothing of a step that fails', () => {
+  it('undoes a step that fails', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma('application_id = 0x61646d72')
-    // One of the last tables of the first step is in the way.
+    // A table with the name of one of the last tables of the first step.
     begun.exec('CREATE TABLE sync_gates (scope TEXT)').close()
 
     expect(() => openForWriting(file)).toThrow(MirrorError)
@@ -127,7 +127,7 @@ describe('bringing the tables up to date', () => {
     after.close()
   })
 
-  it('can be done once what was in the way is gone', () => {
+  it('works once the obstacle is gone', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma('application_id = 0x61646d72')
@@ -227,7 +227,7 @@ describe('a mirror of an earlier version', () => {
     expectMigrated(file, contents(file))
   })
 
-  it('keeps all its rows when processes die at every statement of the way', () => {
+  it('keeps all its rows when processes die at every statement', () => {
     const file = mirrorOfVersion(LATEST_VERSION - 1)
     const before = contents(file)
     let statement = 1
@@ -242,7 +242,7 @@ describe('a mirror of an earlier version', () => {
 })
 
 describe('a table WITHOUT ROWID', () => {
-  it('has the columns of its key first, as sqlite3 of Debian 12 needs it', async () => {
+  it('has the columns of its key first, as sqlite3 of Debian 12 requires', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')
