@@ -4,10 +4,10 @@ import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
 import { assertAddress } from './address.ts'
-import { createSchemaVersion, translatingErrors } from './file/open.ts'
+import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
-import type { Connection } from './sql.ts'
+import { type Connection, createSchemaCache } from './sql.ts'
 import { INLINE_ROWS, writeWithColumns } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
@@ -46,9 +46,10 @@ export function openSqliteStore({
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
   const lookup = createLookup(connection)
-  const pruning = createPruning(connection)
-  const collections = createCollectionCache(connection)
-  const write = createTransact({ connection, file, ...patience, onRollback: collections.forget })
+  const pruneWalks = createPruning(connection)
+  // A rollback removes the columns of its transaction.
+  const collections = createSchemaCache<CollectionTables>(connection)
+  const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
   const maintain = createMaintenance({ file, ...patience })
   const transact: Transact = (task, kind) =>
     write(() => {
@@ -58,7 +59,10 @@ export function openSqliteStore({
   const time = () => new Date(now()).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const options = { connection, transact, maintain, time }
-  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
+  const openTables = (job: Job) => {
+    const { name } = job.collection
+    return collections.get(name, () => openCollection(connection, name, keyPathsOf(job)))
+  }
   const writeAnswer = createCommit({ connection, walks, runs, jobs })
 
   // `forget` may have deleted the organization since this process registered it.
@@ -120,7 +124,7 @@ export function openSqliteStore({
       }
       const { result, notices } = await writeWithColumns(options, job.collection.name, () => {
         const outcome = writeAnswer(job, { ...page, answer }, openTables(job), time())
-        if (outcome.changes) collections.forget()
+        if (outcome.changes) collections.clear()
         else collections.keep()
         return outcome
       })
@@ -159,7 +163,7 @@ export function openSqliteStore({
       const before = new Date(now() - keepRuns).toISOString()
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(patience, () => transact(() => pruning.walks(job, before)))
+      const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, before)))
       if (!isDone || typeof history !== 'number') return
       const end = new Date(now() - history).toISOString()
       await inBatches(patience, () =>
@@ -185,32 +189,5 @@ function refusalOf(connection: Connection, job: Job): JobError | null {
   } catch (error) {
     if (error instanceof JobError) return error
     throw error
-  }
-}
-
-/**
- * Caches the open tables of the collections while the schema stays the same: another process may add a column, and a rollback
- * removes the columns of its transaction.
- */
-function createCollectionCache(connection: Connection) {
-  const known = new Map<string, CollectionTables>()
-  let version = -1
-  const versionNow = createSchemaVersion(connection)
-  return {
-    open(name: string, keyPaths: string[][]): CollectionTables {
-      if (versionNow() !== version) known.clear()
-      const tables = known.get(name) ?? openCollection(connection, name, keyPaths)
-      known.set(name, tables)
-      version = versionNow()
-      return tables
-    },
-    /** Keeps the cache after this transaction's own changes of the schema. */
-    keep(): void {
-      version = versionNow()
-    },
-    forget(): void {
-      known.clear()
-      version = -1
-    },
   }
 }

@@ -184,12 +184,6 @@ function assertSound(connection: Connection, file: string): void {
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
-/** Returns a function for a number that changes with every table or view, in this process or another. Prepared once, since compiling it takes longer than running it. */
-export function createSchemaVersion(connection: Connection): () => number {
-  const version = connection.prepare('PRAGMA schema_version').pluck()
-  return () => version.get() as number
-}
-
 /** Returns a function that throws MirrorLostError once a newer version of this program has migrated the mirror. */
 export function createVersionCheck(connection: Connection, file: string): () => void {
   const version = connection.prepare('PRAGMA user_version').pluck()

@@ -13,13 +13,14 @@ export interface ArrayView {
   elements: readonly ElementColumn[]
 }
 
-/** The array views of one collection. */
-export interface ArrayViews {
-  /** Creates the views for these arrays, or recreates them with further columns. Returns notices for the log. */
-  discover(arrays: readonly ArrayValue[]): Notice[]
-}
-
-export function openArrayViews(connection: Connection, shape: TableShape): ArrayViews {
+/**
+ * Returns a function that creates the views of a collection for these arrays, or recreates them with further columns, and
+ * returns notices for the log.
+ */
+export function openArrayViews(
+  connection: Connection,
+  shape: TableShape,
+): (arrays: readonly ArrayValue[]) => Notice[] {
   const views = loadViews(connection, shape.name)
   const strangers = new Set<string>()
   const saveElement = connection.prepare(`
@@ -41,26 +42,21 @@ export function openArrayViews(connection: Connection, shape: TableShape): Array
     return !views.has(name) && connection.prepare(sql).get(name) !== undefined
   }
 
-  return {
-    discover(arrays) {
-      const notices: Notice[] = []
-      for (const { column, array } of arrays) {
-        if (!array.some(isJsonObject)) continue
-        const name = `${shape.name}__${column}`
-        const known = views.get(name)?.elements ?? []
-        const elements = discoverElements(known, array)
-        if (elements === known || strangers.has(name)) continue
-        if (!isTaken(name)) save({ name, arrayColumn: column, elements })
-        else {
-          strangers.add(name)
-          notices.push({
-            level: 'warn',
-            message: `the name ${name} is taken, so there is no view of that array`,
-          })
-        }
-      }
-      return notices
-    },
+  return (arrays) => {
+    const notices: Notice[] = []
+    for (const { column, array } of arrays) {
+      if (!array.some(isJsonObject)) continue
+      const name = `${shape.name}__${column}`
+      const known = views.get(name)?.elements ?? []
+      const elements = discoverElements(known, array)
+      if (elements === known || strangers.has(name)) continue
+      if (isTaken(name)) {
+        strangers.add(name)
+        const message = `the name ${name} is taken, so there is no view of that array`
+        notices.push({ level: 'warn', message })
+      } else save({ name, arrayColumn: column, elements })
+    }
+    return notices
   }
 }
 

@@ -27,7 +27,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   let catalog = loadCatalog(connection, name, keyPaths)
   const shape = shapeOf(name, catalog)
   for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
-  const arrayViews = openArrayViews(connection, shape)
+  const extendArrayViews = openArrayViews(connection, shape)
 
   function fitsKeys(keys: readonly (readonly KeyPart[])[]): boolean {
     const known = keyTypesOf(catalog)
@@ -53,7 +53,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
     },
-    extendViews: (rows) => arrayViews.discover(rows.flatMap(({ arrays }) => arrays)),
+    extendViews: (rows) => extendArrayViews(rows.flatMap(({ arrays }) => arrays)),
   }
 }
 

@@ -2,8 +2,7 @@ import type { ListedItem } from '../../../sync/items.ts'
 import type { StoredItem } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
-import { createSchemaVersion } from '../file/open.ts'
-import { type Connection, castParameter, quoted } from '../sql.ts'
+import { type Connection, castParameter, createSchemaCache, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
 import { boundKey, hasId, type KeyColumns, readKeyColumns } from './key-columns.ts'
 
@@ -28,21 +27,14 @@ interface RawRows {
 }
 
 export function createLookup(connection: Connection): Lookup {
-  const versionNow = createSchemaVersion(connection)
-  const known = new Map<string, RawRows | null>()
-  let version = -1
+  // Another process may change the type of a key column.
+  const cache = createSchemaCache<RawRows | null>(connection)
   const findReject = connection.prepare(
     'SELECT 1 FROM sync_rejects WHERE organization_id = ? AND collection = ? AND fingerprint = ?',
   )
 
-  /** As the table is declared now: another process may change the type of a key column. */
-  function rowsOf({ collection }: Job): RawRows | null {
-    const now = versionNow()
-    if (now !== version) known.clear()
-    version = now
-    const rows = known.get(collection.name) ?? openRawRows(connection, { collection })
-    known.set(collection.name, rows)
-    return rows
+  function rowsOf(job: Job): RawRows | null {
+    return cache.get(job.collection.name, () => openRawRows(connection, job))
   }
 
   return {

@@ -10,6 +10,7 @@ import { type ArrayView, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
+import type { RowTimes } from './rows.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -51,7 +52,7 @@ export function createTypedTableRebuild({
   const options = { connection, transact, maintain: createMaintenance({ file, ...patience }), time }
 
   /** Runs steps until one is done; returns how many rows they wrote or deleted. */
-  async function runSteps(step: (from: Progress, rows: number) => Promise<Progress>): Promise<number> {
+  async function runSteps(step: Step<Promise<Progress>>): Promise<number> {
     let progress: Progress = { last: 0, count: 0, isDone: false }
     const isDone = await inBatches(patience, async () => {
       progress = await step(progress, MOST_ROWS)
@@ -68,15 +69,15 @@ export function createTypedTableRebuild({
       if (declarationOf(connection, tableName(name, 'raw')) === undefined)
         throw new MirrorError(`${file} has no table ${tableName(name, 'raw')}, of which ${name} is made`)
       const keyPaths = (knownKey(connection, name) ?? []).map((path) => path.split('.'))
-      const restoring = createRestoring(connection, name, keyPaths)
-      const clearing = createClearing(connection, name, keyPaths)
+      const restore = prepareRestore(connection, name, keyPaths)
+      const clear = prepareClear(connection, name, keyPaths)
       const notices = new Set<string>()
       const rows = await runSteps(async (from, most) => {
-        const written = await writeWithColumns(options, name, () => restoring.step(from, most))
+        const written = await writeWithColumns(options, name, () => restore(from, most))
         for (const { message } of written.notices) notices.add(message)
         return written.result
       })
-      const strays = await runSteps((from, most) => transact(() => clearing.step(from, most)))
+      const strays = await runSteps((from, most) => transact(() => clear(from, most)))
       const views = await transact(() => replaceViews(connection, name, keyPaths))
       await transact(() => recount(connection, name))
       return { rows, strays, views, notices: [...notices] }
@@ -92,75 +93,67 @@ interface Progress {
   isDone: boolean
 }
 
-interface RawLine {
+type Step<T> = (from: Progress, most: number) => T
+
+interface RawLine extends RowTimes, Record<string, unknown> {
   rowId: number
   organizationId: string
   _json: string
-  _first_seen_at: string
-  _changed_at: string
 }
 
 /** Writes typed rows in the order of the raw row ids, which stay the same when a key column becomes TEXT. */
-function createRestoring(connection: Connection, name: string, keyPaths: KeyPaths) {
+function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths): Step<Outcome<Progress>> {
   const columns = keyColumnNames(keyPaths)
   const keys = columns.map((column, index) => `CAST(${quoted(column)} AS TEXT) AS _key_${index}`)
+  const sql = `
+    SELECT _rowid_ AS "rowId", "_organization_id" AS "organizationId", "_json", "_first_seen_at", "_changed_at", ${keys.join(', ')}
+    FROM ${quoted(tableName(name, 'raw'))}
+    WHERE _rowid_ > ?
+    ORDER BY _rowid_
+    LIMIT ?
+  `
 
-  function read(last: number, rows: number): (RawLine & Record<string, unknown>)[] {
-    const sql = `
-      SELECT _rowid_ AS "rowId", "_organization_id" AS "organizationId", "_json", "_first_seen_at", "_changed_at", ${keys.join(', ')}
-      FROM ${quoted(tableName(name, 'raw'))}
-      WHERE _rowid_ > ?
-      ORDER BY _rowid_
-      LIMIT ?
-    `
-    return connection.prepare(sql).all(last, rows) as (RawLine & Record<string, unknown>)[]
-  }
-
-  function itemOf(json: string): JsonObject {
-    const item = parseExact(json)
+  function itemOf({ _json }: RawLine): JsonObject {
+    const item = parseExact(_json)
     if (isJsonObject(item)) return item
     throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
   }
 
-  return {
-    step({ last, count }: Progress, most: number): Outcome<Progress> {
-      const lines = read(last, most)
-      const tables = openCollection(connection, name, keyPaths)
-      const items = lines.map(({ _json }) => itemOf(_json))
-      const rows = tables.toRows([], items)
-      if (rows.changes) return rows
-      for (const [index, line] of lines.entries()) {
-        const typed = rows.result[index]
-        const key = columns.map((_, part) => ({ text: String(line[`_key_${part}`]), integer: false }))
-        if (typed) tables.restore(line.organizationId, key, line, typed)
-      }
-      const notices = [...rows.notices, ...tables.extendViews(rows.result)]
-      const isDone = lines.length < most
-      return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }
-    },
+  return ({ last, count }, most) => {
+    // Prepared for each batch, since the table may be rebuilt in between.
+    const lines = connection.prepare(sql).all(last, most) as RawLine[]
+    const tables = openCollection(connection, name, keyPaths)
+    const rows = tables.toRows([], lines.map(itemOf))
+    if (rows.changes) return rows
+    for (const [index, line] of lines.entries()) {
+      const typed = rows.result[index]
+      const key = columns.map((_, part) => ({ text: String(line[`_key_${part}`]), integer: false }))
+      if (typed) tables.restore(line.organizationId, key, line, typed)
+    }
+    const notices = [...rows.notices, ...tables.extendViews(rows.result)]
+    const isDone = lines.length < most
+    return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }
   }
 }
 
 /** Deletes typed rows that have no raw one. */
-function createClearing(connection: Connection, name: string, keyPaths: KeyPaths) {
+function prepareClear(connection: Connection, name: string, keyPaths: KeyPaths): Step<Progress> {
   const typed = quoted(name)
   const same = ['_organization_id', ...keyColumnNames(keyPaths)]
     .map((column) => `raw.${quoted(column)} = ${typed}.${quoted(column)}`)
     .join(' AND ')
-  return {
-    step({ last, count }: Progress, rows: number): Progress {
-      const end = connection
-        .prepare(`SELECT _rowid_ FROM ${typed} WHERE _rowid_ > ? ORDER BY _rowid_ LIMIT 1 OFFSET ?`)
-        .pluck()
-        .get(last, rows - 1) as number | undefined
-      const clear = connection.prepare(`
-        DELETE FROM ${typed}
-        WHERE _rowid_ > ? AND _rowid_ <= ?
-          AND NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same})
-      `)
-      const { changes } = clear.run(last, end ?? Number.MAX_SAFE_INTEGER)
-      return { last: end ?? last, count: count + changes, isDone: end === undefined }
-    },
+  return ({ last, count }, most) => {
+    const end = connection
+      .prepare(`SELECT _rowid_ FROM ${typed} WHERE _rowid_ > ? ORDER BY _rowid_ LIMIT 1 OFFSET ?`)
+      .pluck()
+      .get(last, most - 1) as number | undefined
+    const clear = connection.prepare(`
+      DELETE FROM ${typed}
+      WHERE _rowid_ > ? AND _rowid_ <= ?
+        AND NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same})
+    `)
+    const { changes } = clear.run(last, end ?? Number.MAX_SAFE_INTEGER)
+    return { last: end ?? last, count: count + changes, isDone: end === undefined }
   }
 }
 

@@ -2,15 +2,6 @@ import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
 import { nameOf, OF_JOB } from './jobs.ts'
 
-/** Deletes what a job's runs left and no walk needs. */
-export interface Pruning {
-  /**
-   * Deletes a batch of: the page ledger of closed walks, except the last two complete full ones; closed walks and rows of
-   * `sync_runs` from before this time, except the last run and the last complete full walk. Returns true when none is left.
-   */
-  walks(job: Job, before: string): boolean
-}
-
 /** Lines of the page ledger: some tens of milliseconds. */
 const PRUNED_AT_ONCE = 2000
 
@@ -37,7 +28,12 @@ const FIRST_OPEN_PAGE = `
     AND opened.status = 'open' AND opened.kind = 'full'
 `
 
-export function createPruning(connection: Connection): Pruning {
+/**
+ * Returns a function that deletes a batch of what a job's runs left: the page ledger of closed walks, except the last two
+ * complete full ones; closed walks and rows of `sync_runs` from before a time, except the last run and the last complete
+ * full walk. It returns true when none is left.
+ */
+export function createPruning(connection: Connection): (job: Job, before: string) => boolean {
   const statements = [
     `
       DELETE FROM sync_pages
@@ -67,14 +63,12 @@ export function createPruning(connection: Connection): Pruning {
       )
     `,
   ].map((sql) => connection.prepare(sql))
-  return {
-    walks(job, before) {
-      let left = PRUNED_AT_ONCE
-      for (const statement of statements) {
-        left -= statement.run({ ...nameOf(job), before, rows: left }).changes
-        if (left <= 0) return false
-      }
-      return true
-    },
+  return (job, before) => {
+    let left = PRUNED_AT_ONCE
+    for (const statement of statements) {
+      left -= statement.run({ ...nameOf(job), before, rows: left }).changes
+      if (left <= 0) return false
+    }
+    return true
   }
 }

@@ -60,9 +60,9 @@ describe('the live keys', () => {
   })
 })
 
-describe('a lookup', () => {
-  const job = (key: string[]) => jobOf({ key })
+const job = (key: string[]) => jobOf({ key })
 
+describe('a lookup', () => {
   it.each<[string, string[], string[], string[], string[]]>([
     [
       'one key',
