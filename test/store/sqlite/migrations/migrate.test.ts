@@ -72,7 +72,7 @@ function contents(file: string, tables?: readonly string[]): Record<string, Rows
   }
 }
 
-/** A row with the present names of its columns, without dropped ones. */
+/** A row with the names that its columns have now, and without those that are gone. */
 function asNow(row: Rows[number]): Rows[number] {
   const columns = Object.entries(row).filter(([name]) => name !== 'judged_walk')
   return Object.fromEntries(columns.map(([name, value]) => [name === 'mark' ? 'key' : name, value]))
