@@ -39,8 +39,13 @@ export type KeyPaths = readonly (readonly string[])[]
 
 export type KeyType = 'INTEGER' | 'TEXT'
 
+/** @param key The dotted paths of its fields. */
+export function splitKey(key: readonly string[]): string[][] {
+  return key.map((path) => path.split('.'))
+}
+
 export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
-  return collection.key.map((path) => path.split('.'))
+  return splitKey(collection.key)
 }
 
 /** The names of the key columns. They are chosen first, so they never depend on the items. */
@@ -60,7 +65,8 @@ export function keyTypesOf({ columns, keyPaths }: Catalog): (KeyType | null)[] {
 }
 
 /**
- * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then TEXT for good.
+ * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then
+ * TEXT for good.
  * @param current Null before the first value.
  */
 export function keyColumnTypes(current: readonly (KeyType | null)[], parts: readonly KeyPart[]): KeyType[] {
@@ -68,8 +74,8 @@ export function keyColumnTypes(current: readonly (KeyType | null)[], parts: read
 }
 
 /**
- * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be missing: its
- *   name and one of the 500 columns are reserved for it.
+ * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be
+ *   missing: its name and one of the 500 columns are reserved for it.
  */
 export function createCatalog(
   columns: readonly Column[],

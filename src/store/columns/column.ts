@@ -1,6 +1,6 @@
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
 
-/** What is bound to a statement: INTEGER values as bigint (SQLite stores a JavaScript number as REAL), REAL as number, TEXT as string. */
+/** A bound value: INTEGER as bigint (a JavaScript number would be REAL), REAL as number, TEXT as string. */
 export type SqlValue = string | number | bigint | null
 
 /** One discovered column of a collection's table. */
@@ -33,13 +33,18 @@ export interface ColumnWarning {
 /** The most discovered columns of a table, keys and __text columns included, our own not. */
 export const MOST_COLUMNS = 500
 
-/** Characters of a column's name. Each of our statements repeats the names, so a field's name of a megabyte is cut. */
+/**
+ * Characters of a column's name. Each of our statements repeats the names, so a field's name of a megabyte is
+ * cut.
+ */
 const LONGEST_NAME = 2000
 
 /**
- * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name that begins with `_` gets the
- * prefix `field`, since such names are ours; NUL and lone surrogates, which SQLite's text cannot hold, become `_`.
- * @param isTaken Whether a name is in use, by SQLite's comparison (see `foldName`); then `_2`, `_3` ... is appended.
+ * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name that begins
+ * with `_` gets the prefix `field`, since such names are ours; NUL and lone surrogates, which SQLite's text
+ * cannot hold, become `_`.
+ * @param isTaken Whether a name is in use, by SQLite's comparison (see `foldName`); then `_2`, `_3` ... is
+ *   appended.
  */
 export function columnName(path: readonly string[], isTaken: (name: string) => boolean): string {
   const joined = path.map((part) => (part === '' ? 'field' : part)).join('__')

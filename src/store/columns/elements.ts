@@ -25,9 +25,9 @@ const TYPES: Record<Holds, ColumnType> = {
 }
 
 /**
- * Returns the columns of the view after this array, or `known` itself if nothing changed. Objects are flattened like items.
- * A column that meets another class is widened, INTEGER to REAL to TEXT, whatever the order of the values. Fields beyond
- * 500 columns are left out.
+ * Returns the columns of the view after this array, or `known` itself if nothing changed. Objects are
+ * flattened like items. A column that meets another class is widened, INTEGER to REAL to TEXT, whatever the
+ * order of the values. Fields beyond 500 columns are left out.
  */
 export function discoverElements(
   known: readonly ElementColumn[],

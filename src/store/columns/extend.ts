@@ -43,8 +43,8 @@ interface Work {
 }
 
 /**
- * Returns the catalog that can hold all these keys and items, and how it differs from this one. It reads all items before
- * any column is made, so that 20 and 19.99 on one page give one REAL column.
+ * Returns the catalog that can hold all these keys and items, and how it differs from this one. It reads all
+ * items before any column is made, so that 20 and 19.99 on one page give one REAL column.
  */
 export function extendCatalog(
   catalog: Catalog,

@@ -9,7 +9,9 @@ import {
 /** A value that has a column of its own: anything but null and objects, whose fields have columns. */
 export type Leaf = boolean | string | number | RawNumber | JsonValue[]
 
-/** What is known about each path, in the shape of the items, so that no path is spelled out for each field. */
+/**
+ * What is known about each path, in the shape of the items, so that no path is spelled out for each field.
+ */
 export interface PathNode<T> {
   at: T | undefined
   children: Map<string, PathNode<T>>
@@ -30,7 +32,7 @@ export function nodeAt<T>(root: PathNode<T>, path: readonly string[]): PathNode<
   return node
 }
 
-/** A value's name, linked to the object around it: millions of values under hundreds of levels share what is above them. */
+/** A value's name, linked to the object around it, so that millions of deep values share what is above. */
 export interface FieldPath {
   name: string
   above: FieldPath | null
@@ -44,8 +46,8 @@ export function namesOf(field: FieldPath): string[] {
 }
 
 /**
- * Visits every leaf of an item in order, with what the tree knew about its path when its object was entered. The visit may
- * add to the tree.
+ * Visits every leaf of an item in order, with what the tree knew about its path when its object was entered.
+ * The visit may add to the tree.
  */
 export function flatten<T>(
   item: JsonObject,
@@ -64,8 +66,8 @@ export function flatten<T>(
 }
 
 /**
- * Visits every leaf of an item, with what the tree knows about its path, until a visit returns false. The hot loop of a
- * page's commit: it allocates nothing.
+ * Visits every leaf of an item, with what the tree knows about its path, until a visit returns false. The hot
+ * loop of a page's commit: it allocates nothing.
  */
 export function everyLeaf<T>(
   node: PathNode<T> | undefined,

@@ -19,8 +19,8 @@ export interface TypedRow {
 }
 
 /**
- * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark that an
- * INTEGER column can no longer become REAL, a __text column; or not at all.
+ * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark
+ * that an INTEGER column can no longer become REAL, a __text column; or not at all.
  */
 export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 

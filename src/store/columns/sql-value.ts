@@ -9,8 +9,9 @@ export type OwnValue = bigint | number | string
 const INTEGER_DIGITS = 19n
 
 /**
- * The value as a column of its own class stores it. Whole numbers are INTEGER however they are written (20, 20.0, 2e1),
- * fractions REAL; whole numbers beyond 64 bits and numbers that a double turns into infinity or zero are TEXT.
+ * The value as a column of its own class stores it. Whole numbers are INTEGER however they are written (20,
+ * 20.0, 2e1), fractions REAL; whole numbers beyond 64 bits and numbers that a double turns into infinity or
+ * zero are TEXT.
  */
 export function ownValue(value: Leaf): OwnValue {
   if (typeof value === 'string') return value

@@ -13,8 +13,8 @@ export interface ViewOptions {
 }
 
 /**
- * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0. A column that
- * is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
+ * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0.
+ * A column that is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
  */
 export function viewSql({ view, table, keyColumns, arrayColumn, elements }: ViewOptions): string {
   const columns = [

@@ -4,9 +4,9 @@ import type { Connection } from './sql.ts'
 const ADDRESS = 'address'
 
 /**
- * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if they are
- * another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier version did not note
- * their address. Call it inside a transaction.
+ * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if
+ * they are another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier
+ * version did not note their address. Call it inside a transaction.
  */
 export function claimAddress(connection: Connection, baseUrl: string, accept: boolean): string | null {
   const address = addressOf(baseUrl)
@@ -50,7 +50,7 @@ function knownAddress(connection: Connection): string | null {
   return typeof address === 'string' ? address : null
 }
 
-/** While no page was written and no process has a job, any address may replace the noted one, which may be a typing error. */
+/** Before the first page the noted address may be a typing error, and any other one may replace it. */
 function holdsAnything(connection: Connection): boolean {
   const sql = `
     SELECT 1 FROM sync_walks WHERE pages > 0

@@ -15,8 +15,8 @@ export interface BudgetStore {
   /** `version`: differs after each change, and is never empty. */
   read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
-   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` runs under the
-   * file's lock.
+   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` runs
+   * under the file's lock.
    */
   compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
   /** Ends the pauses that an organization may wait for. Call it inside a transaction. */

@@ -5,18 +5,19 @@ import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.
 import type { Connection } from './sql.ts'
 
 /**
- * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its whole life; a
- * job's row names that file. The operating system drops the lock with the process: a killed process loses its jobs, a
- * stopped one (SIGSTOP) keeps them. No heartbeat could tell these two apart.
+ * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its
+ * whole life; a job's row names that file. The operating system drops the lock with the process: a killed
+ * process loses its jobs, a stopped one (SIGSTOP) keeps them. No heartbeat could tell these two apart.
  */
 export interface Leases {
   /**
-   * Takes the job and returns null, or returns the name of its owner. Call it inside a transaction, so that two processes
-   * cannot take a job at once. Throws MirrorError if this user cannot tell whether the owner lives.
+   * Takes the job and returns null, or returns the name of its owner. Call it inside a transaction, so that
+   * two processes cannot take a job at once. Throws MirrorError if this user cannot tell whether the owner
+   * lives.
    */
   take(organizationId: string, collection: string): string | null
   release(organizationId: string, collection: string): void
-  /** Throws MirrorLostError if our lock file was deleted: other processes then consider this one dead and take its jobs. */
+  /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
   assertAlive(): void
   close(): void
 }
@@ -41,7 +42,8 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
     .pluck()
-  // `forget` may have deleted the row since it was registered; without a row, two processes could take the job.
+  // `forget` may have deleted the row since it was registered; without a row, two processes could take the
+  // job.
   const setOwner = connection.prepare(`
     INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
     ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
@@ -89,8 +91,8 @@ function jobName(organizationId: string, collection: string): string {
 }
 
 /**
- * Whether the process with this lock file lives; null if this user cannot tell. Changes nothing, neither the job nor the
- * lock file of a dead process. A process must not ask for its own name.
+ * Whether the process with this lock file lives; null if this user cannot tell. Changes nothing, neither the
+ * job nor the lock file of a dead process. A process must not ask for its own name.
  */
 export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
   try {
@@ -110,8 +112,9 @@ export interface MaintenanceNotice {
 }
 
 /**
- * Notes which process works on the file for long, and at what: other processes wait as long as it lives. Returns false, and
- * changes nothing, if another living process has done so. Call it inside an immediate transaction.
+ * Notes which process works on the file for long, and at what: other processes wait as long as it lives.
+ * Returns false, and changes nothing, if another living process has done so. Call it inside an immediate
+ * transaction.
  */
 export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {
   if (maintenanceUnderWay(connection, notice.owner) !== null) return false
@@ -125,7 +128,7 @@ export function withdrawMaintenance(connection: Connection): void {
   connection.prepare('DELETE FROM sync_settings WHERE name = ?').run(MAINTENANCE)
 }
 
-/** What another living process does on the file for long, in words; null if none. `own`: the name of the process that asks. */
+/** The long work of another living process on the file, in words; null if none. `own`: our name. */
 export function maintenanceUnderWay(connection: Connection, own?: string): string | null {
   const value = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck().get(MAINTENANCE)
   const notice = typeof value === 'string' ? parseNotice(value) : null

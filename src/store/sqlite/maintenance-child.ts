@@ -8,8 +8,8 @@ import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/rebuild-table.ts'
 import { createLockWait } from './transaction.ts'
 
-// The process that maintenance.ts starts. Its main thread only listens, since a thread inside SQLite cannot, and the process
-// must end at once when its parent does.
+// The process that maintenance.ts starts. Its main thread only listens, since a thread inside SQLite cannot,
+// and the process must end at once when its parent does.
 
 /** How often to check whether another process has ended its work. */
 const LOOK_EVERY_MS = 50

@@ -7,8 +7,8 @@ import { noteMissing } from './walks/missing.ts'
 import { closeWalk } from './walks/walks.ts'
 
 /**
- * Long work on the file, by name. Each task runs in one transaction: a kill leaves the file as it was. `onRows` gets the
- * number of rows that each statement handled.
+ * Long work on the file, by name. Each task runs in one transaction: a kill leaves the file as it was.
+ * `onRows` gets the number of rows that each statement handled.
  */
 export const TASKS = {
   // Rebuilds tables, so it must run `withoutForeignKeys`.
@@ -55,8 +55,8 @@ export type ChildMessage =
 const REPORT_EVERY_MS = 5000
 
 /**
- * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process, and is killed on
- * the signal to stop.
+ * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,
+ * and is killed on the signal to stop.
  */
 export function createMaintenance(options: MaintenanceOptions): Maintain {
   return async <N extends TaskName>(name: N, argument: TaskArgument<N>, { what, rows }: TaskSize) => {

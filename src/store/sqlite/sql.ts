@@ -8,8 +8,9 @@ export function quoted(name: string): string {
 }
 
 /**
- * A parameter for statements that run at least once a page. Where no unique index settles the plan, SQLite compiles a
- * statement again for each value bound to a bare `?`, which takes ten times as long as the query. A CAST prevents that.
+ * A parameter for statements that run at least once a page. Where no unique index settles the plan, SQLite
+ * compiles a statement again for each value bound to a bare `?`, which takes ten times as long as the query.
+ * A CAST prevents that.
  */
 export function castParameter(type: 'INTEGER' | 'TEXT', parameter = '?'): string {
   return `CAST(${parameter} AS ${type})`
@@ -24,7 +25,7 @@ export interface SchemaCache<T> {
 }
 
 export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
-  // Changes with every table or view, in other processes too. Prepared once, since compiling it takes longer than running it.
+  // Changes with every table or view, in other processes too. Compiling it takes longer than running it.
   const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
   const known = new Map<string, T>()
   let version: unknown = null

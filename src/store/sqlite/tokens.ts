@@ -13,7 +13,9 @@ export interface RegisteredOrganization {
 
 /** What the mirror knows of organizations, their tokens and budgets; each method is one short transaction. */
 export interface Tokens {
-  /** Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first. */
+  /**
+   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
+   */
   register(organizations: readonly RegisteredOrganization[]): Promise<void>
   /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
   fingerprint(token: string): string
@@ -26,8 +28,8 @@ export interface Tokens {
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
   liftHold(fingerprint: string): Promise<void>
   /**
-   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that they used last.
-   * Returns the names of those that were held.
+   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
+   * they used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: Omit<BudgetStore, 'forgetWaits'>

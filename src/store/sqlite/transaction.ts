@@ -19,8 +19,8 @@ export interface Patience {
 export type LockWait = <T>(task: () => T) => Promise<T>
 
 /**
- * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. With `rebuilding` it may rebuild
- * tables. Throws MirrorError.
+ * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. With `rebuilding`
+ * it may rebuild tables. Throws MirrorError.
  */
 export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
 
@@ -42,9 +42,9 @@ const LOOK_AT_WORK_EVERY_MS = 250
 const STOPPING_MS = 2000
 
 /**
- * Waits for locks outside SQLite, where a wait would block the event loop and with it signals. The first try is
- * synchronous. `underWay` returns what another living process does on the file for long, if anything; that has no time
- * limit.
+ * Waits for locks outside SQLite, where a wait would block the event loop and with it signals. The first try
+ * is synchronous. `underWay` returns what another living process does on the file for long, if anything; that
+ * has no time limit.
  */
 export function createLockWait(
   file: string,
@@ -57,7 +57,10 @@ export function createLockWait(
   })
   const isStopped = () => now() >= stoppedAt + STOPPING_MS
 
-  /** Returns whether there was any. Tries no lock meanwhile, since each try blocks the event loop for a moment. */
+  /**
+   * Returns whether there was any. Tries no lock meanwhile, since each try blocks the event loop for a
+   * moment.
+   */
   async function waitForMaintenance(): Promise<boolean> {
     for (let reported = false; ; reported = true) {
       const what = underWay()
@@ -108,8 +111,8 @@ export function createTransact({ connection, file, onRollback, ...patience }: Tr
 const REST_MS = 20
 
 /**
- * Does long work in transactions of some tens of milliseconds. `batch` returns true when nothing is left. Returns false if
- * the signal came before that; the first batch runs even then.
+ * Does long work in transactions of some tens of milliseconds. `batch` returns true when nothing is left.
+ * Returns false if the signal came before that; the first batch runs even then.
  */
 export async function inBatches(
   { sleep, signal }: Pick<Patience, 'sleep' | 'signal'>,
@@ -123,9 +126,10 @@ export async function inBatches(
 }
 
 /**
- * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted, replaced or emptied:
- * what is written to the open file would be lost then, and SQLite does not notice it in WAL mode. It takes microseconds and
- * opens nothing, since closing any handle of the file drops SQLite's locks.
+ * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted,
+ * replaced or emptied: what is written to the open file would be lost then, and SQLite does not notice it in
+ * WAL mode. It takes microseconds and opens nothing, since closing any handle of the file drops SQLite's
+ * locks.
  */
 export function createFileCheck(file: string): () => void {
   const first = statOf(file)

@@ -13,8 +13,8 @@ import { leavesOf } from './leaves.ts'
 
 const NAMES = { view: 'orders__items', table: 'orders', keyColumns: ['id'], arrayColumn: 'items' }
 
-// SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a surrogate pair as
-// bytes that are not text.
+// SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a
+// surrogate pair as bytes that are not text.
 const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
 
 describe('viewSql', () => {

@@ -20,7 +20,8 @@ const HOUR_MS = 3_600_000
 const [FIRST, SECOND, THIRD] = ['1-aaaaaaaaaaaa', '2-bbbbbbbbbbbb', '3-cccccccccccc']
 const KILLED = '4-dddddddddddd'
 
-// Within one process SQLite itself keeps the locks of different connections apart, as it does between processes.
+// Within one process SQLite itself keeps the locks of different connections apart, as it does between
+// processes.
 function leasesOf({ connection }: TestMirror, name: string, file: string, now = Date.now): Leases {
   const leases = createLeases({ connection, file, name, now })
   onTestFinished(() => leases.close())

@@ -112,7 +112,10 @@ describe('a committed page', () => {
   })
 })
 
-/** A page on which everything happens: a new row, a changed one, a reject, columns, a wider one, a view, another key. */
+/**
+ * A page on which everything happens: a new row, a changed one, a reject, columns, a wider one, a view,
+ * another key.
+ */
 const EVENTFUL: Page = pageOf(
   [
     '{"id":1,"total":20.5,"note":"new column","lines":[{"sku":"a"}]}',

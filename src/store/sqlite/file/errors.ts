@@ -60,9 +60,10 @@ function unreachable(file: string, code: string): MirrorError {
 }
 
 /**
- * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader needs the -wal and the -shm, and
- * creates them if nothing runs; if it may not write the mirror, the owner could not write them afterwards. Never call it
- * while this process has the file open: closing any handle of it drops SQLite's locks.
+ * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader needs the -wal
+ * and the -shm, and creates them if nothing runs; if it may not write the mirror, the owner could not write
+ * them afterwards. Never call it while this process has the file open: closing any handle of it drops
+ * SQLite's locks.
  */
 export function assertMayRead(file: string): void {
   if (!may(file, fs.constants.F_OK)) return
@@ -80,7 +81,7 @@ export function assertMayRead(file: string): void {
   )
 }
 
-/** Throws MirrorError if the mirror exists and this user may not write it. Call it before anything is created beside it. */
+/** Throws MirrorError if the mirror exists and this user may not write it. */
 export function assertMayWrite(file: string): void {
   if (!mayWrite(file)) throw unwritable(file, 'its owner has not given this user the right')
 }

@@ -10,9 +10,9 @@ export type Header =
 const MAGIC = 'SQLite format 3\0'
 
 /**
- * What a file is by its first 100 bytes (https://sqlite.org/fileformat.html#the_database_header), without SQLite, which could
- * roll back the journal of a database that is not ours. Call it before this process opens the file: closing any handle of
- * it drops SQLite's locks. Throws MirrorError unless it is a plain file.
+ * What a file is by its first 100 bytes (https://sqlite.org/fileformat.html#the_database_header), without
+ * SQLite, which could roll back the journal of a database that is not ours. Call it before this process opens
+ * the file: closing any handle of it drops SQLite's locks. Throws MirrorError unless it is a plain file.
  */
 export function inspectHeader(file: string): Header {
   if (!assertPlainFiles(file)) return { kind: 'absent' }
@@ -42,9 +42,9 @@ function readStart(file: string): Buffer {
 const BESIDE = ['-wal', '-shm', '-journal']
 
 /**
- * Returns whether the file exists. Throws MirrorError unless it, and what SQLite keeps beside it, are regular files with one
- * name each: reading a pipe may never end, and a second name gets a second write-ahead log. Follows links to the mirror,
- * as SQLite does, but none to the files beside it.
+ * Returns whether the file exists. Throws MirrorError unless it, and what SQLite keeps beside it, are regular
+ * files with one name each: reading a pipe may never end, and a second name gets a second write-ahead log.
+ * Follows links to the mirror, as SQLite does, but none to the files beside it.
  */
 function assertPlainFiles(file: string): boolean {
   const stat = fs.statSync(file, { throwIfNoEntry: false })

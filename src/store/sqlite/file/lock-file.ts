@@ -4,8 +4,8 @@ import { MirrorError } from '../../../errors.ts'
 import type { Connection } from '../sql.ts'
 import { isBusy, openLockFile, translate } from './open.ts'
 
-// The names of lock files come from the mirror's tables, and other users may write to their folder: this file opens and
-// deletes nothing there that is not a lock file by its name and by its kind.
+// The names of lock files come from the mirror's tables, and other users may write to their folder: this file
+// opens and deletes nothing there that is not a lock file by its name and by its kind.
 
 /** `12345-9f86d081d6c1`: the process id, for people, then random digits. */
 const NAME = /^\d{1,10}-[0-9a-f]{12}$/
@@ -28,8 +28,9 @@ export interface HeldLock {
 }
 
 /**
- * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete the file of a dead
- * process. Deletes the files of dead processes from before `sweptBefore`, in epoch milliseconds. Throws MirrorError.
+ * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete the file
+ * of a dead process. Deletes the files of dead processes from before `sweptBefore`, in epoch milliseconds.
+ * Throws MirrorError.
  */
 export function holdLock(mirrorFile: string, name: string, sweptBefore: number): HeldLock {
   const folder = leasesFolder(mirrorFile)
@@ -75,8 +76,8 @@ function makeLockFile(file: string, mirror: fs.Stats): void {
 }
 
 /**
- * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may. Otherwise
- * the mirror's own user could neither try nor delete a lock of root.
+ * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may.
+ * Otherwise the mirror's own user could neither try nor delete a lock of root.
  */
 function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode: number): void {
   const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
@@ -92,8 +93,9 @@ function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode
 }
 
 /**
- * Whether the process with this name holds its lock; `none` without a lock file. Throws MirrorError if this user cannot
- * tell: the process then counts as alive. A process must not ask for its own lock, which it would lose.
+ * Whether the process with this name holds its lock; `none` without a lock file. Throws MirrorError if this
+ * user cannot tell: the process then counts as alive. A process must not ask for its own lock, which it would
+ * lose.
  */
 export function lockState(folder: string, name: string): 'held' | 'free' | 'none' {
   if (!NAME.test(name)) return 'none'
@@ -101,7 +103,8 @@ export function lockState(folder: string, name: string): 'held' | 'free' | 'none
   try {
     assertFolder(folder)
     if (!lockFileAt(file)) return 'none'
-    // SQLite also opens a file that is read-only for this user, but locks nothing there: every lock would look free.
+    // SQLite also opens a file that is read-only for this user, but locks nothing there: every lock would
+    // look free.
     fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
     const probe = tryLock(file)
     probe?.close()

@@ -10,19 +10,25 @@ import { inspectHeader } from './header.ts'
 /** In the file's header, to tell a mirror from other databases: "admr". */
 const APPLICATION_ID = 0x61646d72
 
-/** How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts. */
+/**
+ * How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts.
+ */
 const LOCK_MS = 100
 
-/** The database pages in the WAL at which a commit moves them into the file, and the size to which the WAL is then cut. */
+/** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */
 const WAL_PAGES = 2000
 const WAL_BYTES = 16 * 1024 * 1024
 
-/** Up to this size opening for writing checks the whole file; in a larger one, damage is found where it is read. */
+/**
+ * Up to this size opening for writing checks the whole file; in a larger one, damage is found where it is
+ * read.
+ */
 const CHECKED_BYTES = 32 * 1024 * 1024
 
 /**
- * Opens the mirror for writing; creates it, and its folder, if there is none. Throws MirrorError, and leaves a file that is
- * not ours untouched. While another process creates or migrates it, throws SQLite's own error (`isBusy`): try again.
+ * Opens the mirror for writing; creates it, and its folder, if there is none. Throws MirrorError, and leaves
+ * a file that is not ours untouched. While another process creates or migrates it, throws SQLite's own error
+ * (`isBusy`): try again.
  */
 export function openForWriting(file: string): Connection {
   let connection: Connection | undefined
@@ -36,8 +42,8 @@ export function openForWriting(file: string): Connection {
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = NORMAL')
-    // Twice SQLite's default: a first sync of 2,000 pages waits half as long for the disk. The WAL grows while a reader
-    // needs it; the second commit after the reader's end cuts it to the limit.
+    // Twice SQLite's default: a first sync of 2,000 pages waits half as long for the disk. The WAL grows
+    // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
     migrate(connection)
@@ -49,8 +55,8 @@ export function openForWriting(file: string): Connection {
 }
 
 /**
- * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists reports that it
- * does not, as in /proc.
+ * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists
+ * reports that it does not, as in /proc.
  */
 export function makeFolder(folder: string): void {
   if (fs.existsSync(folder)) return
@@ -63,7 +69,10 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** Readable by its owner only, and so are the files that SQLite adds; an empty file that exists keeps its mode. */
+/**
+ * Readable by its owner only, and so are the files that SQLite adds; an empty file that exists keeps its
+ * mode.
+ */
 function makeFile(file: string): void {
   const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
   fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
@@ -108,8 +117,8 @@ export function openLockFile(file: string): Connection {
 }
 
 /**
- * Moves the WAL into the file, and cuts it if no reader needs it. Returns whether it was cut. Has no time limit; other
- * processes can write meanwhile, except in the moment of the cut.
+ * Moves the WAL into the file, and cuts it if no reader needs it. Returns whether it was cut. Has no time
+ * limit; other processes can write meanwhile, except in the moment of the cut.
  */
 export function emptyWal(file: string): boolean {
   const connection = new Database(file, { fileMustExist: true, timeout: LOCK_MS })
@@ -148,8 +157,9 @@ function assertKnown(version: number, file: string): void {
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
 /**
- * Checks what the header does not show: the WAL may hold a newer version, or be another database's, and damage may be
- * anywhere. Uses a connection that only reads, since closing one that writes would move the WAL into the file.
+ * Checks what the header does not show: the WAL may hold a newer version, or be another database's, and
+ * damage may be anywhere. Uses a connection that only reads, since closing one that writes would move the WAL
+ * into the file.
  */
 function assertUsable(file: string): void {
   assertMayWrite(file)
@@ -184,7 +194,10 @@ function assertSound(connection: Connection, file: string): void {
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
-/** Returns a function that throws MirrorLostError once a newer version of this program has migrated the mirror. */
+/**
+ * Returns a function that throws MirrorLostError once a newer version of this program has migrated the
+ * mirror.
+ */
 export function createVersionCheck(connection: Connection, file: string): () => void {
   const version = connection.prepare('PRAGMA user_version').pluck()
   return () => assertKnown(version.get() as number, file)

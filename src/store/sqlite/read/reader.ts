@@ -106,8 +106,8 @@ function readOnly(connection: Connection, file: string, sql: string): Rows {
 }
 
 /**
- * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins with the first
- * row that is read: a connection with an unfinished statement cannot be closed.
+ * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
+ * with the first row that is read: a connection with an unfinished statement cannot be closed.
  */
 function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
   try {

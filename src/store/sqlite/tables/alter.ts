@@ -26,8 +26,9 @@ export interface WriteOptions {
 export const INLINE_ROWS = 20_000
 
 /**
- * Writes rows in one transaction, with the column changes that they need. Those of large tables are made before, by another
- * process. Calls `write` again after each change. Returns its result, and notices about the columns for the log.
+ * Writes rows in one transaction, with the column changes that they need. Those of large tables are made
+ * before, by another process. Calls `write` again after each change. Returns its result, and notices about
+ * the columns for the log.
  */
 export async function writeWithColumns<T>(
   { connection, transact, maintain, time }: WriteOptions,
@@ -67,8 +68,9 @@ export interface AlterPlan {
 const MANY_COLUMNS = 6
 
 /**
- * Changes the tables by the plan and updates `sync_columns`. Returns false, and changes nothing, if another process changed
- * these columns since the plan was made. Call it inside a transaction and `withoutForeignKeys`.
+ * Changes the tables by the plan and updates `sync_columns`. Returns false, and changes nothing, if another
+ * process changed these columns since the plan was made. Call it inside a transaction and
+ * `withoutForeignKeys`.
  */
 export function alterTables(
   connection: Connection,

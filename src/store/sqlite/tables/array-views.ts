@@ -14,8 +14,8 @@ export interface ArrayView {
 }
 
 /**
- * Returns a function that creates the views of a collection for these arrays, or recreates them with further columns, and
- * returns notices for the log.
+ * Returns a function that creates the views of a collection for these arrays, or recreates them with further
+ * columns, and returns notices for the log.
  */
 export function openArrayViews(
   connection: Connection,
@@ -60,23 +60,31 @@ export function openArrayViews(
   }
 }
 
+/** No collection's name has two underscores, so these views belong to no other one. */
+const OF_COLLECTION = `substr(view, 1, length(:collection) + 2) = :collection || '__'`
+
 /** The views of a collection, by name. */
 export function loadViews(connection: Connection, collection: string): Map<string, ArrayView> {
+  type Row = ElementColumn & { view: string; array_column: string }
   const rows = connection
     .prepare(`
       SELECT view, array_column, "column" AS name, path, type, holds
       FROM sync_view_columns
-      WHERE substr(view, 1, ?) = ?
+      WHERE ${OF_COLLECTION}
       ORDER BY rowid
     `)
-    .all(collection.length + 2, `${collection}__`) as (ElementColumn & {
-    view: string
-    array_column: string
-  })[]
+    .all({ collection }) as Row[]
   const views = new Map<string, ArrayView>()
   for (const { view, array_column: arrayColumn, ...element } of rows)
     views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
   return views
+}
+
+/** Drops the views of a collection, and deletes their columns. */
+export function dropViews(connection: Connection, collection: string): void {
+  for (const view of loadViews(connection, collection).keys())
+    connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  connection.prepare(`DELETE FROM sync_view_columns WHERE ${OF_COLLECTION}`).run({ collection })
 }
 
 export function replaceView(

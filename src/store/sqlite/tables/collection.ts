@@ -14,7 +14,7 @@ import { KINDS, shapeOf, tableName } from './declarations.ts'
 import { dropFormerCopy } from './rebuild-table.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 
-/** The tables of one collection while they are open for writing; everything here runs inside the caller's transaction. */
+/** The open tables of one collection. Everything here runs inside the caller's transaction. */
 export interface CollectionTables extends RowWriter {
   /** The typed rows of a page's items that have to be written. `keys`: those of all its items. */
   toRows(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Outcome<TypedRow[]>

@@ -1,6 +1,7 @@
 import { JobError } from '../../../errors.ts'
-import type { KeyPaths } from '../../columns/catalog.ts'
+import { type KeyPaths, splitKey } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
+import { dropViews } from './array-views.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
   createMissingTables,
@@ -19,8 +20,8 @@ export interface ConfiguredCollection {
 }
 
 /**
- * Creates the tables of every configured collection, so that queries work before the first row. Recreates tables without
- * rows if the key has changed. Call it inside a transaction.
+ * Creates the tables of every configured collection, so that queries work before the first row. Recreates
+ * tables without rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
   for (const { name, key } of collections) {
@@ -28,11 +29,7 @@ export function makeConfigured(connection: Connection, collections: readonly Con
     const isOtherKey = known !== null && JSON.stringify(known) !== JSON.stringify(key)
     if (isOtherKey && isWithoutRows(connection, name)) dropForOtherKey(connection, name)
     try {
-      makeTables(
-        connection,
-        name,
-        key.map((path) => path.split('.')),
-      )
+      makeTables(connection, name, splitKey(key))
     } catch (error) {
       // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
@@ -40,7 +37,9 @@ export function makeConfigured(connection: Connection, collections: readonly Con
   }
 }
 
-/** Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken. */
+/**
+ * Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken.
+ */
 export function makeTables(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) {
     assertNamesFree(connection, name)
@@ -53,7 +52,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
   createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
 }
 
-/** Throws JobError if the mirror has another key for the collection, or something else under a name of its tables. */
+/**
+ * Throws JobError if the mirror has another key for the collection, or something else under a name of its
+ * tables.
+ */
 export function assertPossible(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) assertNamesFree(connection, name)
 }
@@ -90,14 +92,8 @@ function dropForOtherKey(connection: Connection, name: string): void {
 
 /** Drops the tables and views of a collection, and deletes its columns and its key. */
 export function dropTables(connection: Connection, name: string): void {
-  // No collection's name has two underscores, so these views belong to no other one.
-  const ofCollection = `substr(view, 1, ${name.length + 2}) = '${name}__'`
-  const views = connection
-    .prepare(`SELECT DISTINCT view FROM sync_view_columns WHERE ${ofCollection}`)
-    .pluck()
-  for (const view of views.all() as string[]) connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  dropViews(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.exec(`DELETE FROM sync_view_columns WHERE ${ofCollection}`)
   connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
 }

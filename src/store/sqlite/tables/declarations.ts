@@ -53,10 +53,12 @@ export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
-/** The name endings of what `createMissingTables` creates, beside the table with the collection's own name. */
+/**
+ * The name endings of what `createMissingTables` creates, beside the table with the collection's own name.
+ */
 const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END]
 
-/** The name endings of all tables, views and indexes of a collection, except its array views: SQLite has one namespace for them. */
+/** The name endings of a collection's tables, views and indexes, which SQLite keeps in one namespace. */
 export const NAME_ENDS: readonly string[] = [...MADE_ENDS, '_changes']
 
 /** The names of the tables and indexes of a collection. */

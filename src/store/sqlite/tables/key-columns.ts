@@ -10,7 +10,9 @@ export interface KeyColumns {
   types: readonly KeyType[]
 }
 
-/** The key columns of a collection as its raw table is declared now, since one may become TEXT at any time; null if there is no table. */
+/**
+ * A collection's key columns as its raw table declares them now: one may become TEXT. Null without a table.
+ */
 export function readKeyColumns(connection: Connection, job: Pick<Job, 'collection'>): KeyColumns | null {
   const table = tableName(job.collection.name, 'raw')
   const names = keyColumnNames(keyPathsOf(job))
@@ -24,7 +26,9 @@ export function idOfRow({ names }: Pick<KeyColumns, 'names'>, row: string): stri
   return texts.length === 1 ? texts.join() : `json_array(${texts.join(', ')})`
 }
 
-/** An SQL condition: the row has this id. Only for ids that fit the columns, like those that came from a row. */
+/**
+ * An SQL condition: the row has this id. Only for ids that fit the columns, like those that came from a row.
+ */
 export function hasId({ names, types }: KeyColumns, row: string, id: string): string {
   const part = (index: number) => (names.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
   return names
@@ -34,7 +38,9 @@ export function hasId({ names, types }: KeyColumns, row: string, id: string): st
 
 const LARGEST = 2n ** 63n
 
-/** A key's values as its columns hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
+/**
+ * A key's values as its columns hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7.
+ */
 export function boundKey(
   key: readonly Pick<KeyPart, 'text'>[],
   types: readonly KeyType[],

@@ -75,7 +75,9 @@ function keyTexts(listed: ListedItem, { types }: KeyColumns): string[] | null {
   return listed.key.parts.map(({ text }) => text)
 }
 
-/** Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed. */
+/**
+ * Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed.
+ */
 function position(from: string | null, { types }: KeyColumns): KeyValues | null {
   if (from === null) return null
   const { types: before, last } = JSON.parse(from) as { types: string[]; last: string[] }

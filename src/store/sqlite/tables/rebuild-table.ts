@@ -6,9 +6,9 @@ import { declarationOf } from './declarations.ts'
 const BATCH_ROWS = 50_000
 
 /**
- * Runs `task`, which may rebuild tables. Call it outside any transaction, where SQLite ignores changes of `foreign_keys`. With
- * foreign keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE fires; without `legacy_alter_table`,
- * RENAME fails while a user's view names the dropped table.
+ * Runs `task`, which may rebuild tables. Call it outside any transaction, where SQLite ignores changes of
+ * `foreign_keys`. With foreign keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE
+ * fires; without `legacy_alter_table`, RENAME fails while a user's view names the dropped table.
  */
 export function withoutForeignKeys<T>(connection: Connection, task: () => T): T {
   const before = ['foreign_keys', 'legacy_alter_table'].map(
@@ -31,9 +31,10 @@ export interface TableChanges {
 }
 
 /**
- * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: copies all rows into a new table, which
- * replaces the old one. Row ids stay, and so do users' indexes, triggers, views and foreign keys. Call it inside a
- * transaction and `withoutForeignKeys`. `onRows` gets the number of rows that each statement copied.
+ * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: copies all rows into a
+ * new table, which replaces the old one. Row ids stay, and so do users' indexes, triggers, views and foreign
+ * keys. Call it inside a transaction and `withoutForeignKeys`. `onRows` gets the number of rows that each
+ * statement copied.
  */
 export function rebuildTable(
   connection: Connection,
@@ -62,8 +63,8 @@ export function addColumn(
 }
 
 /**
- * Drops what earlier versions, which copied a table over several transactions, may have left: the copy and the triggers that
- * kept it up to date. The table itself always holds all rows.
+ * Drops what earlier versions, which copied a table over several transactions, may have left: the copy and
+ * the triggers that kept it up to date. The table itself always holds all rows.
  */
 export function dropFormerCopy(connection: Connection, table: string): void {
   const copy = nameOfCopy(table)
@@ -77,7 +78,10 @@ function nameOfCopy(table: string): string {
   return `_new_${table}`
 }
 
-/** The SQL of a table's indexes and triggers, users' too. NOCASE: a trigger names its table as the user typed it. */
+/**
+ * The SQL of a table's indexes and triggers, users' too. NOCASE: a trigger names its table as the user typed
+ * it.
+ */
 function belongingsOf(connection: Connection, table: string): string[] {
   const sql = `
     SELECT sql
@@ -89,8 +93,8 @@ function belongingsOf(connection: Connection, table: string): string[] {
 }
 
 /**
- * Creates an empty table, declared like the other one except for the types: columns and constraints of users stay. A wrong
- * edit of the declaration is an SQL error, or shows in the columns.
+ * Creates an empty table, declared like the other one except for the types: columns and constraints of users
+ * stay. A wrong edit of the declaration is an SQL error, or shows in the columns.
  */
 function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
   const [copy, columns] = [nameOfCopy(table), columnsOf(connection, table)]

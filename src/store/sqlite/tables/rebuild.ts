@@ -1,7 +1,7 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import { parseExact } from '../../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
-import { type KeyPaths, keyColumnNames } from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
@@ -17,9 +17,9 @@ export interface TypedTableRebuild {
   /** The names of the mirror's collections. */
   collections(): string[]
   /**
-   * Writes the typed row of every raw one, deletes those without one, and recreates the views. Each batch is one
-   * transaction, so a sync may run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the
-   * signal to stop.
+   * Writes the typed row of every raw one, deletes those without one, and recreates the views. Each batch is
+   * one transaction, so a sync may run meanwhile, and a kill leaves each row old or new. Throws
+   * InterruptedError after the signal to stop.
    */
   collection(name: string): Promise<Rebuilt>
 }
@@ -68,7 +68,7 @@ export function createTypedTableRebuild({
     async collection(name) {
       if (declarationOf(connection, tableName(name, 'raw')) === undefined)
         throw new MirrorError(`${file} has no table ${tableName(name, 'raw')}, of which ${name} is made`)
-      const keyPaths = (knownKey(connection, name) ?? []).map((path) => path.split('.'))
+      const keyPaths = splitKey(knownKey(connection, name) ?? [])
       const restore = prepareRestore(connection, name, keyPaths)
       const clear = prepareClear(connection, name, keyPaths)
       const notices = new Set<string>()

@@ -17,7 +17,10 @@ export interface CommitOptions {
 
 type AnswerCommit = PageCommit & { answer: CommittedAnswer }
 
-/** Writes one answer inside the caller's transaction; or returns the column changes that it needs first, and writes nothing. */
+/**
+ * Writes one answer inside the caller's transaction; or nothing, and returns the column changes that it
+ * needs.
+ */
 export type WriteAnswer = (
   job: Job,
   page: AnswerCommit,

@@ -13,14 +13,15 @@ export interface Forgetting {
   /** Overwrites what syncs deleted before. Call it first, while the free pages are few. */
   blank(): Promise<void>
   /**
-   * Forgets a job, unless another process works on it. After a kill the list looks as if it was never read, and the next
-   * call does the rest. Throws InterruptedError after the signal to stop.
+   * Forgets a job, unless another process works on it. After a kill the list looks as if it was never read,
+   * and the next call does the rest. Throws InterruptedError after the signal to stop.
    * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
    */
   job(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten>
   /**
-   * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and organizations with
-   * the same token have holds of their own. Never call it for a configured one, whose refused token would be sent again.
+   * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and
+   * organizations with the same token have holds of their own. Never call it for a configured one, whose
+   * refused token would be sent again.
    */
   organization(organizationId: string): Promise<void>
 }
@@ -104,7 +105,10 @@ function endJob(
   connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
-/** Drops the tables and views of a collection of which nothing is left, so that it can have another key. Returns whether it did. */
+/**
+ * Drops the tables of a collection if nothing is left of it; it can have another key then. Returns whether it
+ * did.
+ */
 function dropUnused(connection: Connection, collection: string): boolean {
   const rejects = connection.prepare('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1')
   const isUnused =
@@ -124,9 +128,9 @@ const LINK_BYTES = 4
 const MOST_PAGES = 256
 
 /**
- * Returns a function that overwrites up to so many free database pages, which may still hold deleted rows, and returns true
- * when none is left. It fills them with a table of zeros and frees them again, on a connection with `secure_delete`. A
- * killed process leaves that table; the next one continues with it.
+ * Returns a function that overwrites up to so many free database pages, which may still hold deleted rows,
+ * and returns true when none is left. It fills them with a table of zeros and frees them again, on a
+ * connection with `secure_delete`. A killed process leaves that table; the next one continues with it.
  */
 function createBlanking(connection: Connection): (pages: number) => boolean {
   let isFull = false

@@ -1,4 +1,4 @@
-import { keyColumnNames } from '../../columns/catalog.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { declarationOf, type TableKind, tableName } from '../tables/declarations.ts'
@@ -9,7 +9,7 @@ export interface ForgottenJob {
   collection: string
 }
 
-/** How much the mirror holds of a job: live rows, superseded versions, rejects, walks, lines of their page ledger, and runs. */
+/** How much the mirror holds of a job. `pages`: lines of the page ledger. */
 export interface Holdings {
   rows: number
   versions: number
@@ -21,7 +21,9 @@ export interface Holdings {
 
 const OF_JOB = 'organization_id = :organizationId AND collection = :collection'
 
-/** A set of a job's rows. Several tables lose the same rows at once, so that none is left without its raw row. */
+/**
+ * A set of a job's rows. Several tables lose the same rows at once, so that none is left without its raw row.
+ */
 interface Part {
   /** The number of `Holdings` that counts them; null: none. */
   counts: keyof Holdings | null
@@ -32,7 +34,10 @@ interface Part {
   order: string
 }
 
-/** What is deleted of a job, in this order: a walk after its page ledger, since a later walk may get the same id. */
+/**
+ * What is deleted of a job, in this order: a walk after its page ledger, since a later walk may get the same
+ * id.
+ */
 function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const lines = (counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part => ({
     counts,
@@ -44,7 +49,7 @@ function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {
     const tables = kinds.map((kind) => tableName(collection, kind))
     if (tables.some((table) => declarationOf(connection, table) === undefined)) return []
-    const key = keyColumnNames((knownKey(connection, collection) ?? []).map((path) => path.split('.')))
+    const key = keyColumnNames(splitKey(knownKey(connection, collection) ?? []))
     const where = '"_organization_id" = :organizationId'
     return [
       {
@@ -77,7 +82,7 @@ export function holdingsOf(connection: Connection, job: ForgottenJob): Holdings 
   return held
 }
 
-/** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. Call it inside a transaction. */
+/** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. */
 export function deleteHoldings(connection: Connection, job: ForgottenJob, rows: number): boolean {
   let left = rows
   for (const { counts, tables, where, key, order } of partsOf(connection, job)) {
@@ -98,8 +103,8 @@ export function deleteHoldings(connection: Connection, job: ForgottenJob, rows: 
 }
 
 /**
- * Makes a job look as if it was never read, before its rows are deleted: a complete walk would say how fresh the rows are, and
- * an open one would count its seen items as stored.
+ * Makes a job look as if it was never read, before its rows are deleted: a complete walk would say how fresh
+ * the rows are, and an open one would count its seen items as stored.
  */
 export function markForgotten(connection: Connection, job: ForgottenJob, at: string): void {
   connection

@@ -29,9 +29,9 @@ const FIRST_OPEN_PAGE = `
 `
 
 /**
- * Returns a function that deletes a batch of what a job's runs left: the page ledger of closed walks, except the last two
- * complete full ones; closed walks and rows of `sync_runs` from before a time, except the last run and the last complete
- * full walk. It returns true when none is left.
+ * Returns a function that deletes a batch of what a job's runs left: the page ledger of closed walks, except
+ * the last two complete full ones; closed walks and rows of `sync_runs` from before a time, except the last
+ * run and the last complete full walk. It returns true when none is left.
  */
 export function createPruning(connection: Connection): (job: Job, before: string) => boolean {
   const statements = [

@@ -23,8 +23,8 @@ export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first'>, at: string): Walk
   /**
-   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now: its start becomes the
-   * `as_of` of the list, and an earlier run may have been refused long ago.
+   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now: its start
+   * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
    */
   resume(walkId: number, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
@@ -36,7 +36,9 @@ export interface WalkStore {
   abandon(walkId: number, at: string): void
 }
 
-/** Items of an answer that are new to its walk, and those without a usable key that came for the first time. */
+/**
+ * Items of an answer that are new to its walk, and those without a usable key that came for the first time.
+ */
 export interface AnswerCounts {
   newToWalk: number
   newRejects: number
@@ -178,7 +180,10 @@ export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'>
   at: string
 }
 
-/** Ends a walk inside the caller's transaction: removes rows or holds them back, and completes or abandons the walk. */
+/**
+ * Ends a walk inside the caller's transaction: removes rows or holds them back, and completes or abandons the
+ * walk.
+ */
 export function closeWalk(
   connection: Connection,
   { job, walkId, kind, runId, outcome, removals, at }: CloseArgument,

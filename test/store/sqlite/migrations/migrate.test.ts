@@ -38,7 +38,10 @@ function stepsUpTo(version: number): string[] {
     .map((file) => fs.readFileSync(path.join(MIGRATIONS, file), 'utf8'))
 }
 
-/** A mirror as an earlier version left it: some rows in every table, a collection, and views of a user's. Closed. */
+/**
+ * A mirror as an earlier version left it: some rows in every table, a collection, and views of a user's.
+ * Closed.
+ */
 function mirrorOfVersion(version: number): string {
   const file = path.join(tempFolder(), 'mirror.db')
   const connection = new Database(file)
@@ -91,7 +94,9 @@ function expectMigrated(file: string, before: Record<string, Rows>): void {
   connection.close()
 }
 
-/** Opens the mirror in a process that dies before this statement of the migrations. Returns whether it died. */
+/**
+ * Opens the mirror in a process that dies before this statement of the migrations. Returns whether it died.
+ */
 function dieAtStatement(file: string, statement: number): boolean {
   const patch = {
     file: 'src/store/sqlite/migrations/migrate.ts',

@@ -123,7 +123,10 @@ function expectRow({ connection }: TestMirror, text: string): void {
   }
 }
 
-/** The value in a form that can be compared with a cell: a fraction by its double, other numbers by their decimal value. */
+/**
+ * The value in a form that can be compared with a cell: a fraction by its double, other numbers by their
+ * decimal value.
+ */
 function meaningOf(value: Leaf): string {
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return value.toWellFormed()

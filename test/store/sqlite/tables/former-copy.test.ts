@@ -6,8 +6,8 @@ import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-// Earlier versions made a key TEXT over several transactions, and could be killed in between: while they copied rows, with
-// triggers that kept the copy up to date, or while they deleted the old rows.
+// Earlier versions made a key TEXT over several transactions, and could be killed in between: while they
+// copied rows, with triggers that kept the copy up to date, or while they deleted the old rows.
 
 const TABLES = ['orders', 'orders_raw', 'orders_history']
 

@@ -16,8 +16,8 @@ import {
   type TestMirror,
 } from '../../../helpers/test-mirror.ts'
 
-// Nothing may block the event loop for more than 250 ms. The bound here is wide, for busy machines; without batches the work
-// would block for seconds.
+// Nothing may block the event loop for more than 250 ms. The bound here is wide, for busy machines; without
+// batches the work would block for seconds.
 const MUCH_MS = 1000
 
 const REAL: Clock = { now: Date.now, sleep: (ms) => sleep(ms), advance: () => {} }

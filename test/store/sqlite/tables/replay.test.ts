@@ -6,7 +6,8 @@ import { runOnce } from '../../../helpers/run-once.ts'
 import { leaseOf, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { createRandom, type Random } from '../../../simulation/random.ts'
 
-// Each seed is a mirror with the independent histories of many items. `REPLAYS=100 vitest run ...` replays more seeds.
+// Each seed is a mirror with the independent histories of many items. `REPLAYS=100 vitest run ...` replays
+// more seeds.
 
 const SEEDS = Array.from({ length: Number(process.env.REPLAYS ?? 30) }, (_, seed) => seed)
 const ITEMS = 80

@@ -14,7 +14,9 @@ function runWith(test: TestMirror, job: Job, value: number, count: number) {
   return runOnce(test, { source }, { job })
 }
 
-/** What is left of the history of items that changed daily from day 1 to day 4, by organization and last day. */
+/**
+ * What is left of the history of items that changed daily from day 1 to day 4, by organization and last day.
+ */
 async function lived(histories: Record<string, Job['collection']['history']>, count = 2) {
   const test = openTestMirror()
   const jobs = [ACME, GLOBEX].map((organization) =>
