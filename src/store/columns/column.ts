@@ -33,17 +33,14 @@ export interface ColumnWarning {
 /** The most discovered columns of a table, keys and __text columns included, our own not. */
 export const MOST_COLUMNS = 500
 
-/**
- * Characters of a column's name. Each of our statements repeats the names, so a field's name of a megabyte is
- * cut.
- */
+/** The most characters of a column's name: a field's name may have a megabyte, and statements repeat it. */
 const LONGEST_NAME = 2000
 
 /**
- * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name that begins
- * with `_` gets the prefix `field`, since such names are ours; NUL and lone surrogates, which SQLite's text
- * cannot hold, become `_`.
- * @param isTaken Whether a name is in use, by SQLite's comparison (see `foldName`); then `_2`, `_3` ... is
+ * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name with `_` in
+ * front, as ours have, gets the prefix `field`; NUL and lone surrogates, which SQLite cannot store, become
+ * `_`.
+ * @param isTaken Whether SQLite takes a name for one in use (see `foldName`); then `_2`, `_3` ... is
  *   appended.
  */
 export function columnName(path: readonly string[], isTaken: (name: string) => boolean): string {

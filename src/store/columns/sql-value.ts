@@ -10,8 +10,8 @@ const INTEGER_DIGITS = 19n
 
 /**
  * The value as a column of its own class stores it. Whole numbers are INTEGER however they are written (20,
- * 20.0, 2e1), fractions REAL; whole numbers beyond 64 bits and numbers that a double turns into infinity or
- * zero are TEXT.
+ * 20.0, 2e1), fractions REAL; beyond 64 bits, or where a double turns into infinity or zero, numbers are
+ * TEXT.
  */
 export function ownValue(value: Leaf): OwnValue {
   if (typeof value === 'string') return value

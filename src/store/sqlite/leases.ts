@@ -11,9 +11,8 @@ import type { Connection } from './sql.ts'
  */
 export interface Leases {
   /**
-   * Takes the job and returns null, or returns the name of its owner. Call it inside a transaction, so that
-   * two processes cannot take a job at once. Throws MirrorError if this user cannot tell whether the owner
-   * lives.
+   * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
+   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job.
    */
   take(organizationId: string, collection: string): string | null
   release(organizationId: string, collection: string): void
@@ -42,8 +41,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
     .pluck()
-  // `forget` may have deleted the row since it was registered; without a row, two processes could take the
-  // job.
+  // `forget` may have deleted the row since then; without a row, two processes could take the job.
   const setOwner = connection.prepare(`
     INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
     ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
@@ -112,9 +110,8 @@ export interface MaintenanceNotice {
 }
 
 /**
- * Notes which process works on the file for long, and at what: other processes wait as long as it lives.
- * Returns false, and changes nothing, if another living process has done so. Call it inside an immediate
- * transaction.
+ * Notes which process works on the file for long: others wait as long as it lives. Returns false, and changes
+ * nothing, if another living process has done so. Call it inside an immediate transaction.
  */
 export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {
   if (maintenanceUnderWay(connection, notice.owner) !== null) return false

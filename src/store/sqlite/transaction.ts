@@ -57,10 +57,7 @@ export function createLockWait(
   })
   const isStopped = () => now() >= stoppedAt + STOPPING_MS
 
-  /**
-   * Returns whether there was any. Tries no lock meanwhile, since each try blocks the event loop for a
-   * moment.
-   */
+  /** Returns whether there was any. Tries no lock meanwhile, since each try blocks for a moment. */
   async function waitForMaintenance(): Promise<boolean> {
     for (let reported = false; ; reported = true) {
       const what = underWay()
@@ -127,9 +124,8 @@ export async function inBatches(
 
 /**
  * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted,
- * replaced or emptied: what is written to the open file would be lost then, and SQLite does not notice it in
- * WAL mode. It takes microseconds and opens nothing, since closing any handle of the file drops SQLite's
- * locks.
+ * replaced or emptied: SQLite in WAL mode would not notice, and all later writes would be lost. It opens
+ * nothing, since closing any handle of the file drops SQLite's locks.
  */
 export function createFileCheck(file: string): () => void {
   const first = statOf(file)

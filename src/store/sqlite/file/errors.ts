@@ -60,10 +60,9 @@ function unreachable(file: string, code: string): MirrorError {
 }
 
 /**
- * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader needs the -wal
- * and the -shm, and creates them if nothing runs; if it may not write the mirror, the owner could not write
- * them afterwards. Never call it while this process has the file open: closing any handle of it drops
- * SQLite's locks.
+ * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader creates the
+ * missing -wal and -shm, which the owner could not write afterwards. Never call it while this process has the
+ * file open: closing any handle of it drops SQLite's locks.
  */
 export function assertMayRead(file: string): void {
   if (!may(file, fs.constants.F_OK)) return

@@ -28,9 +28,8 @@ export interface HeldLock {
 }
 
 /**
- * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete the file
- * of a dead process. Deletes the files of dead processes from before `sweptBefore`, in epoch milliseconds.
- * Throws MirrorError.
+ * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete it after
+ * the process's death. Deletes those of dead processes from before `sweptBefore` (epoch milliseconds).
  */
 export function holdLock(mirrorFile: string, name: string, sweptBefore: number): HeldLock {
   const folder = leasesFolder(mirrorFile)
@@ -94,8 +93,7 @@ function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode
 
 /**
  * Whether the process with this name holds its lock; `none` without a lock file. Throws MirrorError if this
- * user cannot tell: the process then counts as alive. A process must not ask for its own lock, which it would
- * lose.
+ * user cannot tell: the process then counts as alive. Asking for its own lock, a process would lose it.
  */
 export function lockState(folder: string, name: string): 'held' | 'free' | 'none' {
   if (!NAME.test(name)) return 'none'
@@ -103,8 +101,7 @@ export function lockState(folder: string, name: string): 'held' | 'free' | 'none
   try {
     assertFolder(folder)
     if (!lockFileAt(file)) return 'none'
-    // SQLite also opens a file that is read-only for this user, but locks nothing there: every lock would
-    // look free.
+    // SQLite also opens a read-only file, but locks nothing there: every lock would look free.
     fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
     const probe = tryLock(file)
     probe?.close()

@@ -19,16 +19,12 @@ const LOCK_MS = 100
 const WAL_PAGES = 2000
 const WAL_BYTES = 16 * 1024 * 1024
 
-/**
- * Up to this size opening for writing checks the whole file; in a larger one, damage is found where it is
- * read.
- */
+/** Up to this size, opening for writing checks the whole file. */
 const CHECKED_BYTES = 32 * 1024 * 1024
 
 /**
  * Opens the mirror for writing; creates it, and its folder, if there is none. Throws MirrorError, and leaves
- * a file that is not ours untouched. While another process creates or migrates it, throws SQLite's own error
- * (`isBusy`): try again.
+ * a file that is not ours untouched. While another process creates or migrates it, throws SQLite's `isBusy`.
  */
 export function openForWriting(file: string): Connection {
   let connection: Connection | undefined
@@ -69,10 +65,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/**
- * Readable by its owner only, and so are the files that SQLite adds; an empty file that exists keeps its
- * mode.
- */
+/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */
 function makeFile(file: string): void {
   const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
   fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
@@ -157,9 +150,8 @@ function assertKnown(version: number, file: string): void {
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
 /**
- * Checks what the header does not show: the WAL may hold a newer version, or be another database's, and
- * damage may be anywhere. Uses a connection that only reads, since closing one that writes would move the WAL
- * into the file.
+ * Checks what the header does not show: the WAL may hold a newer version or another database, and damage may
+ * be anywhere. Only reads, since closing a connection that writes would move the WAL into the file.
  */
 function assertUsable(file: string): void {
   assertMayWrite(file)
@@ -194,10 +186,7 @@ function assertSound(connection: Connection, file: string): void {
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
-/**
- * Returns a function that throws MirrorLostError once a newer version of this program has migrated the
- * mirror.
- */
+/** Returns a function that throws MirrorLostError once a newer version has migrated the mirror. */
 export function createVersionCheck(connection: Connection, file: string): () => void {
   const version = connection.prepare('PRAGMA user_version').pluck()
   return () => assertKnown(version.get() as number, file)

@@ -68,9 +68,8 @@ export interface AlterPlan {
 const MANY_COLUMNS = 6
 
 /**
- * Changes the tables by the plan and updates `sync_columns`. Returns false, and changes nothing, if another
- * process changed these columns since the plan was made. Call it inside a transaction and
- * `withoutForeignKeys`.
+ * Changes the tables and `sync_columns` by the plan. Returns false, and changes nothing, if another process
+ * changed these columns since. Call it inside a transaction and `withoutForeignKeys`.
  */
 export function alterTables(
   connection: Connection,

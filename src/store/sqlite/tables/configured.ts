@@ -52,10 +52,7 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
   createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
 }
 
-/**
- * Throws JobError if the mirror has another key for the collection, or something else under a name of its
- * tables.
- */
+/** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
 export function assertPossible(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) assertNamesFree(connection, name)
 }

@@ -6,9 +6,9 @@ import { declarationOf } from './declarations.ts'
 const BATCH_ROWS = 50_000
 
 /**
- * Runs `task`, which may rebuild tables. Call it outside any transaction, where SQLite ignores changes of
- * `foreign_keys`. With foreign keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE
- * fires; without `legacy_alter_table`, RENAME fails while a user's view names the dropped table.
+ * Runs `task`, which may rebuild tables, outside any transaction: within one, SQLite ignores `foreign_keys`.
+ * With foreign keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE fires; without
+ * `legacy_alter_table`, RENAME fails while a user's view names the dropped table.
  */
 export function withoutForeignKeys<T>(connection: Connection, task: () => T): T {
   const before = ['foreign_keys', 'legacy_alter_table'].map(
@@ -31,10 +31,9 @@ export interface TableChanges {
 }
 
 /**
- * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: copies all rows into a
- * new table, which replaces the old one. Row ids stay, and so do users' indexes, triggers, views and foreign
- * keys. Call it inside a transaction and `withoutForeignKeys`. `onRows` gets the number of rows that each
- * statement copied.
+ * Copies a table into a changed one that replaces it (https://sqlite.org/lang_altertable.html#otheralter).
+ * Row ids stay, and so do users' indexes, triggers, views and foreign keys. Call it inside a transaction and
+ * `withoutForeignKeys`. `onRows` gets the number of rows of each statement.
  */
 export function rebuildTable(
   connection: Connection,
@@ -78,10 +77,7 @@ function nameOfCopy(table: string): string {
   return `_new_${table}`
 }
 
-/**
- * The SQL of a table's indexes and triggers, users' too. NOCASE: a trigger names its table as the user typed
- * it.
- */
+/** The SQL of a table's indexes and triggers. NOCASE: a trigger names its table as the user typed it. */
 function belongingsOf(connection: Connection, table: string): string[] {
   const sql = `
     SELECT sql

@@ -17,10 +17,7 @@ export interface CommitOptions {
 
 type AnswerCommit = PageCommit & { answer: CommittedAnswer }
 
-/**
- * Writes one answer inside the caller's transaction; or nothing, and returns the column changes that it
- * needs.
- */
+/** Writes one answer inside the caller's transaction; or only returns the column changes that it needs. */
 export type WriteAnswer = (
   job: Job,
   page: AnswerCommit,

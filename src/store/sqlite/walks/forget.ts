@@ -105,10 +105,7 @@ function endJob(
   connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
-/**
- * Drops the tables of a collection if nothing is left of it; it can have another key then. Returns whether it
- * did.
- */
+/** Drops a collection's tables if nothing is left of it: its key can change then. Returns whether it did. */
 function dropUnused(connection: Connection, collection: string): boolean {
   const rejects = connection.prepare('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1')
   const isUnused =

@@ -34,10 +34,7 @@ interface Part {
   order: string
 }
 
-/**
- * What is deleted of a job, in this order: a walk after its page ledger, since a later walk may get the same
- * id.
- */
+/** What is deleted of a job, in this order: the page ledger first, since walk ids are used again. */
 function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const lines = (counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part => ({
     counts,

@@ -180,10 +180,7 @@ export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'>
   at: string
 }
 
-/**
- * Ends a walk inside the caller's transaction: removes rows or holds them back, and completes or abandons the
- * walk.
- */
+/** Ends a walk inside the caller's transaction: removes rows or holds them back, completes or abandons it. */
 export function closeWalk(
   connection: Connection,
   { job, walkId, kind, runId, outcome, removals, at }: CloseArgument,
