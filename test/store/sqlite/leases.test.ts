@@ -43,7 +43,7 @@ describe('the owner of a job', () => {
     expect(second.take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('can be replaced as soon as its process is gone', () => {
+  it('loses the job with its process', () => {
     const test = openTestMirror()
     const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
     first.take(ACME.id, 'orders')
