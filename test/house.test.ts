@@ -77,6 +77,27 @@ describe('the house', () => {
     expect(strangers).toEqual([])
   })
 
+  it('keeps the two halves of the store apart, so that a second store can use the columns', () => {
+    const crossing = imports.filter(
+      ({ from, to }) => from.startsWith('store/columns/') && to.startsWith('store/sqlite/'),
+    )
+
+    expect(crossing).toEqual([])
+  })
+
+  it('has at most 15 files in a folder', () => {
+    const counts = Object.groupBy(files, (file) => path.posix.dirname(file))
+    const crowded = Object.entries(counts).filter(([, inFolder = []]) => inFolder.length > 15)
+
+    expect(crowded.map(([folder, inFolder = []]) => [folder, inFolder.length])).toEqual([])
+  })
+
+  it('has no file above 250 lines', () => {
+    const long = files.filter((file) => (texts.get(file) ?? '').split('\n').length > 251)
+
+    expect(long).toEqual([])
+  })
+
   it('has no room that the plan does not know', () => {
     expect([...new Set(files.map(room))].filter((name) => !(name in MAY_IMPORT))).toEqual([])
   })

@@ -3,9 +3,10 @@ import { InterruptedError, MirrorError } from '../errors.ts'
 import { assertMayRead } from '../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../store/sqlite/file/header.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { type Connection, guarded, openForWriting } from '../store/sqlite/file/open.ts'
+import { openForWriting, translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases, type Leases } from '../store/sqlite/leases.ts'
 import { openReader, type Reader } from '../store/sqlite/read/reader.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createLockWait, createTransact, type Patience, type Transact } from '../store/sqlite/transaction.ts'
 import { exitCodeOfStop } from './exit-code.ts'
@@ -14,7 +15,7 @@ import type { Runtime } from './runtime.ts'
 /** Whether there is no mirror yet. Call it before this process opens the file. */
 export function isNotMadeYet(file: string): boolean {
   assertMayRead(file)
-  const { kind } = guarded(file, () => inspectHeader(file))
+  const { kind } = translatingErrors(file, () => inspectHeader(file))
   return kind === 'absent' || kind === 'empty'
 }
 
@@ -62,7 +63,7 @@ export async function withMirror(
   const mirror = await openMirror(file, runtime, (message) => stderr.write(`${message}\n`))
   const { connection } = mirror
   try {
-    const leases = guarded(file, () =>
+    const leases = translatingErrors(file, () =>
       createLeases({ connection, file, name: newLockName(pid, newToken), now }),
     )
     const transact: Transact = (task, kind) =>

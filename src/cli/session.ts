@@ -6,11 +6,12 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { type Connection, guarded } from '../store/sqlite/file/open.ts'
+import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
-import { createRegistry, type Registry } from '../store/sqlite/tokens.ts'
+import { createTokens, type Tokens } from '../store/sqlite/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
@@ -21,7 +22,7 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Session {
   store: Store
   connection: Connection
-  registry: Registry
+  tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   close(): void
@@ -57,15 +58,15 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection.close()
     throw error
   }
-  const registry = guarded(file, () => createRegistry(connection, transact, runtime.newToken))
-  await registry.register(config.organizations.map(registered))
+  const tokens = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
+  await tokens.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
-  const leases = guarded(file, () => createLeases({ connection, file, name, now: runtime.now }))
-  const store = guarded(file, () =>
+  const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
+  const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(apiOptions(config, runtime, userAgent, registry, name), exchange)
-  const readCredentials = createCredentialsReader({ config, registry, api, runtime, logger, tryHeldTokens })
+  const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
+  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
   for (const key of ['publish', 'http'] as const)
     if (config[key] !== null)
       logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
@@ -73,7 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   return {
     store,
     connection,
-    registry,
+    tokens,
     source: async (organization, job) => {
       try {
         return api.open(job, await readCredentials(organization))
@@ -107,7 +108,7 @@ function apiOptions(
   config: Config,
   { now, sleep, random }: Runtime,
   userAgent: string,
-  registry: Registry,
+  tokens: Tokens,
   processName: string,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
@@ -125,7 +126,7 @@ function apiOptions(
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    budgets: registry.budgets,
+    budgets: tokens.budgets,
     processName,
     now,
     sleep,

@@ -4,12 +4,12 @@ import type { TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
-import type { Registry } from '../store/sqlite/tokens.ts'
+import type { Tokens } from '../store/sqlite/tokens.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
-  registry: Registry
+  tokens: Tokens
   api: Pick<Api, 'tokenHold'>
   runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
   logger: Logger
@@ -22,7 +22,7 @@ export interface CredentialsReaderOptions {
  * TokenRefusedError for a held token.
  */
 export function createCredentialsReader(options: CredentialsReaderOptions) {
-  const { config, registry, api, runtime, logger, tryHeldTokens } = options
+  const { config, tokens, api, runtime, logger, tryHeldTokens } = options
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
@@ -30,26 +30,26 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     // old token must not send it again.
     let refusedLast: string | null = null
     return api.tokenHold({
-      heldReason: () => registry.heldReason(fingerprint) ?? refusedLast,
+      heldReason: () => tokens.heldReason(fingerprint) ?? refusedLast,
       hold: async (reason) => {
         const at = new Date(runtime.now()).toISOString()
         const write = async () => {
           const ids = organizationsWith(fingerprint).map(({ id }) => id)
           if (ids.length === 0) refusedLast = reason
-          await registry.hold(ids, fingerprint, reason, at)
+          await tokens.hold(ids, fingerprint, reason, at)
         }
         const onWait = (error: MirrorError) => logger.warn({ reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
         if (await untilHoldIsWritten(write, { ...runtime, onWait }))
           logger.info({ reason }, 'the hold of the refused token is written')
       },
-      lift: () => registry.liftHold(fingerprint),
+      lift: () => tokens.liftHold(fingerprint),
     })
   }
 
   function organizationsWith(fingerprint: string): OrganizationConfig[] {
     return config.organizations.filter((organization) => {
       try {
-        return registry.fingerprint(organization.readToken()) === fingerprint
+        return tokens.fingerprint(organization.readToken()) === fingerprint
       } catch {
         return false
       }
@@ -57,7 +57,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   }
 
   function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): void {
-    const reason = registry.heldReasonOf(id, fingerprint)
+    const reason = tokens.heldReasonOf(id, fingerprint)
     if (reason === null) return
     throw new TokenRefusedError(
       `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
@@ -67,8 +67,8 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
 
   return async (organization: OrganizationConfig): Promise<Credentials> => {
     const token = organization.readToken()
-    const fingerprint = registry.fingerprint(token)
-    await registry.useToken(organization.id, fingerprint)
+    const fingerprint = tokens.fingerprint(token)
+    await tokens.useToken(organization.id, fingerprint)
     if (!tryHeldTokens) assertNotHeld(organization, fingerprint)
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)

@@ -37,7 +37,7 @@ type Place = [where: string, place: LockedPlace, instead?: (asked: Asked) => Rep
 
 const REGISTERING: Place = [
   'registering who is configured',
-  { file: 'src/cli/session.ts', statement: 'await registry.register(' },
+  { file: 'src/cli/session.ts', statement: 'await tokens.register(' },
 ]
 const WRITING: Place = [
   'writing a page',
@@ -49,7 +49,7 @@ const PERMITS = 'src/api/rate/permits.ts'
 const PLACES: Place[] = [
   REGISTERING,
   WRITING,
-  ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await registry.useToken(' }],
+  ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await tokens.useToken(' }],
   [
     'taking a job',
     { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' },

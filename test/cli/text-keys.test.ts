@@ -13,7 +13,7 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 const NUMBERS = Array.from({ length: 400 }, (_, index) => ({ id: index + 1, state: 'open' }))
 const TEXTS = [...NUMBERS, { id: 'x-1', state: 'open' }]
 
-const IN_CHILD = withConstant('src/store/sqlite/tables/room.ts', 'INLINE_ROWS', 1)
+const IN_CHILD = withConstant('src/store/sqlite/tables/alter.ts', 'INLINE_ROWS', 1)
 
 const patched = (...patches: Patch[]) => ({ env: patchedBy(IN_CHILD, ...patches) })
 

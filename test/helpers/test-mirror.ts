@@ -1,10 +1,11 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
-import { type Connection, openForWriting } from '../../src/store/sqlite/file/open.ts'
+import { openForWriting } from '../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
+import type { Connection } from '../../src/store/sqlite/sql.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { createRegistry, type Registry } from '../../src/store/sqlite/tokens.ts'
+import { createTokens, type Tokens } from '../../src/store/sqlite/tokens.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
@@ -30,7 +31,7 @@ export interface TestMirror {
   clock: Clock
   connection: Connection
   store: Store
-  registry: Registry
+  tokens: Tokens
   /** What another connection reads: what is committed. Whole numbers are numbers, beyond 2^53 rounded. */
   rows(sql: string, ...values: unknown[]): Row[]
   /** The first column of the first row. */
@@ -60,9 +61,9 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     signal: stop.signal,
   })
   const transact = createTransact({ connection, file, now, sleep, signal: stop.signal })
-  const registry = createRegistry(connection, transact, () => 'a salt')
+  const tokens = createTokens(connection, transact, () => 'a salt')
   // Written at once, since nobody holds the lock.
-  void registry.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
+  void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })
   const close = () => {
     reader.close()
@@ -75,7 +76,7 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
     clock,
     connection,
     store,
-    registry,
+    tokens,
     rows: (sql, ...values) => reader.prepare(sql).all(...values) as Row[],
     value: (sql, ...values) =>
       reader
@@ -89,13 +90,13 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
 
 /** Ends a budget until then, as a process does that the server asked for a pause. */
 export async function closeBudget(
-  { registry }: Pick<TestMirror, 'registry'>,
+  { tokens }: Pick<TestMirror, 'tokens'>,
   scope: string,
   until: number,
 ): Promise<void> {
-  const { version, known } = await registry.budgets.read(scope)
+  const { version, known } = await tokens.budgets.read(scope)
   const closed = { closedUntil: until, known, waitingFor: null, waitingUntil: 0 }
-  await registry.budgets.compareAndSet(scope, version, () => closed)
+  await tokens.budgets.compareAndSet(scope, version, () => closed)
 }
 
 export const SYNC: WalkPlan = {

@@ -7,7 +7,7 @@ import { openSession } from '../../src/cli/session.ts'
 import { type CommandSession, type HowToRun, runner, syncPlan } from '../../src/cli/with-session.ts'
 import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/file/open.ts'
-import { createRegistry } from '../../src/store/sqlite/tokens.ts'
+import { createTokens } from '../../src/store/sqlite/tokens.ts'
 import { createLockWait, createTransact } from '../../src/store/sqlite/transaction.ts'
 import type { JobObserver } from '../../src/sync/job.ts'
 import type { Job } from '../../src/sync/types.ts'
@@ -129,7 +129,7 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   const { now, sleep, signal, newToken } = runtime
   const transact = createTransact({ connection, file, now, sleep, signal })
-  await createRegistry(connection, transact, newToken).resume(ids)
+  await createTokens(connection, transact, newToken).resume(ids)
   tell({ kind: 'resumed', process, organizations: ids })
   connection.close()
 }

@@ -27,8 +27,8 @@ function bug(name: string, found: number | Finding, ...patches: Change[]): Plant
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
     'store/sqlite/store.ts',
-    'const { result, notices } = await writeWithRoom(',
-    'await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithRoom(',
+    'const { result, notices } = await writeWithColumns(',
+    'await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithColumns(',
   ]),
   bug('a pause that the server asked for is not kept', 31, [
     'store/sqlite/budgets.ts',
@@ -97,12 +97,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'rows_seen = rows_seen + 2 * ?,\n      rows_added',
   ]),
   bug('a superseded version is lost', 0, [
-    'store/sqlite/tables/collection.ts',
+    'store/sqlite/tables/rows.ts',
     'if (keep) statements',
     'if (keep && key.length > 1) statements',
   ]),
   bug('a superseded version is kept twice', 0, [
-    'store/sqlite/tables/collection.ts',
+    'store/sqlite/tables/rows.ts',
     'if (keep) statements.keepVersion.run(at, ...primary)',
     'for (const _ of keep ? [1, 2] : []) statements.keepVersion.run(at, ...primary)',
   ]),
@@ -138,8 +138,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('a change leaves the time of the typed row as it was', 0, [
     'store/sqlite/tables/rows.ts',
-    `['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]`,
-    `valueColumns.length === 0 ? ['"_changed_at"'] : valueColumns.map(quoted)`,
+    'DO UPDATE SET ${written.map(',
+    'DO UPDATE SET ${written.slice(written.length > 2 ? 2 : 1).map(',
   ]),
   bug('the number of requests in flight has no bound', 6, [
     'api/client.ts',

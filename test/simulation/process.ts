@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Connection } from '../../src/store/sqlite/file/open.ts'
+import type { Connection } from '../../src/store/sqlite/sql.ts'
 
 /** What a process does that can be told apart, and before or after which it may be killed. */
 export const STEPS = [

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
-import { type Connection, emptyLog, guarded, openForReading } from '../../store/sqlite/file/open.ts'
+import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
 import { createForgetting, type Forgetting } from '../../store/sqlite/walks/forget.ts'
 import {
   collectionsOf,
@@ -42,13 +43,13 @@ export async function run(runtime: Runtime, globals: Globals, options: ForgetOpt
     return 0
   }
   return withMirror(config, runtime, async ({ connection, leases, transact }) => {
-    const target = guarded(file, () => targetOf(connection, config, org, options.collection))
+    const target = translatingErrors(file, () => targetOf(connection, config, org, options.collection))
     const configured = config.collections
-    const forgetting = guarded(file, () =>
+    const forgetting = translatingErrors(file, () =>
       createForgetting({ ...runtime, connection, leases, transact, configured }),
     )
     const code = await forgetAll(runtime, config, target, forgetting)
-    if (!emptyLog(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
+    if (!emptyWal(file)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
     return code
   })
 }
@@ -83,7 +84,7 @@ function whatWouldGo(config: Config, org: string, collections: string[]): string
   }
   if (!connection) return `${ONLY_WITH_YES}; there is nothing to forget yet`
   try {
-    return guarded(config.database, () => {
+    return translatingErrors(config.database, () => {
       const target = targetOf(connection, config, org, collections)
       const { id, name } = target.organization
       const lines = target.collections.map(

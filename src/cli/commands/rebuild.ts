@@ -1,6 +1,6 @@
 import { UsageError } from '../../errors.ts'
-import { guarded } from '../../store/sqlite/file/open.ts'
-import { createRebuilding, type Rebuilding } from '../../store/sqlite/tables/rebuild.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { createTypedTableRebuild, type TypedTableRebuild } from '../../store/sqlite/tables/rebuild.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, noMirror, withMirror } from '../mirror-file.ts'
@@ -20,8 +20,10 @@ export async function run(
     throw noMirror(file)
   }
   return withMirror(config, runtime, async ({ connection, transact, patience }) => {
-    const rebuilding = guarded(file, () => createRebuilding({ ...patience, connection, file, transact }))
-    const names = guarded(file, () => chosen(collections, rebuilding.collections(), configured))
+    const rebuilding = translatingErrors(file, () =>
+      createTypedTableRebuild({ ...patience, connection, file, transact }),
+    )
+    const names = translatingErrors(file, () => chosen(collections, rebuilding.collections(), configured))
     for (const name of names) await rebuildOne(runtime, rebuilding, name)
     return 0
   })
@@ -44,7 +46,11 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-async function rebuildOne({ stdout, stderr }: Runtime, rebuilding: Rebuilding, name: string): Promise<void> {
+async function rebuildOne(
+  { stdout, stderr }: Runtime,
+  rebuilding: TypedTableRebuild,
+  name: string,
+): Promise<void> {
   const { rows, strays, views, notices } = await rebuilding.collection(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''

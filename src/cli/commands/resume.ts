@@ -1,5 +1,5 @@
-import { guarded } from '../../store/sqlite/file/open.ts'
-import { createRegistry } from '../../store/sqlite/tokens.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { createTokens } from '../../store/sqlite/tokens.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -16,8 +16,8 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   return withMirror(config, runtime, async ({ connection, transact }) => {
-    const registry = guarded(file, () => createRegistry(connection, transact, newToken))
-    const lifted = await registry.resume(organizations.map(({ id }) => id))
+    const tokens = translatingErrors(file, () => createTokens(connection, transact, newToken))
+    const lifted = await tokens.resume(organizations.map(({ id }) => id))
     const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
     stderr.write(`${what}; waits for the rate limit are forgotten\n`)
     return 0

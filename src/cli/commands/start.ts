@@ -61,12 +61,12 @@ interface Schedule {
 function scheduledJob(
   selected: SelectedJob,
   config: Config,
-  { registry, runJobs }: CommandSession,
+  { tokens, runJobs }: CommandSession,
   { signal, onResult, isDue }: Schedule,
 ): ScheduledJob {
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = registry.lastRuns(organization.id, job.collection.name)
+  const last = tokens.lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart

@@ -1,53 +1,62 @@
-import { type Column, MOST_COLUMNS } from './column.ts'
-import type { KeyType } from './key.ts'
-import { columnName, foldName } from './name.ts'
+import type { KeyPart } from '../../sync/key.ts'
+import type { Job } from '../../sync/types.ts'
+import { type Column, columnName, foldName, MOST_COLUMNS } from './column.ts'
+import { createPathTree, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
-import { createPathTree, nodeAt, type PathNode } from './path-tree.ts'
 
-/** What is known about one path of the items. */
-export interface Slot {
+/** The columns of one path of the items. */
+export interface ColumnSlot {
   isKey: boolean
   main: Column | undefined
   text: Column | undefined
 }
 
-/** The columns of one collection. A catalog is never changed: `extendCatalog` returns another one. */
+/** The columns of one collection. A catalog never changes: `extendCatalog` returns another one. */
 export interface Catalog {
   readonly columns: readonly Column[]
-  readonly keyPaths: readonly (readonly string[])[]
+  readonly keyPaths: KeyPaths
   /** No further column can be discovered. */
   readonly isFull: boolean
-  /** Somebody was told already that fields are left out. */
+  /** A warning already said that fields are left out. */
   readonly isFullReported: boolean
   /** For `toRow`. */
-  readonly root: PathNode<Slot>
+  readonly root: PathNode<ColumnSlot>
 }
 
-/** A catalog while its next state is being worked out. */
+/** A catalog while its successor is worked out. */
 export interface Draft {
   columns: Column[]
-  keyPaths: readonly (readonly string[])[]
-  root: PathNode<Slot>
+  keyPaths: KeyPaths
+  root: PathNode<ColumnSlot>
   /** Folded names in use, those of the keys included. */
   names: Set<string>
-  /** Columns that are there or will be, since a key's column waits for its first value. */
+  /** Columns, with those of keys that wait for their first value. */
   count: number
 }
 
-/**
- * @param columns The discovered columns as they were stored. A key column whose type is not known yet may be missing: its
- *   name and its place among the 500 are kept for it.
- * @param keyPaths The fields of the collection's key, in their order.
- */
-export function createCatalog(
-  columns: readonly Column[],
-  keyPaths: readonly (readonly string[])[],
-  isFullReported = false,
-): Catalog {
-  return sealDraft(openDraft(columns, keyPaths), isFullReported)
+/** The fields of a collection's key in order, each as its names from the item down. */
+export type KeyPaths = readonly (readonly string[])[]
+
+export type KeyType = 'INTEGER' | 'TEXT'
+
+/** @param key The dotted paths of its fields. */
+export function splitKey(key: readonly string[]): string[][] {
+  return key.map((path) => path.split('.'))
 }
 
-/** The types of the key columns; null where no key has come yet. */
+export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
+  return splitKey(collection.key)
+}
+
+/** The names of the key columns. They are chosen first, so they never depend on the items. */
+export function keyColumnNames(keyPaths: KeyPaths): string[] {
+  const names: string[] = []
+  const isTaken = (name: string) => names.some((other) => foldName(other) === foldName(name))
+  for (const path of keyPaths) names.push(columnName(path, isTaken))
+  return names
+}
+
+/** The types of the key columns; null before the first key. */
 export function keyTypesOf({ columns, keyPaths }: Catalog): (KeyType | null)[] {
   return keyColumnNames(keyPaths).map((name) => {
     const column = columns.find((one) => one.role === 'key' && one.name === name)
@@ -55,20 +64,33 @@ export function keyTypesOf({ columns, keyPaths }: Catalog): (KeyType | null)[] {
   })
 }
 
-/** The names of the key columns. They are chosen first, so they never depend on the items. */
-export function keyColumnNames(keyPaths: readonly (readonly string[])[]): string[] {
-  const names: string[] = []
-  const isTaken = (name: string) => names.some((other) => foldName(other) === foldName(name))
-  for (const path of keyPaths) names.push(columnName(path, isTaken))
-  return names
+/**
+ * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then
+ * TEXT for good.
+ * @param current Null before the first value.
+ */
+export function keyColumnTypes(current: readonly (KeyType | null)[], parts: readonly KeyPart[]): KeyType[] {
+  return parts.map((part, index) => (part.integer && current[index] !== 'TEXT' ? 'INTEGER' : 'TEXT'))
 }
 
-/** Names that every table of SQLite has, and refuses to give to a further column: a field of that name gets the next one. */
-const TAKEN = ['rowid', 'oid']
+/**
+ * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be
+ *   missing: its name and one of the 500 columns are reserved for it.
+ */
+export function createCatalog(
+  columns: readonly Column[],
+  keyPaths: KeyPaths,
+  isFullReported = false,
+): Catalog {
+  return sealDraft(openDraft(columns, keyPaths), isFullReported)
+}
 
-export function openDraft(columns: readonly Column[], keyPaths: readonly (readonly string[])[]): Draft {
-  const root = createPathTree<Slot>()
-  const taken = [...TAKEN, ...keyColumnNames(keyPaths), ...columns.map((column) => column.name)]
+/** Names that SQLite gives to the row id of every table: a field of that name gets the next free one. */
+const RESERVED = ['rowid', 'oid']
+
+export function openDraft(columns: readonly Column[], keyPaths: KeyPaths): Draft {
+  const root = createPathTree<ColumnSlot>()
+  const taken = [...RESERVED, ...keyColumnNames(keyPaths), ...columns.map((column) => column.name)]
   const names = new Set(taken.map(foldName))
   for (const path of keyPaths) slotAt(root, path).isKey = true
   for (const column of columns) {
@@ -81,12 +103,11 @@ export function openDraft(columns: readonly Column[], keyPaths: readonly (readon
   return { columns: [...columns], keyPaths, root, names, count: columns.length + undecided }
 }
 
-export function sealDraft(draft: Draft, isFullReported: boolean): Catalog {
-  const { columns, keyPaths, root, count } = draft
+export function sealDraft({ columns, keyPaths, root, count }: Draft, isFullReported: boolean): Catalog {
   return { columns, keyPaths, root, isFull: count >= MOST_COLUMNS, isFullReported }
 }
 
-export function slotAt(root: PathNode<Slot>, path: readonly string[]): Slot {
+export function slotAt(root: PathNode<ColumnSlot>, path: readonly string[]): ColumnSlot {
   const node = nodeAt(root, path)
   node.at ??= { isKey: false, main: undefined, text: undefined }
   return node.at

@@ -1,34 +1,63 @@
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
 
-/** What is bound to a statement: INTEGER values as bigint (a JavaScript number is stored as REAL), REAL as number, TEXT as string. */
+/** A bound value: INTEGER as bigint (a JavaScript number would be REAL), REAL as number, TEXT as string. */
 export type SqlValue = string | number | bigint | null
 
 /** One discovered column of a collection's table. */
 export interface Column {
   name: string
-  /** Where its values stand in an item, as SQLite writes it: `$.customer.email`. */
+  /** Where its values are in an item, as SQLite writes it: `$.customer.email`. */
   path: string
   type: ColumnType
   /** `text` is the column NAME__text beside a `value` column of the same path. */
   role: 'key' | 'value' | 'text'
-  /** Holds an integer that a double would round, so that INTEGER must not become REAL. */
+  /** Holds an integer that a double would round, so INTEGER must not become REAL. */
   wide: boolean
 }
 
-/** How a column of one catalog differs from that of an earlier one; `column` is as it is in the later one. */
+/** How a column of one catalog differs from that of an earlier one; `column` is the later one. */
 export interface ColumnChange {
-  /** `type`: it has another type. `wide`: its type stays, but it may not become REAL any more. */
+  /** `type`: it has another type. `wide`: its type stays, but may no longer become REAL. */
   kind: 'add' | 'type' | 'wide'
   column: Column
 }
 
 export interface ColumnWarning {
   kind: 'text-sibling' | 'too-many-columns'
-  /** The new column NAME__text; absent where no column could be made. */
+  /** The new column NAME__text; absent if no column could be added. */
   column?: string
   path: string
   message: string
 }
 
-/** The most columns of a table that are discovered: keys and __text columns included, our own not. */
+/** The most discovered columns of a table, keys and __text columns included, our own not. */
 export const MOST_COLUMNS = 500
+
+/** The most characters of a column's name: a field's name may have a megabyte, and statements repeat it. */
+const LONGEST_NAME = 2000
+
+/**
+ * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name with `_` in
+ * front, as ours have, gets the prefix `field`; NUL and lone surrogates, which SQLite cannot store, become
+ * `_`.
+ * @param isTaken Whether SQLite takes a name for one in use (see `foldName`); then `_2`, `_3` ... is
+ *   appended.
+ */
+export function columnName(path: readonly string[], isTaken: (name: string) => boolean): string {
+  const joined = path.map((part) => (part === '' ? 'field' : part)).join('__')
+  const storable = joined.slice(0, LONGEST_NAME).replace(/\0|\p{Cs}/gu, '_')
+  return freeName(storable.startsWith('_') ? `field${storable}` : storable, isTaken)
+}
+
+/** The name itself, or with the first of `_2`, `_3` ... that is free. */
+export function freeName(name: string, isTaken: (name: string) => boolean): string {
+  if (!isTaken(name)) return name
+  let number = 2
+  while (isTaken(`${name}_${number}`)) number++
+  return `${name}_${number}`
+}
+
+/** The same text for names that SQLite compares as equal: it ignores the case of ASCII letters only. */
+export function foldName(name: string): string {
+  return name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}

@@ -1,12 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/value.ts'
-import { type ColumnType, MOST_COLUMNS } from './column.ts'
-import { flatten, type Leaf, pathOf } from './flatten.ts'
-import { columnName, foldName } from './name.ts'
+import { type ColumnType, columnName, foldName, MOST_COLUMNS } from './column.ts'
+import { createPathTree, everyLeaf, flatten, type Leaf, namesOf, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
-import { createPathTree, everyLeaf, nodeAt, type PathNode } from './path-tree.ts'
 import { isWide, ownValue } from './sql-value.ts'
 
-/** What the values of a field of the elements have been so far. `wide`: integers, one of which a double would round. */
+/** The class of a field's values so far. `wide`: integers, one of which a double would round. */
 type Holds = 'boolean' | 'integer' | 'wide' | 'real' | 'text'
 
 /** A column of the view of an array of objects. */
@@ -27,9 +25,9 @@ const TYPES: Record<Holds, ColumnType> = {
 }
 
 /**
- * The columns of the view after this array: its objects are flattened as items are. A column that meets another class is
- * widened, INTEGER to REAL to TEXT; nothing is stored in a view, so no value has to stay behind. The order of the values
- * makes no difference to the type. Returns `known` itself if nothing changed. Past 500 columns a field is left out.
+ * Returns the columns of the view after this array, or `known` itself if nothing changed. Objects are
+ * flattened like items. A column that meets another class is widened, INTEGER to REAL to TEXT, whatever the
+ * order of the values. Fields beyond 500 columns are left out.
  */
 export function discoverElements(
   known: readonly ElementColumn[],
@@ -54,7 +52,7 @@ function withElements(
 ): readonly ElementColumn[] {
   const columns = [...known]
   const names = new Set(known.map(({ name }) => foldName(name)))
-  // Their places in `columns`, since a column that is widened is another object.
+  // The tree holds indexes into `columns`, since a widened column is another object.
   const tree = createPathTree<number>()
   for (const [index, { path }] of known.entries()) nodeAt(tree, parseSqlitePath(path)).at = index
 
@@ -66,10 +64,10 @@ function withElements(
   }
 
   for (const object of objects) {
-    flatten(object, tree, (place, index, value) => {
+    flatten(object, tree, (field, index, value) => {
       const column = index === undefined ? undefined : columns[index]
       if (column && index !== undefined) columns[index] = widened(column, holdsOf(value))
-      else if (columns.length < MOST_COLUMNS) add(pathOf(place), holdsOf(value))
+      else if (columns.length < MOST_COLUMNS) add(namesOf(field), holdsOf(value))
     })
   }
   return columns
@@ -87,7 +85,7 @@ function holdsOf(value: Leaf): Holds {
   if (typeof own === 'string') return 'text'
   if (typeof own === 'number') return 'real'
   if (!isWide(own)) return 'integer'
-  // SQLite reads a number with a point or an exponent as a double: such a long one is only exact as text.
+  // SQLite reads a number with a point or an exponent as a double, so a long one is exact only as text.
   return /[.eE]/.test(numberText(value)) ? 'text' : 'wide'
 }
 
@@ -98,7 +96,7 @@ function together(a: Holds, b: Holds): Holds {
   return pair.has('integer') && pair.has('real') ? 'real' : 'text'
 }
 
-// A list of columns is never changed, so its tree can be kept as long as the list itself is.
+// A list of columns never changes, so its tree lives as long as the list.
 const trees = new WeakMap<readonly ElementColumn[], PathNode<ElementColumn>>()
 
 function treeOf(columns: readonly ElementColumn[]): PathNode<ElementColumn> {

@@ -3,25 +3,33 @@ import type { KeyPart } from '../../sync/key.ts'
 import { printable } from '../../text.ts'
 import {
   type Catalog,
+  type ColumnSlot,
   type Draft,
+  type KeyType,
   keyColumnNames,
+  keyColumnTypes,
   keyTypesOf,
   openDraft,
-  type Slot,
   sealDraft,
   slotAt,
 } from './catalog.ts'
-import { type Column, type ColumnChange, type ColumnWarning, MOST_COLUMNS } from './column.ts'
-import { flatten, type Leaf, type Place, pathOf } from './flatten.ts'
-import { type KeyType, keyColumnTypes } from './key.ts'
-import { columnName, foldName, freeName } from './name.ts'
-import { needOf } from './need.ts'
+import {
+  type Column,
+  type ColumnChange,
+  type ColumnWarning,
+  columnName,
+  foldName,
+  freeName,
+  MOST_COLUMNS,
+} from './column.ts'
+import { type FieldPath, flatten, type Leaf, namesOf } from './flatten.ts'
 import { sqlitePath } from './path.ts'
+import { changeFor } from './row.ts'
 import { isWide, type OwnValue, ownValue, typeOf } from './sql-value.ts'
 
 export interface Extension {
   catalog: Catalog
-  /** In the order in which they are made. */
+  /** In the order in which they have to be made. */
   changes: ColumnChange[]
   warnings: ColumnWarning[]
 }
@@ -30,13 +38,13 @@ interface Work {
   draft: Draft
   isFullReported: boolean
   warnings: ColumnWarning[]
-  /** The draft was changed by the reading of the items that is under way. */
+  /** The current reading of the items changed the draft. */
   isChanged: boolean
 }
 
 /**
- * The catalog that has room for all these keys and items, and how it differs from this one. All items are read before any
- * column is made: of 20 and 19.99 on one page comes one REAL column.
+ * Returns the catalog that can hold all these keys and items, and how it differs from this one. It reads all
+ * items before any column is made, so that 20 and 19.99 on one page give one REAL column.
  */
 export function extendCatalog(
   catalog: Catalog,
@@ -45,17 +53,17 @@ export function extendCatalog(
 ): Extension {
   const draft = openDraft(withKeys(catalog, keys), catalog.keyPaths)
   const work: Work = { draft, isFullReported: catalog.isFullReported, warnings: [], isChanged: true }
-  // Read again after a change: a boolean that an INTEGER column held finds no place in a REAL one.
+  // Read again after a change: a boolean that an INTEGER column could hold does not fit a REAL one.
   while (work.isChanged) {
     work.isChanged = false
     for (const item of items)
-      flatten(item, draft.root, (place, slot, value) => adapt(work, place, slot, value))
+      flatten(item, draft.root, (field, slot, value) => adapt(work, field, slot, value))
   }
   const changes = changesBetween(catalog.columns, draft.columns)
   return { catalog: sealDraft(draft, work.isFullReported), changes, warnings: work.warnings }
 }
 
-/** The columns, with those of the key as these keys need them. */
+/** The columns, with the types that these keys need. */
 function withKeys(catalog: Catalog, keys: readonly (readonly KeyPart[])[]): Column[] {
   if (keys.length === 0) return [...catalog.columns]
   const types = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypesOf(catalog))
@@ -76,15 +84,15 @@ function changesBetween(before: readonly Column[], after: readonly Column[]): Co
   })
 }
 
-function adapt(work: Work, place: Place, slot: Slot | undefined, value: Leaf): void {
+function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, value: Leaf): void {
   const own = ownValue(value)
-  const need = needOf(slot, value, own)
-  if (need === 'none') return
-  // Here a path is spelled out for the first time: of the fields that find no room there may be millions.
-  if (slot && (need === 'widen' || need === 'wide')) alter(work, slot, need)
-  else if (work.draft.count >= MOST_COLUMNS) reportFull(work, place)
-  else if (slot && need === 'text') addText(work, slot, pathOf(place))
-  else addMain(work, pathOf(place), own)
+  const change = changeFor(slot, value, own)
+  if (change === 'none') return
+  // No path is spelled out before this line: millions of fields may be left out.
+  if (slot && (change === 'widen' || change === 'wide')) alter(work, slot, change)
+  else if (work.draft.count >= MOST_COLUMNS) reportFull(work, field)
+  else if (slot && change === 'text') addText(work, slot, namesOf(field))
+  else addMain(work, namesOf(field), own)
 }
 
 function addMain(work: Work, path: string[], own: OwnValue): void {
@@ -94,7 +102,7 @@ function addMain(work: Work, path: string[], own: OwnValue): void {
   add(work, slot.main)
 }
 
-function alter(work: Work, slot: Slot, kind: 'widen' | 'wide'): void {
+function alter(work: Work, slot: ColumnSlot, kind: 'widen' | 'wide'): void {
   if (!slot.main) return
   const { columns } = work.draft
   const column: Column = kind === 'wide' ? { ...slot.main, wide: true } : { ...slot.main, type: 'REAL' }
@@ -103,7 +111,7 @@ function alter(work: Work, slot: Slot, kind: 'widen' | 'wide'): void {
   work.isChanged = true
 }
 
-function addText(work: Work, slot: Slot, path: string[]): void {
+function addText(work: Work, slot: ColumnSlot, path: string[]): void {
   if (!slot.main) return
   const { name: main, type } = slot.main
   const name = freeName(`${main}__text`, isTakenIn(work.draft))
@@ -121,11 +129,11 @@ function add(work: Work, column: Column): void {
   work.isChanged = true
 }
 
-// Once in the life of a catalog: an object with generated names would otherwise fill the log.
-function reportFull(work: Work, place: Place): void {
+/** Once for each catalog: an object with generated names would otherwise fill the log. */
+function reportFull(work: Work, field: FieldPath): void {
   if (work.isFullReported) return
   work.isFullReported = true
-  const path = sqlitePath(pathOf(place))
+  const path = sqlitePath(namesOf(field))
   const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }

@@ -1,41 +1,85 @@
-import { isJsonObject, type JsonObject, type JsonValue, type RawNumber } from '../../json/value.ts'
-import type { PathNode } from './path-tree.ts'
+import {
+  isJsonObject,
+  isRawNumber,
+  type JsonObject,
+  type JsonValue,
+  type RawNumber,
+} from '../../json/value.ts'
 
-/** A value that has a column of its own: anything but an object, whose fields are joined, and null. */
+/** A value that has a column of its own: anything but null and objects, whose fields have columns. */
 export type Leaf = boolean | string | number | RawNumber | JsonValue[]
 
 /**
- * Where a value stands: its name, and the object around it. Made of links, so that millions of values under hundreds of
- * levels share what is above them.
+ * What is known about each path, in the shape of the items, so that no path is spelled out for each field.
  */
-export interface Place {
+export interface PathNode<T> {
+  at: T | undefined
+  children: Map<string, PathNode<T>>
+}
+
+export function createPathTree<T>(): PathNode<T> {
+  return { at: undefined, children: new Map() }
+}
+
+/** The node of a path; adds it if it is missing. */
+export function nodeAt<T>(root: PathNode<T>, path: readonly string[]): PathNode<T> {
+  let node = root
+  for (const name of path) {
+    const next = node.children.get(name) ?? createPathTree<T>()
+    node.children.set(name, next)
+    node = next
+  }
+  return node
+}
+
+/** A value's name, linked to the object around it, so that millions of deep values share what is above. */
+export interface FieldPath {
   name: string
-  above: Place | null
+  above: FieldPath | null
 }
 
 /** The names from the item down to the value. */
-export function pathOf(place: Place): string[] {
-  const path: string[] = []
-  for (let at: Place | null = place; at; at = at.above) path.push(at.name)
-  return path.toReversed()
+export function namesOf(field: FieldPath): string[] {
+  const names: string[] = []
+  for (let at: FieldPath | null = field; at; at = at.above) names.push(at.name)
+  return names.toReversed()
 }
 
 /**
- * Visits the values of an item in their order, objects opened up, nulls left out, each with what the tree knew about its
- * path when its object was entered. The visit may add to the tree.
+ * Visits every leaf of an item in order, with what the tree knew about its path when its object was entered.
+ * The visit may add to the tree.
  */
 export function flatten<T>(
   item: JsonObject,
   node: PathNode<T> | undefined,
-  visit: (place: Place, known: T | undefined, value: Leaf) => void,
-  above: Place | null = null,
+  visit: (field: FieldPath, known: T | undefined, value: Leaf) => void,
+  above: FieldPath | null = null,
 ): void {
   for (const name of Object.keys(item)) {
     const value = item[name]
     if (value === null || value === undefined) continue
-    const place = { name, above }
+    const field = { name, above }
     const child = node?.children.get(name)
-    if (isJsonObject(value)) flatten(value, child, visit, place)
-    else visit(place, child?.at, value)
+    if (isJsonObject(value)) flatten(value, child, visit, field)
+    else visit(field, child?.at, value)
   }
+}
+
+/**
+ * Visits every leaf of an item, with what the tree knows about its path, until a visit returns false. The hot
+ * loop of a page's commit: it allocates nothing.
+ */
+export function everyLeaf<T>(
+  node: PathNode<T> | undefined,
+  item: JsonObject,
+  visit: (known: T | undefined, value: Leaf) => boolean,
+): boolean {
+  for (const name of Object.keys(item)) {
+    const value = item[name]
+    if (value === null || value === undefined) continue
+    const child = node?.children.get(name)
+    const isLeaf = typeof value !== 'object' || Array.isArray(value) || isRawNumber(value)
+    if (!(isLeaf ? visit(child?.at, value) : everyLeaf(child, value, visit))) return false
+  }
+  return true
 }

@@ -1,17 +1,16 @@
 const STEP = /\.(?:("(?:[^"\\]|\\.)*")|([^."[]+))/g
 
 /**
- * The path of a field as SQLite's JSON functions take it: `$.customer.email`. A name that is empty or has a dot, a bracket or a
- * character that JSON escapes is quoted as in JSON: `$."a.b"`. Different paths have different texts.
- * The SQLite we bring finds every name so. Those before 3.45 compare the text inside the quotes with the name as it is
- * escaped in the JSON, and end it at the first `"`: they find no name that holds a `"`, however it is written. Of several names
- * in one object that are the same up to a NUL, every SQLite finds the first only.
+ * The path of a field for SQLite's JSON functions: `$.customer.email`. A name that is empty or has a dot, a
+ * bracket or a character that JSON escapes is quoted as in JSON: `$."a.b"`. Different paths have different
+ * texts. SQLite before 3.45 finds no name that holds a `"`; every SQLite finds only the first of several
+ * names that are equal up to a NUL.
  */
 export function sqlitePath(path: readonly string[]): string {
   return '$' + path.map((name) => `.${isPlain(name) ? name : JSON.stringify(name)}`).join('')
 }
 
-/** The names that `sqlitePath` was made of. */
+/** The reverse of `sqlitePath`. */
 export function parseSqlitePath(text: string): string[] {
   return Array.from(text.matchAll(STEP), ([, quoted, plain]) =>
     quoted === undefined ? (plain ?? '') : String(JSON.parse(quoted)),

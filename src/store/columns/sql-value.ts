@@ -3,14 +3,15 @@ import { numberText, type RawNumber } from '../../json/value.ts'
 import type { ColumnType, SqlValue } from './column.ts'
 import type { Leaf } from './flatten.ts'
 
-/** A value in the storage class that it has by itself: bigint is INTEGER, number is REAL, string is TEXT. */
+/** A value in its own storage class: bigint is INTEGER, number is REAL, string is TEXT. */
 export type OwnValue = bigint | number | string
 
 const INTEGER_DIGITS = 19n
 
 /**
- * The value as it is stored where it meets no other class. Whole numbers are INTEGER however they are written (20, 20.0,
- * 2e1) and fractions REAL; whole numbers beyond 64 bits and numbers that a double turns into infinity or zero are TEXT.
+ * The value as a column of its own class stores it. Whole numbers are INTEGER however they are written (20,
+ * 20.0, 2e1), fractions REAL; beyond 64 bits, or where a double turns into infinity or zero, numbers are
+ * TEXT.
  */
 export function ownValue(value: Leaf): OwnValue {
   if (typeof value === 'string') return value
@@ -21,7 +22,7 @@ export function ownValue(value: Leaf): OwnValue {
 function ownNumber(number: number | RawNumber): OwnValue {
   if (Number.isSafeInteger(number)) return BigInt(Number(number))
   if (typeof number === 'number' && !Number.isInteger(number)) return number
-  // From 2^53 on the double's own digits are not those that were sent: only the text is right.
+  // From 2^53 on a double may have lost digits: only the text is right.
   return numberFromText(numberText(number))
 }
 
@@ -36,7 +37,7 @@ function numberFromText(text: string): OwnValue {
   return BigInt.asIntN(64, whole) === whole ? whole : text
 }
 
-/** The storage class that a column takes from its first value. */
+/** The type that a column takes from its first value. */
 export function typeOf(own: OwnValue): ColumnType {
   if (typeof own === 'bigint') return 'INTEGER'
   return typeof own === 'number' ? 'REAL' : 'TEXT'
@@ -47,7 +48,7 @@ export function isWide(own: OwnValue): boolean {
   return typeof own === 'bigint' && BigInt(Number(own)) !== own
 }
 
-/** What a column of this type stores for the value, or undefined if the value does not fit it. */
+/** What a column of this type stores for the value; undefined if the value does not fit. */
 export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): SqlValue | undefined {
   if (type === 'INTEGER') return typeof own === 'bigint' ? own : undefined
   if (typeof value === 'boolean') return undefined

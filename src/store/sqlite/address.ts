@@ -1,12 +1,12 @@
 import { JobError, UsageError } from '../../errors.ts'
-import type { Connection } from './file/open.ts'
+import type { Connection } from './sql.ts'
 
 const ADDRESS = 'address'
 
 /**
- * Notes which API the mirror holds the lists of, so that those of another never come among them. Throws UsageError where
- * they are another API's, unless that is accepted. Returns a warning where the mirror has rows and an earlier version did not
- * note their address: this one is taken for theirs. Inside the caller's transaction.
+ * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if
+ * they are another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier
+ * version did not note their address. Call it inside a transaction.
  */
 export function claimAddress(connection: Connection, baseUrl: string, accept: boolean): string | null {
   const address = addressOf(baseUrl)
@@ -28,13 +28,13 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
   return `${connection.name} did not say yet whose lists it holds; from now on they are those of ${address}`
 }
 
-/** Host and path prefix: scheme and port change when a proxy is put before an API, which stays the same. */
+/** Host and path prefix: a proxy in front of an API changes scheme and port, and the API stays the same. */
 export function addressOf(baseUrl: string): string {
   const { hostname, pathname } = new URL(baseUrl)
   return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
 }
 
-/** Throws JobError where another process has noted another address since this one noted its own. */
+/** Throws JobError if another process has noted another address since this one noted its own. */
 export function assertAddress(connection: Connection, baseUrl: string): void {
   const [address, known] = [addressOf(baseUrl), knownAddress(connection)]
   if (known === null || known === address) return
@@ -50,10 +50,7 @@ function knownAddress(connection: Connection): string | null {
   return typeof address === 'string' ? address : null
 }
 
-/**
- * A mirror that no page was ever written into, and no process is about to write one, can be given any address: its first
- * one may have been mistyped.
- */
+/** Before the first page the noted address may be a typing error, and any other one may replace it. */
 function holdsAnything(connection: Connection): boolean {
   const sql = `
     SELECT 1 FROM sync_walks WHERE pages > 0

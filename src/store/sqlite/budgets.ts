@@ -1,7 +1,8 @@
-import { type Connection, guarded } from './file/open.ts'
+import { translatingErrors } from './file/open.ts'
+import type { Connection } from './sql.ts'
 import type { Transact } from './transaction.ts'
 
-/** A budget as those who spend it keep it. Times are epoch milliseconds, 0 for none. */
+/** A budget. Times are epoch milliseconds, 0 for none. */
 export interface StoredBudget {
   closedUntil: number
   known: string | null
@@ -9,16 +10,16 @@ export interface StoredBudget {
   waitingUntil: number
 }
 
-/** `sync_gates`: the budgets of rate limits, each by its scope. */
+/** `sync_gates`: the budgets of requests, by scope. */
 export interface BudgetStore {
-  /** `version`: another one after each change, and never empty. */
+  /** `version`: differs after each change, and is never empty. */
   read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
-   * Writes what `next` returns if the version is still this one, and returns the new version; null if not. `next` is called
-   * with the file's lock in hand.
+   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` runs
+   * under the file's lock.
    */
   compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
-  /** Ends the pauses that an organization may wait for, inside the caller's transaction. */
+  /** Ends the pauses that an organization may wait for. Call it inside a transaction. */
   forgetWaits(organizationId: string): void
 }
 
@@ -28,7 +29,7 @@ export function createBudgetStore(connection: Connection, write: Transact): Budg
     INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
     VALUES (?, ?, ?, ?, ?)
   `)
-  // What was sent in the last minute still counts.
+  // Requests of the last minute still count.
   const endPauses = connection.prepare(`
     UPDATE sync_gates
     SET closed_until = '${NO_ROW.closed_until}'
@@ -38,7 +39,7 @@ export function createBudgetStore(connection: Connection, write: Transact): Budg
 
   return {
     read: async (scope) => {
-      const row = guarded(connection.name, () => rowOf(scope))
+      const row = translatingErrors(connection.name, () => rowOf(scope))
       return { closedUntil: Date.parse(row.closed_until), known: row.known, version: versionOf(row) }
     },
     compareAndSet: (scope, version, next) =>
@@ -66,7 +67,7 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** The content itself: while it is the same, a decision by it is still right. */
+/** The content itself: while it is the same, a decision based on it is still right. */
 function versionOf({ closed_until, known }: Row): string {
   return `${closed_until} ${known}`
 }

@@ -1,22 +1,22 @@
 import path from 'node:path'
 import { MirrorLostError } from '../../errors.ts'
-import { holdLock, lockState, ownersFolder, removeLock } from './file/lock-file.ts'
-import type { Connection } from './file/open.ts'
+import { printable } from '../../text.ts'
+import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
+import type { Connection } from './sql.ts'
 
 /**
- * Who works on which job, over all processes on the mirror. Each process holds a lock on a file of its own beside the
- * mirror for as long as it lives; a job's row names the file of its owner. The operating system drops the lock with the
- * process, however it ends: so a killed owner holds nothing, and one that merely stands still keeps what it has. No
- * heartbeat could tell these two apart.
+ * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its
+ * whole life; a job's row names that file. The operating system drops the lock with the process: a killed
+ * process loses its jobs, a stopped one (SIGSTOP) keeps them. No heartbeat could tell these two apart.
  */
 export interface Leases {
   /**
-   * Takes the job and returns null, or returns the name of its owner. Inside the caller's transaction, so that two never take it at once. Throws
-   * MirrorError where this user cannot tell whether its owner lives.
+   * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
+   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job.
    */
   take(organizationId: string, collection: string): string | null
   release(organizationId: string, collection: string): void
-  /** Throws MirrorLostError when our lock file was deleted: others take this process for dead then, and its jobs with it. */
+  /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
   assertAlive(): void
   close(): void
 }
@@ -25,23 +25,23 @@ export interface LeaseOptions {
   connection: Connection
   /** The mirror's file. */
   file: string
-  /** A name that no other process ever has, of `newLockName`. */
+  /** A name that no other process ever has, from `newLockName`. */
   name: string
   now: () => number
 }
 
-/** A younger file may belong to a process that has made it and not locked it yet. */
+/** A younger file may belong to a process that has created it and not locked it yet. */
 const SWEPT_AFTER_MS = 3_600_000
 
 export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
-  const folder = ownersFolder(file)
-  // Locked before the name stands anywhere: a name without a lock is a dead process's.
+  const folder = leasesFolder(file)
+  // Locked before the name is written anywhere: a name without a lock is a dead process's.
   const lock = holdLock(file, name, now() - SWEPT_AFTER_MS)
 
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
     .pluck()
-  // Its line may have been forgotten since it was registered; without one, two could take the job at once.
+  // `forget` may have deleted the row since then; without a row, two processes could take the job.
   const setOwner = connection.prepare(`
     INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
     ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
@@ -49,7 +49,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   const clearOwner = connection.prepare(
     'UPDATE sync_jobs SET owner = NULL WHERE organization_id = ? AND collection = ? AND owner = ?',
   )
-  // What this process itself is at work on: our name in a row may be left from a release that could not be written.
+  // The jobs of this process: our name in a row may be left from a release that could not be written.
   const working = new Set<string>()
 
   function isAlive(owner: string): boolean {
@@ -62,7 +62,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
     take(organizationId, collection) {
       const owner = ownerOf.get(organizationId, collection) as string | null | undefined
       const job = jobName(organizationId, collection)
-      // Never our own file: a second handle of it, once closed, would take our lock with it.
+      // Never open our own file: closing a second handle of it would drop our lock.
       const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
       if (owner && isTaken) return owner
       setOwner.run(organizationId, collection, name)
@@ -89,12 +89,58 @@ function jobName(organizationId: string, collection: string): string {
 }
 
 /**
- * Whether the process that has this name among the mirror's owners still lives; null where this user cannot tell. Changes
- * nothing: neither the job nor the lock file of a dead process. A process must not ask for its own name.
+ * Whether the process with this lock file lives; null if this user cannot tell. Changes nothing, neither the
+ * job nor the lock file of a dead process. A process must not ask for its own name.
  */
 export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
   try {
-    return lockState(ownersFolder(mirrorFile), owner) === 'held'
+    return lockState(leasesFolder(mirrorFile), owner) === 'held'
+  } catch {
+    return null
+  }
+}
+
+/** The setting that names the process at long work on the file. */
+const MAINTENANCE = 'maintenance'
+
+export interface MaintenanceNotice {
+  /** The name of that process's lock file. */
+  owner: string
+  what: string
+}
+
+/**
+ * Notes which process works on the file for long: others wait as long as it lives. Returns false, and changes
+ * nothing, if another living process has done so. Call it inside an immediate transaction.
+ */
+export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {
+  if (maintenanceUnderWay(connection, notice.owner) !== null) return false
+  connection
+    .prepare('INSERT OR REPLACE INTO sync_settings (name, value) VALUES (?, ?)')
+    .run(MAINTENANCE, JSON.stringify(notice))
+  return true
+}
+
+export function withdrawMaintenance(connection: Connection): void {
+  connection.prepare('DELETE FROM sync_settings WHERE name = ?').run(MAINTENANCE)
+}
+
+/** The long work of another living process on the file, in words; null if none. `own`: our name. */
+export function maintenanceUnderWay(connection: Connection, own?: string): string | null {
+  const value = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck().get(MAINTENANCE)
+  const notice = typeof value === 'string' ? parseNotice(value) : null
+  if (notice === null || notice.owner === own) return null
+  const { owner, what } = notice
+  return isOwnerAlive(connection.name, owner) === true
+    ? `process ${printable(owner, 40)} is at work on it (${printable(what)})`
+    : null
+}
+
+/** Null for a text that this program did not write: anyone who may write the mirror can change it. */
+function parseNotice(text: string): MaintenanceNotice | null {
+  try {
+    const { owner, what } = JSON.parse(text) as Record<keyof MaintenanceNotice, unknown>
+    return typeof owner === 'string' && typeof what === 'string' ? { owner, what } : null
   } catch {
     return null
   }

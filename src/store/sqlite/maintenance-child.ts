@@ -1,30 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { MirrorError } from '../../errors.ts'
-import { type Connection, guarded, openForWriting } from './file/open.ts'
-import { createLeases } from './leases.ts'
+import { openForWriting, translatingErrors } from './file/open.ts'
+import { announceMaintenance, createLeases, maintenanceUnderWay, withdrawMaintenance } from './leases.ts'
 import { type ChildMessage, type ChildTask, TASKS } from './maintenance.ts'
-import { announceMaintenance, maintenanceUnderWay, withdrawMaintenance } from './maintenance-notice.ts'
+import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/rebuild-table.ts'
 import { createLockWait } from './transaction.ts'
 
-// The process that maintenance.ts starts. Its main thread does nothing but listen: within SQLite a thread hears nothing, and
-// the process has to end in the moment in which its parent does.
+// The process that maintenance.ts starts. Its main thread only listens, since a thread inside SQLite cannot,
+// and the process must end at once when its parent does.
 
-/** How often is looked for the end of another process's work. */
+/** How often to check whether another process has ended its work. */
 const LOOK_EVERY_MS = 50
 
 function listen(): void {
-  // A report of Node's would hold the environment, and so the tokens.
+  // A diagnostic report of Node would hold the environment, and so the tokens.
   if (process.report) process.report.excludeEnv = true
   process.on('disconnect', die)
   if (!process.connected) die()
-  // A terminal, or a service manager, signals this process too; its parent decides.
+  // A terminal or a service manager signals this process too; its parent decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('message', (task: ChildTask) => {
     const thread = new Worker(new URL(import.meta.url), { workerData: task })
-    thread.on('message', tell)
-    thread.on('error', (error) => tell(failed(error)))
+    thread.on('message', send)
+    thread.on('error', (error) => send(failed(error)))
   })
 }
 
@@ -32,7 +32,7 @@ function die(): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-function tell(message: ChildMessage): void {
+function send(message: ChildMessage): void {
   process.send?.(message, () => {
     if (message.kind !== 'rows') process.exit(0)
   })
@@ -47,27 +47,25 @@ function post(message: ChildMessage): void {
   parentPort?.postMessage(message, [])
 }
 
-function tellRows(rows: number): void {
-  post({ kind: 'rows', rows })
-}
-
 type Run = (connection: Connection, argument: unknown, onRows: (rows: number) => void) => unknown
 
-/** Says in the mirror who is at work on it, for as long as the task takes. */
+/** Announces this process in the mirror while the task runs. */
 async function work({ file, name, argument, what }: ChildTask): Promise<ChildMessage> {
   const owner = `${process.pid}-${crypto.randomUUID().slice(-12)}`
   const patience = { now: Date.now, sleep: (ms: number) => sleep(ms), signal: new AbortController().signal }
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
   const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
-  const owners = guarded(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
+  const leases = translatingErrors(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
       await sleep(LOOK_EVERY_MS)
     // Sorted in memory: a container may have no folder for temporary files.
     connection.pragma('temp_store = MEMORY')
     const { run, kind } = TASKS[name]
-    const inOne = connection.transaction(() => (run as Run)(connection, argument, tellRows))
+    const inOne = connection.transaction(() =>
+      (run as Run)(connection, argument, (rows) => post({ kind: 'rows', rows })),
+    )
     const attempt = () => inOne.immediate()
     const result = await wait(() =>
       kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt(),
@@ -75,7 +73,7 @@ async function work({ file, name, argument, what }: ChildTask): Promise<ChildMes
     await transact(() => withdrawMaintenance(connection))
     return { kind: 'done', result }
   } finally {
-    owners.close()
+    leases.close()
     connection.close()
   }
 }

@@ -3,15 +3,15 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { counted } from '../../text.ts'
 import { alterTables } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
-import { closeWalk } from './walks/close.ts'
 import { noteMissing } from './walks/missing.ts'
+import { closeWalk } from './walks/walks.ts'
 
 /**
- * Long work on the file, by name. Each task runs in one transaction, so that a kill at any moment leaves the file as it was.
- * `onRows` receives the number of rows that a statement has gone through.
+ * Long work on the file, by name. Each task runs in one transaction: a kill leaves the file as it was.
+ * `onRows` gets the number of rows that each statement handled.
  */
 export const TASKS = {
-  // Tables are rebuilt, which foreign keys would notice.
+  // Rebuilds tables, so it must run `withoutForeignKeys`.
   alterTables: { run: alterTables, kind: 'rebuilding' },
   noteMissing: { run: noteMissing, kind: undefined },
   closeWalk: { run: closeWalk, kind: undefined },
@@ -22,13 +22,13 @@ export type TaskName = keyof Tasks
 export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
 export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
 
-/** What the log says of a task: `orders: column id becomes TEXT`, and about how many rows it goes through. */
+/** For the log: what a task does (`orders: column id becomes TEXT`), and about how many rows it reads. */
 export interface TaskSize {
   what: string
   rows: number
 }
 
-/** Runs a task. Throws MirrorError, and InterruptedError when the process is told to stop. */
+/** Runs a task. Throws MirrorError, and InterruptedError after the signal to stop. */
 export type Maintain = <N extends TaskName>(
   name: N,
   argument: TaskArgument<N>,
@@ -39,7 +39,7 @@ export interface MaintenanceOptions extends Omit<Patience, 'sleep'> {
   file: string
 }
 
-/** What the child process is sent, and what it answers. */
+/** The message to the child process, and its answers. */
 export interface ChildTask<N extends TaskName = TaskName> {
   file: string
   name: N
@@ -55,8 +55,8 @@ export type ChildMessage =
 const REPORT_EVERY_MS = 5000
 
 /**
- * Runs tasks in a process of their own, since SQLite would block the event loop of this one. It dies with this process, and is
- * killed when this one is told to stop.
+ * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,
+ * and is killed on the signal to stop.
  */
 export function createMaintenance(options: MaintenanceOptions): Maintain {
   return async <N extends TaskName>(name: N, argument: TaskArgument<N>, { what, rows }: TaskSize) => {
@@ -65,14 +65,14 @@ export function createMaintenance(options: MaintenanceOptions): Maintain {
   }
 }
 
-/** Resolves when the child has ended, since its lock is free then, and all that it sent has been read. */
+/** Resolves after the child's end: its lock is free then, and all its messages are read. */
 function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number): Promise<unknown> {
   const { file, signal } = options
   const { what } = task
   const onRows = createProgress(options, what, rows)
   const child = fork(new URL('./maintenance-child.ts', import.meta.url), {
     execArgv: [],
-    // Standard output is for what the command was asked for.
+    // Standard output is for the command's result.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   let last: ChildMessage | null = null

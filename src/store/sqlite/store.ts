@@ -2,19 +2,20 @@ import { JobError } from '../../errors.ts'
 import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
-import { keyPathsOf } from '../columns/key.ts'
+import { keyPathsOf } from '../columns/catalog.ts'
 import { assertAddress } from './address.ts'
-import { inBatches } from './batches.ts'
-import { type Connection, createSchemaVersion, guarded } from './file/open.ts'
+import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
+import { type Connection, createSchemaCache } from './sql.ts'
+import { INLINE_ROWS, writeWithColumns } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup } from './tables/lookup.ts'
-import { INLINE_ROWS, writeWithRoom } from './tables/room.ts'
-import { createTransact, type Patience, type Transact } from './transaction.ts'
+import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
+import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
 import { createPruning } from './walks/prune.ts'
 import { createRunStore } from './walks/runs.ts'
@@ -23,10 +24,10 @@ import { createWalkStore } from './walks/walks.ts'
 export interface SqliteStoreOptions extends Patience {
   connection: Connection
   file: string
-  /** `api.baseUrl`: once the mirror holds the lists of another address, no job can be acquired. */
+  /** `api.baseUrl`: no job can be acquired while the mirror holds the lists of another address. */
   baseUrl: string
   leases: Leases
-  /** How long lines of `sync_runs` and closed walks are kept, in milliseconds. */
+  /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
 }
 
@@ -41,12 +42,14 @@ export function openSqliteStore({
 }: SqliteStoreOptions): Store {
   const { now } = patience
   const walks = createWalkStore(connection)
+  const ledger = createLedger(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
   const lookup = createLookup(connection)
-  const pruning = createPruning(connection)
-  const collections = createCollectionCache(connection)
-  const write = createTransact({ connection, file, ...patience, onRollback: collections.forget })
+  const pruneWalks = createPruning(connection)
+  // A rollback removes the columns of its transaction.
+  const collections = createSchemaCache<CollectionTables>(connection)
+  const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
   const maintain = createMaintenance({ file, ...patience })
   const transact: Transact = (task, kind) =>
     write(() => {
@@ -54,12 +57,15 @@ export function openSqliteStore({
       return task()
     }, kind)
   const time = () => new Date(now()).toISOString()
-  const read = <T>(task: () => T): T => guarded(file, task)
-  const room = { connection, transact, maintain, time }
-  const openTables = (job: Job) => collections.open(job.collection.name, keyPathsOf(job))
+  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const options = { connection, transact, maintain, time }
+  const openTables = (job: Job) => {
+    const { name } = job.collection
+    return collections.get(name, () => openCollection(connection, name, keyPathsOf(job)))
+  }
   const writeAnswer = createCommit({ connection, walks, runs, jobs })
 
-  // An organization that was forgotten since this process registered it.
+  // `forget` may have deleted the organization since this process registered it.
   const addOrganization = connection.prepare(
     'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
   )
@@ -77,14 +83,14 @@ export function openSqliteStore({
     return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced }
   }
 
-  /** A task on many rows blocks the event loop for long, so another process does it. */
-  async function inlineOrChild<N extends TaskName>(
+  /** Runs a task on many rows in another process, since it would block the event loop for long. */
+  async function runTask<N extends TaskName>(
     name: N,
     argument: TaskArgument<N>,
     { what, rows }: { what: string; rows: number },
   ): Promise<TaskResult<N>> {
     if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
-    // Each task takes the argument of its own name, which the type of a table cannot say.
+    // The type of the table cannot express that each task takes its own argument.
     const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
     return transact(() => run(connection, argument))
   }
@@ -108,7 +114,7 @@ export function openSqliteStore({
         const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, at)
         return { walk, runId: runs.begin(job, walk, trigger, at) }
       }),
-    readLedger: async (walkId, after) => read(() => walks.readLedger(walkId, after)),
+    readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
 
     lookup: async (job, items) => read(() => lookup.items(job, items)),
     async commit({ job }, { answer, ...page }) {
@@ -116,9 +122,9 @@ export function openSqliteStore({
         await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))
         return { newRejects: 0, notices: [] }
       }
-      const { result, notices } = await writeWithRoom(room, job.collection.name, () => {
+      const { result, notices } = await writeWithColumns(options, job.collection.name, () => {
         const outcome = writeAnswer(job, { ...page, answer }, openTables(job), time())
-        if (outcome.changes) collections.forget()
+        if (outcome.changes) collections.clear()
         else collections.keep()
         return outcome
       })
@@ -127,12 +133,12 @@ export function openSqliteStore({
 
     async findMissing({ job }, rule) {
       const { rows } = read(() => jobs.state(job))
-      // As many were seen as there are: no row is missing.
+      // As many items were seen as there are rows: none is missing.
       const isNone = () =>
         rows === rule.listed && !hasMissing(connection, job) && !isOverlapped(connection, job, rule.walkId)
       if (!read(isNone)) {
         const what = `${nameOf(job)}: rows that the list no longer holds are looked for`
-        await inlineOrChild('noteMissing', { job, rule, at: time() }, { what, rows })
+        await runTask('noteMissing', { job, rule, at: time() }, { what, rows })
       }
       return read(() => countMissing(connection, job))
     },
@@ -149,15 +155,15 @@ export function openSqliteStore({
         removals,
         at: time(),
       }
-      return inlineOrChild('closeWalk', argument, { what, rows })
+      return runTask('closeWalk', argument, { what, rows })
     },
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
       const before = new Date(now() - keepRuns).toISOString()
       const { history } = job.collection
-      // What is left when the process is told to stop goes after the next run.
-      const isDone = await inBatches(patience, () => transact(() => pruning.walks(job, before)))
+      // After a signal to stop, the next run prunes the rest.
+      const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, before)))
       if (!isDone || typeof history !== 'number') return
       const end = new Date(now() - history).toISOString()
       await inBatches(patience, () =>
@@ -183,32 +189,5 @@ function refusalOf(connection: Connection, job: Job): JobError | null {
   } catch (error) {
     if (error instanceof JobError) return error
     throw error
-  }
-}
-
-/**
- * The open tables of the collections, while the schema stays the same: another process may add a column, and a transaction
- * that is rolled back takes its columns with it.
- */
-function createCollectionCache(connection: Connection) {
-  const known = new Map<string, CollectionTables>()
-  let version = -1
-  const versionNow = createSchemaVersion(connection)
-  return {
-    open(name: string, keyPaths: string[][]): CollectionTables {
-      if (versionNow() !== version) known.clear()
-      const tables = known.get(name) ?? openCollection(connection, name, keyPaths)
-      known.set(name, tables)
-      version = versionNow()
-      return tables
-    },
-    /** What this transaction itself did to the schema is known already. */
-    keep(): void {
-      version = versionNow()
-    },
-    forget(): void {
-      known.clear()
-      version = -1
-    },
   }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type BudgetStore, createBudgetStore } from './budgets.ts'
-import { type Connection, guarded } from './file/open.ts'
-import { unplanned } from './sql.ts'
+import { translatingErrors } from './file/open.ts'
+import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
-import { createLastRuns, type LastRuns } from './walks/last-runs.ts'
+import { createLastRuns, type LastRuns } from './walks/runs.ts'
 
 export interface RegisteredOrganization {
   id: string
@@ -11,31 +11,33 @@ export interface RegisteredOrganization {
   collections: readonly string[]
 }
 
-/** What the mirror knows of organizations, tokens and rate limits; every method is one short transaction. */
-export interface Registry {
-  /** Writes who is configured now; organizations and jobs that are no longer stay, marked so. To be called first. */
+/** What the mirror knows of organizations, their tokens and budgets; each method is one short transaction. */
+export interface Tokens {
+  /**
+   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
+   */
   register(organizations: readonly RegisteredOrganization[]): Promise<void>
-  /** A name for a token that tells nothing of it: hashed with a salt that only this mirror has. */
+  /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
   fingerprint(token: string): string
-  /** Notes which token an organization uses now; a hold that another token left is lifted. */
+  /** Notes which token an organization uses now, and lifts the hold of its former token. */
   useToken(organizationId: string, fingerprint: string): Promise<void>
-  /** Why nobody may use a token; null while one of those that use it is not held, since somebody typed resume for it. */
+  /** Why a token is held; null if `resume` lifted the hold of one of its organizations. */
   heldReason(fingerprint: string): string | null
-  /** Why an organization may not use its token. */
+  /** Why an organization must not use its token. */
   heldReasonOf(organizationId: string, fingerprint: string): string | null
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
   liftHold(fingerprint: string): Promise<void>
   /**
-   * Lifts every hold of these organizations and forgets the waits of their rate limits, those of the tokens that they
-   * used last. Returns the names of those that were held.
+   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
+   * they used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: Omit<BudgetStore, 'forgetWaits'>
   lastRuns(organizationId: string, collection: string): LastRuns
 }
 
-/** `newSalt`: what it gives is kept once in a mirror's life. */
-export function createRegistry(connection: Connection, write: Transact, newSalt: () => string): Registry {
+/** `newSalt`: only its first value in a mirror's life is used. */
+export function createTokens(connection: Connection, write: Transact, newSalt: () => string): Tokens {
   const budgets = createBudgetStore(connection, write)
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
@@ -53,7 +55,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   const liftReplaced = connection.prepare(
     `UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_fingerprint IS NOT NULL AND held_fingerprint <> ?`,
   )
-  // A token that is held is held for an organization that comes to use it, too.
+  // An organization that starts to use a held token gets its hold.
   const shareHold = connection.prepare(`
     UPDATE organizations
     SET
@@ -73,10 +75,10 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     .prepare(`
       SELECT held_reason
       FROM organizations
-      WHERE held_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND NOT EXISTS (
+      WHERE held_fingerprint = ${castParameter('TEXT', ':fingerprint')} AND NOT EXISTS (
         SELECT 1
         FROM organizations
-        WHERE last_fingerprint = ${unplanned('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
+        WHERE last_fingerprint = ${castParameter('TEXT', ':fingerprint')} AND held_since IS NULL AND configured = 1
       )
       LIMIT 1
     `)
@@ -89,7 +91,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
     SET held_since = ?, held_reason = ?, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
     WHERE id = ?
   `)
-  // Whoever used the token last and would use another one now has no say in whether it is held.
+  // Only organizations that use the token now decide whether it is held.
   const forgetFormer = connection.prepare(`
     UPDATE organizations
     SET last_fingerprint = NULL
@@ -99,7 +101,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
   const liftOne = connection
     .prepare(`UPDATE organizations SET ${LIFTED} WHERE id = ? AND held_since IS NOT NULL RETURNING name`)
     .pluck()
-  const read = <T>(task: () => T): T => guarded(connection.name, task)
+  const read = <T>(task: () => T): T => translatingErrors(connection.name, task)
 
   return {
     register: (organizations) =>
@@ -117,7 +119,7 @@ export function createRegistry(connection: Connection, write: Transact, newSalt:
       return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
     },
     useToken: async (organizationId, fingerprint) => {
-      // Most often nothing is to be written, and then nobody else's lock is waited for.
+      // Mostly nothing has changed, and then no lock is needed.
       if (read(() => lastToken.get(organizationId)) === fingerprint) return
       await write(() => {
         liftReplaced.run(organizationId, fingerprint)

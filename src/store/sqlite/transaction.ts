@@ -1,48 +1,50 @@
-import { type Connection, createVersionCheck, isBusy, translate } from './file/open.ts'
-import { createWhereabouts } from './file/same-file.ts'
-import { maintenanceUnderWay } from './maintenance-notice.ts'
+import fs from 'node:fs'
+import { MirrorLostError } from '../../errors.ts'
+import { createVersionCheck, isBusy, translate } from './file/open.ts'
+import { maintenanceUnderWay } from './leases.ts'
+import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/rebuild-table.ts'
 
-/** What waiting for another process's lock takes. */
+/** What waiting for another process's lock needs. */
 export interface Patience {
   now: () => number
   sleep: (ms: number) => Promise<void>
-  /** Once it is aborted, nobody waits long any more. */
+  /** Once it is aborted, no wait is long. */
   signal: AbortSignal
   /** Reports what this process waits for, or does, for long. */
   report?: ((message: string) => void) | undefined
 }
 
-/** Runs a synchronous task that may find the file locked, again and again until it does not. Throws MirrorError. */
+/** Retries a synchronous task while it finds the file locked. Throws MirrorError. */
 export type LockWait = <T>(task: () => T) => Promise<T>
 
 /**
- * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. Throws MirrorError. With `rebuilding`
- * it may rebuild tables.
+ * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. With `rebuilding`
+ * it may rebuild tables. Throws MirrorError.
  */
 export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
 
 export interface TransactionOptions extends Patience {
   connection: Connection
   file: string
-  /** Told when a transaction is undone: what was remembered of the tables may be wrong. */
+  /** Called after a rollback: what is cached of the tables may be wrong. */
   onRollback?: () => void
 }
 
-/** How long another process may hold the lock before we give up, and how often we look. */
+/** How long a task waits for another process's lock, and how often it tries. */
 const PATIENCE_MS = 30_000
 const LOOK_EVERY_MS = 50
 
-/** How often we look whether another process has ended its long work. */
+/** How often a task checks whether another process has ended its long work. */
 const LOOK_AT_WORK_EVERY_MS = 250
 
-/** All that is waited for locks, by all tasks together, after the process was told to stop. */
+/** All waits for locks together, after the signal to stop. */
 const STOPPING_MS = 2000
 
 /**
- * Waiting inside SQLite would block everything else in this process, signals among it, so the wait is ours. The first
- * try is made at once, before anything else can run. `underWay` says what another living process does on the file for
- * long, if anything: that is waited for as long as it takes.
+ * Waits for locks outside SQLite, where a wait would block the event loop and with it signals. The first try
+ * is synchronous. `underWay` returns what another living process does on the file for long, if anything; that
+ * has no time limit.
  */
 export function createLockWait(
   file: string,
@@ -55,7 +57,7 @@ export function createLockWait(
   })
   const isStopped = () => now() >= stoppedAt + STOPPING_MS
 
-  /** No lock is tried meanwhile, since each try blocks the event loop for a moment. Returns whether there was any. */
+  /** Returns whether there was any. Tries no lock meanwhile, since each try blocks for a moment. */
   async function waitForMaintenance(): Promise<boolean> {
     for (let reported = false; ; reported = true) {
       const what = underWay()
@@ -82,15 +84,15 @@ export function createLockWait(
 
 export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
-  const assertThere = createWhereabouts(file)
-  const assertKnown = createVersionCheck(connection, file)
-  const inPlace = <T>(task: () => T) => {
-    assertThere()
-    assertKnown()
+  const assertSameFile = createFileCheck(file)
+  const assertKnownVersion = createVersionCheck(connection, file)
+  const checked = <T>(task: () => T) => {
+    assertSameFile()
+    assertKnownVersion()
     return task()
   }
   return (task, kind) => {
-    const attempt = () => connection.transaction(() => inPlace(task)).immediate()
+    const attempt = () => connection.transaction(() => checked(task)).immediate()
     return wait(() => {
       try {
         return kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt()
@@ -100,4 +102,68 @@ export function createTransact({ connection, file, onRollback, ...patience }: Tr
       }
     })
   }
+}
+
+/** Between two batches, so that other processes get the file's lock. Milliseconds. */
+const REST_MS = 20
+
+/**
+ * Does long work in transactions of some tens of milliseconds. `batch` returns true when nothing is left.
+ * Returns false if the signal came before that; the first batch runs even then.
+ */
+export async function inBatches(
+  { sleep, signal }: Pick<Patience, 'sleep' | 'signal'>,
+  batch: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  for (;;) {
+    if (await batch()) return true
+    if (!signal.aborted) await sleep(REST_MS)
+    if (signal.aborted) return false
+  }
+}
+
+/**
+ * Returns a function that throws MirrorLostError once the file, or its -wal or -shm, was moved, deleted,
+ * replaced or emptied: SQLite in WAL mode would not notice, and all later writes would be lost. It opens
+ * nothing, since closing any handle of the file drops SQLite's locks.
+ */
+export function createFileCheck(file: string): () => void {
+  const first = statOf(file)
+  const real = fs.realpathSync(file)
+  const beside = [`${real}-wal`, `${real}-shm`].flatMap((name) => {
+    const stat = statOf(name)
+    return stat ? { name, stat } : []
+  })
+  return () => {
+    const stat = statOf(file)
+    if (!stat)
+      throw lost(file, 'was deleted or moved away', 'put it back, or run the command again to make a new one')
+    if (!isSame(stat, first))
+      throw lost(file, 'was replaced by another file', 'run the command again to go on with the new file')
+    if (stat.size === 0n)
+      throw lost(
+        file,
+        'was emptied',
+        'delete it with its -wal and -shm, or put a copy in their place, and run the command again',
+      )
+    for (const one of beside) {
+      if (!isSame(statOf(one.name), one.stat))
+        throw lost(one.name, 'was deleted or replaced', 'leave it alone, and run the command again')
+    }
+  }
+}
+
+type Stat = fs.BigIntStats | undefined
+
+function statOf(file: string): Stat {
+  return fs.statSync(file, { bigint: true, throwIfNoEntry: false })
+}
+
+/** The two numbers identify a file among all that exist at the same time. */
+function isSame(one: Stat, other: Stat): boolean {
+  return one?.dev === other?.dev && one?.ino === other?.ino
+}
+
+function lost(file: string, what: string, advice: string): MirrorLostError {
+  return new MirrorLostError(`${file} ${what} while it was in use, so nothing more is written; ${advice}`)
 }

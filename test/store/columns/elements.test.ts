@@ -20,7 +20,7 @@ describe('discoverElements', () => {
     [['12345678901234567890'], 'TEXT'],
     [['1e400', '1'], 'TEXT'],
     [['[1]'], 'TEXT'],
-  ])('gives a column with %j one type, in whatever order they come', (texts, type) => {
+  ])('gives a column with %j one type, in any order', (texts, type) => {
     const arrays = [texts, texts.toReversed()].map((list) => list.map((text) => `{"a":${text}}`))
 
     const found = arrays.map((list) => [
@@ -33,7 +33,7 @@ describe('discoverElements', () => {
     ).toEqual(Array.from({ length: 4 }, () => [['a', '$.a', type]]))
   })
 
-  it('flattens objects and names their fields as the columns of items', () => {
+  it('flattens objects and names their fields like the columns of items', () => {
     const columns = elementsOf(['[{"a":{"b":1},"a__b":2,"_id":3,"ID":4,"id":null},{"id":5,"":6}]'])
 
     expect(columns.map(({ name, path }) => [name, path])).toEqual([
@@ -46,7 +46,7 @@ describe('discoverElements', () => {
     ])
   })
 
-  it('takes nothing from elements that are no objects', () => {
+  it('ignores elements that are not objects', () => {
     const known: ElementColumn[] = []
 
     expect(
@@ -54,7 +54,7 @@ describe('discoverElements', () => {
     ).toBe(known)
   })
 
-  it('returns the same list where nothing changed, and changes none that it was given', () => {
+  it('returns the same list if nothing changed, and never changes its argument', () => {
     const known = discoverElements([], [{ a: 1, b: 'x' }])
 
     expect(discoverElements(known, [{ b: 1.5, a: 2 }, { a: null }])).toBe(known)
@@ -62,7 +62,7 @@ describe('discoverElements', () => {
     expect(known.map(({ type }) => type)).toEqual(['INTEGER', 'TEXT'])
   })
 
-  it('stops at 500 columns, but still widens those', () => {
+  it('stops at 500 columns, and still widens those', () => {
     const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`f${at}`, at]))
 
     const full = discoverElements([], [many])
@@ -72,7 +72,7 @@ describe('discoverElements', () => {
     expect(discoverElements(full, [{ f0: 'x', further: 1 }])[0]?.type).toBe('TEXT')
   })
 
-  it('gives the same types whatever the order of the elements', () => {
+  it('gives the same types in any order of the elements', () => {
     fc.assert(
       fc.property(fc.array(items), (list) => {
         expect(typesOf(discoverElements([], list))).toEqual(typesOf(discoverElements([], list.toReversed())))

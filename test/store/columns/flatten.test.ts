@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
-import { flatten, type Leaf, pathOf } from '../../../src/store/columns/flatten.ts'
-import { createPathTree, nodeAt } from '../../../src/store/columns/path-tree.ts'
+import { createPathTree, flatten, type Leaf, namesOf, nodeAt } from '../../../src/store/columns/flatten.ts'
 
 describe('flatten', () => {
   it.each([
@@ -34,17 +33,17 @@ describe('flatten', () => {
     expect(flat(text)).toEqual(expected)
   })
 
-  it('takes a number that is kept as text for a value', () => {
+  it('visits a number that is kept as text', () => {
     expect(flat('{"a":1.10}')).toEqual([['a', JSON.rawJSON('1.10')]])
   })
 
-  it('tells what is known of each path, and of no other', () => {
+  it('passes what the tree knows about each path', () => {
     const tree = createPathTree<string>()
     nodeAt(tree, ['a', 'b']).at = 'known'
     const found: unknown[] = []
 
     flatten(object('{"a":{"b":1,"c":2},"b":3}'), tree, (place, known) => {
-      found.push([pathOf(place), known])
+      found.push([namesOf(place), known])
     })
 
     expect(found).toEqual([
@@ -58,7 +57,7 @@ describe('flatten', () => {
 function flat(text: string): [path: string, value: Leaf][] {
   const found: [path: string, value: Leaf][] = []
   flatten(object(text), undefined, (place, _known, value) => {
-    found.push([pathOf(place).join('.'), value])
+    found.push([namesOf(place).join('.'), value])
   })
   return found
 }

@@ -5,14 +5,14 @@ import { discoverElements, type ElementColumn } from '../../../src/store/columns
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
-/** The item that a JSON text of an object stands for. */
+/** The item of a JSON text. */
 export function item(text: string): JsonObject {
   const value = parseExact(text)
   if (!isJsonObject(value)) throw new Error(`not an object: ${text}`)
   return value
 }
 
-/** A page's rows, and what had to be done to the columns first. */
+/** A page's rows, and the column changes that they needed. */
 export type Placed = Extension & { rows: TypedRow[] }
 
 /** The rows of a page of items. */
@@ -31,7 +31,7 @@ export function placeItem(catalog: Catalog, one: JsonObject): Extension & TypedR
   return { ...extension, values: rows[0]?.values ?? new Map(), arrays: rows[0]?.arrays ?? [] }
 }
 
-/** Places items one after another, each in the catalog that the one before left. */
+/** Places items in turn, each in the catalog after the one before. */
 export function placeAll(
   texts: readonly string[],
   start: Catalog = createCatalog([], [['id']]),
@@ -44,7 +44,7 @@ export function placeAll(
   })
 }
 
-/** The values of `{"a": TEXT}` for each of the texts, placed one after another. */
+/** The values of `{"a": TEXT}` for each text, placed in turn. */
 export function placeValues(texts: readonly string[]): Record<string, unknown>[] {
   return placeAll(texts.map((text) => `{"a":${text}}`)).map(({ values }) => Object.fromEntries(values))
 }

@@ -1,7 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import type { Leaf } from '../../../src/store/columns/flatten.ts'
 
-/** The fields of an item in their order, objects opened up: scalars, nulls and arrays. An empty object has none. */
+/**
+ * The fields of an item in their order, objects opened up: scalars, nulls and arrays. An empty object has
+ * none.
+ */
 export function leavesOf(
   item: JsonObject,
   above: readonly string[] = [],

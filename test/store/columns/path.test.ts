@@ -27,7 +27,7 @@ describe('sqlitePath', () => {
     expect(sqlitePath(path)).toBe(text)
   })
 
-  it('leads SQLite to the value, whatever the names are', () => {
+  it('leads SQLite to the value, with any names', () => {
     fc.assert(
       fc.property(fc.array(names, { minLength: 1, maxLength: 3 }), names, (path, other) => {
         const inner = path.reduceRight<unknown>((value, name) => Object.fromEntries([[name, value]]), 7)
@@ -41,7 +41,7 @@ describe('sqlitePath', () => {
     )
   })
 
-  it('can be read back, so different paths have different texts', () => {
+  it('can be parsed, so different paths have different texts', () => {
     fc.assert(
       fc.property(fc.array(names), (path) => {
         expect(parseSqlitePath(sqlitePath(path))).toEqual(path)

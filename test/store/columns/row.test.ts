@@ -14,7 +14,7 @@ describe('an item’s row', () => {
     ['a whole number with an exponent', '2e1', 'INTEGER', 20n],
     ['minus zero', '-0', 'INTEGER', 0n],
     ['2^53 + 1', '9007199254740993', 'INTEGER', 9007199254740993n],
-    ['digits that a double has others for', '1152921504606847000', 'INTEGER', 1152921504606847000n],
+    ['digits that a double prints differently', '1152921504606847000', 'INTEGER', 1152921504606847000n],
     ['2^63 - 1', '9223372036854775807', 'INTEGER', 9223372036854775807n],
     ['-2^63', '-9223372036854775808', 'INTEGER', -9223372036854775808n],
     ['2^63', '9223372036854775808', 'TEXT', '9223372036854775808'],
@@ -22,7 +22,7 @@ describe('an item’s row', () => {
     ['20 digits with a point', '12345678901234567890.0', 'TEXT', '12345678901234567890.0'],
     ['a whole number of 10^20', '1e20', 'TEXT', '1e20'],
     ['a number beyond a double', '1e400', 'TEXT', '1e400'],
-    ['a number that a double makes zero', '1e-400', 'TEXT', '1e-400'],
+    ['a number that a double turns into zero', '1e-400', 'TEXT', '1e-400'],
     ['a fraction', '1.5', 'REAL', 1.5],
     ['a fraction with a zero at its end', '1.10', 'REAL', 1.1],
     ['a small fraction', '0.0000001', 'REAL', 1e-7],
@@ -52,7 +52,7 @@ describe('an item’s row', () => {
   it.each([
     ['an INTEGER column', ['1', 'true', '20.0', 'null'], [{ a: 1n }, { a: 1n }, { a: 20n }, {}]],
     ['a column of booleans', ['true', '7'], [{ a: 1n }, { a: 7n }]],
-    ['an INTEGER column that meets a fraction', ['1', '1.5', '2'], [{ a: 1n }, { a: 1.5 }, { a: 2 }]],
+    ['an INTEGER column, then a fraction', ['1', '1.5', '2'], [{ a: 1n }, { a: 1.5 }, { a: 2 }]],
     ['an INTEGER column with a text', ['1', '"x"', '2'], [{ a: 1n }, { a__text: 'x' }, { a: 2n }]],
     ['an INTEGER column with an array', ['1', '[2.0]'], [{ a: 1n }, { a__text: '[2.0]' }]],
     [
@@ -77,13 +77,13 @@ describe('an item’s row', () => {
     ],
     ['a REAL column', ['1.5', '20.0', '9007199254740994'], [{ a: 1.5 }, { a: 20 }, { a: 9007199254740994 }]],
     [
-      'a REAL column with what it would round',
+      'a REAL column with a number that it would round',
       ['1.5', '9007199254740993'],
       [{ a: 1.5 }, { a__text: '9007199254740993' }],
     ],
     ['a REAL column with a whole number beyond 64 bits', ['1.5', '1e20'], [{ a: 1.5 }, { a__text: '1e20' }]],
     [
-      'a REAL column with others',
+      'a REAL column with other values',
       ['1.5', 'true', '"1"', '[]'],
       [{ a: 1.5 }, { a__text: 'true' }, { a__text: '1' }, { a__text: '[]' }],
     ],
@@ -100,12 +100,12 @@ describe('an item’s row', () => {
       [{ a: 'x' }, { a__text: 'true' }, { a__text: 'false' }],
     ],
     ['a 20-digit column with small numbers', ['1e400', '5'], [{ a: '1e400' }, { a: '5' }]],
-    ['a field that is an object at times', ['5', '{"b":6}', '7'], [{ a: 5n }, { a__b: 6n }, { a: 7n }]],
+    ['a field that is sometimes an object', ['5', '{"b":6}', '7'], [{ a: 5n }, { a__b: 6n }, { a: 7n }]],
   ])('places the values of %s', (_what, texts, expected) => {
     expect(placeValues(texts)).toEqual(expected)
   })
 
-  it('says what has to be done to the table, in order', () => {
+  it('returns the changes of the table, in order', () => {
     const placements = placeAll([
       '{"a":1}',
       '{"a":1.5}',
@@ -142,7 +142,7 @@ describe('an item’s row', () => {
     ])
   })
 
-  it('returns the same catalog where nothing changed, and changes none that it was given', () => {
+  it('returns the same catalog if nothing changed, and never changes its argument', () => {
     const [first, second, third] = placeAll(['{"a":1}', '{"a":2,"b":null}', '{"a":"x"}'])
 
     expect(second?.catalog).toBe(first?.catalog)
@@ -151,7 +151,7 @@ describe('an item’s row', () => {
     expect(placeItem(first?.catalog ?? createCatalog([], []), item('{"a":"x"}'))).toEqual(third)
   })
 
-  it('goes on from columns as they were stored', () => {
+  it('continues from stored columns', () => {
     const before = placeAll(['{"a":1,"a.b":"x","_c":{"":2.5}}', '{"a":"x"}']).at(-1)?.catalog
     const restored = createCatalog(before?.columns ?? [], [['id']])
 
@@ -194,7 +194,7 @@ describe('an item’s row', () => {
     ])
   })
 
-  it('leaves the key columns to the caller, and their names too', () => {
+  it('leaves the key columns and their names to the caller', () => {
     const catalog = createCatalog([], [['_id'], ['customer', 'id']])
 
     const placement = placeItem(
@@ -220,7 +220,7 @@ describe('an item’s row', () => {
     })
   })
 
-  it('can take an item that is nested 500 deep', () => {
+  it('accepts an item nested 500 deep', () => {
     const [placement] = placeAll([`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`])
 
     expect([...(placement?.values ?? [])]).toEqual([[Array.from({ length: 500 }, () => 'a').join('__'), 1n]])
@@ -254,7 +254,7 @@ describe('a page of items', () => {
       [{ a: 9007199254740993n }, { a__text: '0.5' }],
     ],
     [
-      'fields that come one after another',
+      'fields that come in turn',
       ['{"a":1}', '{"b":"x"}', '{"c":{"d":1.5}}'],
       [
         ['add', 'a', 'INTEGER'],
@@ -263,14 +263,14 @@ describe('a page of items', () => {
       ],
       [{ a: 1n }, { b: 'x' }, { c__d: 1.5 }],
     ],
-  ])('has its columns made at once: %s', (_what, texts, changes, values) => {
+  ])('has all its columns made at once: %s', (_what, texts, changes, values) => {
     const placed = placePage(createCatalog([], [['id']]), texts.map(item))
 
     expect(placed.changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual(changes)
     expect(placed.rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
   })
 
-  it('changes a column of an earlier page once, whatever comes on it', () => {
+  it('changes a column of an earlier page once', () => {
     const before = placePage(createCatalog([], [['id']]), [item('{"a":1}')]).catalog
 
     const { changes } = placePage(before, ['{"a":0.5}', '{"a":2}', '{"a":1.5,"b":1}'].map(item))
@@ -281,7 +281,7 @@ describe('a page of items', () => {
     ])
   })
 
-  it('warns of a column beside another once', () => {
+  it('warns once of a __text column', () => {
     const { warnings } = placePage(
       createCatalog([], [['id']]),
       ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
@@ -292,7 +292,7 @@ describe('a page of items', () => {
 })
 
 describe('past 500 columns', () => {
-  it('takes no memory for the paths of fields that find no room', () => {
+  it('takes no memory for the paths of fields that are left out', () => {
     const many = Array.from({ length: 150_000 }, (_, index) => `"f${index}":1`).join(',')
     const deep = `${'{"a":'.repeat(480)}{${many}}${'}'.repeat(480)}`
     const hostile = item(`{"deep":${deep}}`)
@@ -303,11 +303,11 @@ describe('past 500 columns', () => {
 
     expect([catalog.columns.length, elements.length]).toEqual([499, 500])
     expect(warnings.map(({ message }) => message.length < 300)).toEqual([true])
-    // All of them would take 600,000 kilobytes.
+    // All paths would take 600,000 kilobytes.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
   })
 
-  it('leaves the further fields out, and says so once', () => {
+  it('leaves further fields out, and says so once', () => {
     const [first, second, third] = placeAll([`{"id":1,${fields(0, 600)}}`, '{"new":1}', '{"f0":5,"new":2}'])
 
     expect([first?.values.size, second?.values.size]).toEqual([499, 0])
@@ -320,7 +320,7 @@ describe('past 500 columns', () => {
     expect(third?.catalog).toBe(first?.catalog)
   })
 
-  it('counts a key column once, whether its type is known yet or not', () => {
+  it('counts a key column once, with or without a known type', () => {
     const key = { name: 'id', path: '$.id', type: 'INTEGER', role: 'key', wide: false } as const
 
     const counts = [[], [key]].map(
@@ -330,7 +330,7 @@ describe('past 500 columns', () => {
     expect(counts).toEqual([499, 499])
   })
 
-  it('still widens columns, and has no room for a __text column', () => {
+  it('still widens columns, and adds no __text column', () => {
     const placements = placeAll([`{${fields(0, 499)}}`, '{"f0":1.5,"f1":"x"}', '{"f1":"y","f2":2}'])
 
     expect(placements.slice(1).map(({ values }) => Object.fromEntries(values))).toEqual([
@@ -341,7 +341,7 @@ describe('past 500 columns', () => {
     expect(placements.map(({ warnings }) => warnings.map(({ path }) => path))).toEqual([[], ['$.f1'], []])
   })
 
-  it('has room for a __text column in place of a further field', () => {
+  it('can add a __text column instead of a further field', () => {
     const placements = placeAll([`{${fields(0, 498)}}`, '{"f1":"x","new":1}'])
 
     expect(Object.fromEntries(placements[1]?.values ?? [])).toEqual({ f1__text: 'x' })

@@ -11,8 +11,8 @@ import { items } from '../../json/arbitrary.ts'
 import { placePage } from './items.ts'
 import { leavesOf } from './leaves.ts'
 
-describe('a STRICT table made as the placements say', () => {
-  it('gives back every value of every item that was put into it', () => {
+describe('a STRICT table with the columns of a catalog', () => {
+  it('returns every value of every item', () => {
     fc.assert(
       fc.property(fc.array(fc.array(items, { maxLength: 4 }), { maxLength: 5 }), (pages) => {
         const db = createTable()
@@ -77,7 +77,7 @@ function expectStored(db: Database.Database, { columns }: Catalog, item: JsonObj
   expect(filled.length).toBe(leaves.length + 1)
 }
 
-/** The cell, written so that it can be compared with the value that it was made of. */
+/** The cell, in a form that can be compared with its value. */
 function meaning(cell: unknown, value: Leaf): string {
   if (typeof value === 'boolean')
     return cell === 1n || cell === 1 || cell === 'true'
@@ -94,7 +94,7 @@ function expected(value: Leaf): string {
   return isNumber(value) ? sized(numberText(value)) : JSON.stringify(value)
 }
 
-/** A fraction by its double, all else by its decimal value: a whole number, and what a double turns into infinity or zero. */
+/** A fraction by its double, all other numbers by their decimal value. */
 function sized(text: string): string {
   const canonical = canonicalNumber(text)
   const double = Number(text)

@@ -36,7 +36,7 @@ describe('a mirror', () => {
     expect(test.value(address)).toBe('admin.example.com')
   })
 
-  it('keeps its address while a process has a job, and lets that one begin no other once it is changed', async () => {
+  it('keeps its address while a process has a job, and gives that process no other job once the address has changed', async () => {
     const test = openTestMirror()
     claimAddress(test.connection, 'https://admin.example.com', false)
     const { lease = leaseOf(jobOf()) } = await test.store.acquire(jobOf())

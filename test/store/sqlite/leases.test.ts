@@ -2,8 +2,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
-import { ownersFolder } from '../../../src/store/sqlite/file/lock-file.ts'
-import { createLeases, isOwnerAlive, type Leases } from '../../../src/store/sqlite/leases.ts'
+import { leasesFolder } from '../../../src/store/sqlite/file/lock-file.ts'
+import {
+  announceMaintenance,
+  createLeases,
+  isOwnerAlive,
+  type Leases,
+  maintenanceUnderWay,
+} from '../../../src/store/sqlite/leases.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
@@ -14,7 +20,8 @@ const HOUR_MS = 3_600_000
 const [FIRST, SECOND, THIRD] = ['1-aaaaaaaaaaaa', '2-bbbbbbbbbbbb', '3-cccccccccccc']
 const KILLED = '4-dddddddddddd'
 
-// Within one process SQLite itself keeps the locks of different connections apart, as it does between processes.
+// Within one process SQLite itself keeps the locks of different connections apart, as it does between
+// processes.
 function leasesOf({ connection }: TestMirror, name: string, file: string, now = Date.now): Leases {
   const leases = createLeases({ connection, file, name, now })
   onTestFinished(() => leases.close())
@@ -24,7 +31,7 @@ function leasesOf({ connection }: TestMirror, name: string, file: string, now = 
 const muchLater = () => Date.now() + 2 * HOUR_MS
 
 describe('the owner of a job', () => {
-  it('is one alone, until it lets go', () => {
+  it('is the only one until it releases the job', () => {
     const test = openTestMirror()
     const first = leasesOf(test, FIRST, test.file)
     const second = leasesOf(test, SECOND, test.file)
@@ -36,7 +43,7 @@ describe('the owner of a job', () => {
     expect(second.take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('is followed at once when it is gone', () => {
+  it('loses the job with its process', () => {
     const test = openTestMirror()
     const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
     first.take(ACME.id, 'orders')
@@ -46,7 +53,7 @@ describe('the owner of a job', () => {
     expect(leasesOf(test, SECOND, test.file).take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('may take again what it could not let go of in the mirror', () => {
+  it('can take a job again that it could not release in the mirror', () => {
     const test = openTestMirror()
     const leases = leasesOf(test, FIRST, test.file)
     leases.take(ACME.id, 'orders')
@@ -59,7 +66,7 @@ describe('the owner of a job', () => {
     expect(leases.take(ACME.id, 'orders')).toBeNull()
   })
 
-  it('lets go only of what is its own', () => {
+  it('releases only its own jobs', () => {
     const test = openTestMirror()
     const first = leasesOf(test, FIRST, test.file)
     const second = leasesOf(test, SECOND, test.file)
@@ -70,7 +77,7 @@ describe('the owner of a job', () => {
     expect(first.take(ACME.id, 'orders')).toBe(SECOND)
   })
 
-  it('is the same by whatever link the mirror is reached', () => {
+  it('is the same through any link to the mirror', () => {
     const test = openTestMirror()
     const link = path.join(path.dirname(test.file), 'link.db')
     fs.symlinkSync(test.file, link)
@@ -92,23 +99,23 @@ describe('the owner of a job', () => {
       },
     ],
     ['written to', (lock) => fs.appendFileSync(lock, 'note')],
-  ])('is lost to a process whose lock file was %s', (_what, change) => {
+  ])('loses its jobs if its lock file was %s', (_what, change) => {
     const test = openTestMirror()
     const leases = leasesOf(test, FIRST, test.file)
     expect(() => leases.assertAlive()).not.toThrow()
 
-    change(path.join(ownersFolder(test.file), FIRST))
+    change(path.join(leasesFolder(test.file), FIRST))
 
     expect(() => leases.assertAlive()).toThrow(MirrorLostError)
   })
 })
 
 describe('the lock files of processes that were killed', () => {
-  it('are taken away by a later one, those of the living and the young are not', () => {
+  it('are deleted by a later one, those of living processes and young ones are not', () => {
     const test = openTestMirror()
     leasesOf(test, FIRST, test.file)
-    const folder = ownersFolder(test.file)
-    // As a process leaves them that was killed.
+    const folder = leasesFolder(test.file)
+    // As a killed process leaves them.
     fs.writeFileSync(path.join(folder, KILLED), '')
     fs.copyFileSync(path.join(folder, `${FIRST}-journal`), path.join(folder, `${KILLED}-journal`))
 
@@ -122,7 +129,7 @@ describe('the lock files of processes that were killed', () => {
   })
 })
 
-/** What may lie among the lock files, or have the name of one. */
+/** What may be among the lock files, or have the name of one. */
 const STRAYS: [string, (file: string) => void][] = [
   ['a text', (file) => fs.writeFileSync(file, 'a note\n')],
   ['an empty file', (file) => fs.writeFileSync(file, '')],
@@ -131,38 +138,38 @@ const STRAYS: [string, (file: string) => void][] = [
   ['a link that leads nowhere', (file) => fs.symlinkSync('nowhere', file)],
 ]
 
-describe('what is no lock file of ours', () => {
+describe('a file that is not our lock file', () => {
   it.each(STRAYS)('is ignored: %s', (_what, make) => {
     const test = openTestMirror()
-    make(path.join(ownersFolder(test.file), 'README'))
+    make(path.join(leasesFolder(test.file), 'README'))
 
     leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
-    expect(fs.readdirSync(ownersFolder(test.file))).toContain('README')
+    expect(fs.readdirSync(leasesFolder(test.file))).toContain('README')
   })
 
   it.each(STRAYS.filter(([what]) => what !== 'an empty file'))(
     'is ignored: %s with the name of a lock file',
     (_what, make) => {
       const test = openTestMirror()
-      make(path.join(ownersFolder(test.file), KILLED))
+      make(path.join(leasesFolder(test.file), KILLED))
       test.connection.exec(`UPDATE sync_jobs SET owner = '${KILLED}'`)
 
       const claim = leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
 
       expect(claim).toBeNull()
       expect(isOwnerAlive(test.file, KILLED)).toBe(false)
-      expect(fs.readdirSync(ownersFolder(test.file))).toContain(KILLED)
+      expect(fs.readdirSync(leasesFolder(test.file))).toContain(KILLED)
     },
   )
 
   it.each(['../other.db', '/etc/passwd', '.', '', 'README', `${KILLED}/../README`, `${KILLED}-journal`])(
-    'is not opened, nor deleted, where the mirror names it as the owner of a job: %s',
+    'is neither opened nor deleted if the mirror names it as the owner of a job: %s',
     (owner) => {
       const test = openTestMirror()
       const others = [
         path.join(path.dirname(test.file), 'other.db'),
-        path.join(ownersFolder(test.file), 'README'),
+        path.join(leasesFolder(test.file), 'README'),
       ]
       for (const other of others) fs.writeFileSync(other, '')
       test.connection.prepare('UPDATE sync_jobs SET owner = ?').run(owner)
@@ -174,12 +181,12 @@ describe('what is no lock file of ours', () => {
     },
   )
 
-  it('is refused in place of the folder: a link, whose files stay', () => {
+  it('is refused as a link in place of the folder, and its files stay', () => {
     const test = openTestMirror()
     const elsewhere = tempFolder()
     fs.writeFileSync(path.join(elsewhere, KILLED), '')
-    fs.rmSync(ownersFolder(test.file), { recursive: true })
-    fs.symlinkSync(elsewhere, ownersFolder(test.file))
+    fs.rmSync(leasesFolder(test.file), { recursive: true })
+    fs.symlinkSync(elsewhere, leasesFolder(test.file))
 
     expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(MirrorError)
     expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(
@@ -188,4 +195,17 @@ describe('what is no lock file of ours', () => {
     expect(isOwnerAlive(test.file, KILLED)).toBeNull()
     expect(fs.readdirSync(elsewhere)).toEqual([KILLED])
   })
+})
+
+describe('a maintenance notice that the program did not write', () => {
+  it.each(['', 'no JSON', 'null', '5', '{}', '{"owner":5,"what":[]}', '{"owner":"../other.db","what":"x"}'])(
+    'is ignored: %j',
+    (text) => {
+      const { connection } = openTestMirror()
+      connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)').run('maintenance', text)
+
+      expect(maintenanceUnderWay(connection)).toBeNull()
+      expect(announceMaintenance(connection, { owner: '1-0123456789ab', what: 'orders' })).toBe(true)
+    },
+  )
 })

@@ -21,8 +21,8 @@ const FIRST = pageOf(['{"id":1,"total":20}', '{"id":2,"total":30}', '"no order"'
   total: 5,
 })
 
-describe('a page that is saved', () => {
-  it('is there with its rows, as they were sent and as columns', async () => {
+describe('a committed page', () => {
+  it('is stored with its rows, as they were sent and as columns', async () => {
     const test = openTestMirror()
     const { save } = await beginTestWalk(test, jobOf())
     test.clock.advance(1000)
@@ -47,7 +47,7 @@ describe('a page that is saved', () => {
     expect(test.rows('SELECT * FROM orders_history')).toEqual([])
   })
 
-  it('has its line in the ledger, with the keys in the order of the list', async () => {
+  it('has its line in the page ledger, with the keys in list order', async () => {
     const test = openTestMirror()
     const { walk, save } = await beginTestWalk(test, jobOf())
 
@@ -92,7 +92,7 @@ describe('a page that is saved', () => {
     expect(test.value('SELECT rows FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(3)
   })
 
-  it('holds the rows of two organizations with the same ids apart', async () => {
+  it('keeps the rows of two organizations with the same ids apart', async () => {
     const test = openTestMirror()
     const acme = await beginTestWalk(test, jobOf())
     const globex = await beginTestWalk(test, jobOf({}, GLOBEX))
@@ -112,7 +112,10 @@ describe('a page that is saved', () => {
   })
 })
 
-/** A page on which everything happens: a new row, a changed one, a reject, columns, a wider one, a view, another key. */
+/**
+ * A page on which everything happens: a new row, a changed one, a reject, columns, a wider one, a view,
+ * another key.
+ */
 const EVENTFUL: Page = pageOf(
   [
     '{"id":1,"total":20.5,"note":"new column","lines":[{"sku":"a"}]}',
@@ -133,8 +136,8 @@ const BREAKS: [string, string][] = [
   ['the list of columns', 'INSERT ON sync_columns'],
 ]
 
-describe('a page that cannot be saved whole', () => {
-  it.each(BREAKS)('is not saved at all: %s cannot be written', async (_what, event) => {
+describe('a page that cannot be committed whole', () => {
+  it.each(BREAKS)('is not stored at all: %s cannot be written', async (_what, event) => {
     const test = openTestMirror()
     const { save } = await beginTestWalk(test, jobOf())
     await save(FIRST)
@@ -146,7 +149,7 @@ describe('a page that cannot be saved whole', () => {
     expect(dump(test)).toEqual(before)
   })
 
-  it.each(BREAKS)('is saved as if nothing had been, once it can be: %s', async (_what, event) => {
+  it.each(BREAKS)('is committed as usual once that is repaired: %s', async (_what, event) => {
     const [test, whole] = [openTestMirror(), openTestMirror()]
     const [broken, unbroken] = [await beginTestWalk(test, jobOf()), await beginTestWalk(whole, jobOf())]
     for (const { save } of [broken, unbroken]) await save(FIRST)
@@ -161,7 +164,7 @@ describe('a page that cannot be saved whole', () => {
   })
 })
 
-/** Somebody else's trigger, that fails whatever writes there until `mend`, which leaves the schema as it is. */
+/** A foreign trigger that fails each write there until `mend`, which leaves the schema as it is. */
 function breakAt({ file }: TestMirror, event: string): void {
   write(
     file,
@@ -210,7 +213,7 @@ describe('an item that is rejected', () => {
     ])
   })
 
-  it('only has its time renewed when it is met again', async () => {
+  it('only gets a new time when it comes again', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"total":1}')
@@ -222,7 +225,7 @@ describe('an item that is rejected', () => {
     expect(test.rows('SELECT * FROM sync_rejects')).toEqual([{ ...before, seen_at: timeAt(60_000) }])
   })
 
-  it('counts as seen, also for the process that goes on with the walk', async () => {
+  it('counts as seen, also for the process that resumes the walk', async () => {
     const test = openTestMirror()
     const { walk, save } = await beginTestWalk(test, jobOf())
     const page = pageOf(['{"total":1}', '{"total":2}', 'null', '{"id":1}'])
@@ -272,7 +275,7 @@ describe('two different items with one key on a page', () => {
     ['a number and a text', ['id'], ['{"id":1,"a":1}', '{"id":"1","a":2}'], /\(id: 1\)/],
     ['a path', ['customer.id'], ['{"customer":{"id":5}}', '{"customer":{"id":5},"b":1}'], /customer\.id: 5/],
     ['two fields', ['id', 'line'], ['{"id":1,"line":2,"a":1}', '{"id":1,"line":2}'], /id, line: .*1.*2/],
-  ])('are no list: %s', async (_what, key, texts, message) => {
+  ])('are refused: %s', async (_what, key, texts, message) => {
     const test = openTestMirror()
     const { save } = await beginTestWalk(test, jobOf({ key }))
     const before = dump(test)

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
-import { createRegistry } from '../../../src/store/sqlite/tokens.ts'
+import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { holdLock } from '../../helpers/other-process.ts'
@@ -25,10 +25,10 @@ function organizations(test: TestMirror) {
 const FREE = { configured: 1, held_since: null, held_reason: null }
 
 describe('the organizations of the configuration', () => {
-  it('are written with their jobs', async () => {
+  it('are stored with their jobs', async () => {
     const test = openTestMirror()
 
-    await test.registry.register([
+    await test.tokens.register([
       { ...ACME, collections: ['orders', 'establishments'] },
       { ...GLOBEX, collections: [] },
     ])
@@ -44,11 +44,11 @@ describe('the organizations of the configuration', () => {
     ])
   })
 
-  it('stay when they are configured no longer, marked so, and visible as long as they have rows', async () => {
+  it('stay when they are no longer configured, marked so, and visible while they have rows', async () => {
     const test = openTestMirror()
     await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
 
-    await test.registry.register([])
+    await test.tokens.register([])
 
     expect(organizations(test).map(({ configured }) => configured)).toEqual([0, 0])
     expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
@@ -57,12 +57,12 @@ describe('the organizations of the configuration', () => {
     expect(test.value('SELECT count(*) FROM orders')).toBe(1)
   })
 
-  it('come back as they were, also under another name', async () => {
+  it('return as they were, also under another name', async () => {
     const test = openTestMirror()
     await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
-    await test.registry.register([])
+    await test.tokens.register([])
 
-    await test.registry.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
+    await test.tokens.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
 
     expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
       { organization: 'acme-inc', rows: 1 },
@@ -73,29 +73,29 @@ describe('the organizations of the configuration', () => {
 /** Two organizations whose token was refused. */
 async function held() {
   const test = openTestMirror()
-  const { registry } = test
-  const fingerprint = registry.fingerprint(TOKEN)
-  for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
-  await registry.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
-  return { test, registry, fingerprint }
+  const { tokens } = test
+  const fingerprint = tokens.fingerprint(TOKEN)
+  for (const { id } of [ACME, GLOBEX]) await tokens.useToken(id, fingerprint)
+  await tokens.hold([ACME.id, GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+  return { test, tokens, fingerprint }
 }
 
-describe('a token that was refused', () => {
-  it('holds its organizations, and everybody who has the same token', async () => {
-    const { test, registry, fingerprint } = await held()
+describe('a refused token', () => {
+  it('holds its organizations, and all others with the same token', async () => {
+    const { test, tokens, fingerprint } = await held()
 
     const hold = { configured: 1, held_since: timeAt(0), held_reason: 'refused (401)' }
     expect(organizations(test)).toEqual([
       { ...ACME, ...hold },
       { ...GLOBEX, ...hold },
     ])
-    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
-    expect(registry.heldReason(registry.fingerprint('another'))).toBeNull()
+    expect(tokens.heldReason(fingerprint)).toBe('refused (401)')
+    expect(tokens.heldReason(tokens.fingerprint('another'))).toBeNull()
   })
 
   it('still holds them when the same token is used again, in a later process too', async () => {
     const { test, fingerprint } = await held()
-    const later = createRegistry(
+    const later = createTokens(
       test.connection,
       async (task) => task(),
       () => 'another salt',
@@ -108,10 +108,10 @@ describe('a token that was refused', () => {
     expect(organizations(test)[0]).toMatchObject({ held_since: timeAt(0) })
   })
 
-  it('holds an organization no longer that has another token', async () => {
-    const { test, registry } = await held()
+  it('does not hold an organization that has another token now', async () => {
+    const { test, tokens } = await held()
 
-    await registry.useToken(ACME.id, registry.fingerprint('another'))
+    await tokens.useToken(ACME.id, tokens.fingerprint('another'))
 
     expect(organizations(test)).toEqual([
       { ...ACME, ...FREE },
@@ -119,55 +119,55 @@ describe('a token that was refused', () => {
     ])
   })
 
-  it('holds nobody once it was answered', async () => {
-    const { test, registry, fingerprint } = await held()
+  it('holds none after it was accepted', async () => {
+    const { test, tokens, fingerprint } = await held()
 
-    await registry.liftHold(fingerprint)
+    await tokens.liftHold(fingerprint)
 
     expect(organizations(test)).toEqual([
       { ...ACME, ...FREE },
       { ...GLOBEX, ...FREE },
     ])
-    expect(registry.heldReason(fingerprint)).toBeNull()
+    expect(tokens.heldReason(fingerprint)).toBeNull()
   })
 
-  it('holds an organization, too, that comes to use it later', async () => {
-    const { test, registry } = await held()
+  it('holds an organization too that starts to use it later', async () => {
+    const { test, tokens } = await held()
     const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }
-    await registry.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
+    await tokens.register([...[ACME, GLOBEX].map((one) => ({ ...one, collections: ['orders'] })), initech])
 
-    await registry.useToken(initech.id, registry.fingerprint(TOKEN))
+    await tokens.useToken(initech.id, tokens.fingerprint(TOKEN))
 
-    expect(registry.heldReasonOf(initech.id, registry.fingerprint(TOKEN))).toEqual(expect.any(String))
-    expect(registry.heldReason(registry.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(tokens.heldReasonOf(initech.id, tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(tokens.heldReason(tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
 
-  it('is held though an organization used it last that has got another token since, and not used it yet', async () => {
+  it('is held even if its last user has a new token that it has not used yet', async () => {
     const test = openTestMirror()
-    const { registry } = test
-    const fingerprint = registry.fingerprint(TOKEN)
-    for (const { id } of [ACME, GLOBEX]) await registry.useToken(id, fingerprint)
+    const { tokens } = test
+    const fingerprint = tokens.fingerprint(TOKEN)
+    for (const { id } of [ACME, GLOBEX]) await tokens.useToken(id, fingerprint)
 
-    await registry.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
+    await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
 
-    expect(registry.heldReason(fingerprint)).toBe('refused (401)')
-    expect(registry.heldReasonOf(ACME.id, fingerprint)).toBeNull()
+    expect(tokens.heldReason(fingerprint)).toBe('refused (401)')
+    expect(tokens.heldReasonOf(ACME.id, fingerprint)).toBeNull()
   })
 
-  it('holds those no longer for whom somebody typed resume', async () => {
-    const { test, registry } = await held()
+  it('does not hold organizations after resume', async () => {
+    const { test, tokens } = await held()
 
-    const lifted = await registry.resume([ACME.id])
+    const lifted = await tokens.resume([ACME.id])
 
     expect(lifted).toEqual(['acme'])
     expect(organizations(test).map(({ held_since }) => held_since)).toEqual([null, timeAt(0)])
-    expect(await registry.resume([ACME.id])).toEqual([])
+    expect(await tokens.resume([ACME.id])).toEqual([])
   })
 
-  it('is nowhere in the file, nor in what SQLite keeps beside it', async () => {
+  it('is neither in the file nor in those that SQLite keeps beside it', async () => {
     const { test } = await held()
-    await closeBudget(test, test.registry.fingerprint(TOKEN), START + HOUR)
+    await closeBudget(test, test.tokens.fingerprint(TOKEN), START + HOUR)
 
     const files = ['', '-wal', '-shm'].map((suffix) => fs.readFileSync(test.file + suffix))
 
@@ -178,31 +178,31 @@ describe('a token that was refused', () => {
 })
 
 describe('the fingerprint of a token', () => {
-  it('is another one in each mirror', () => {
+  it('differs between mirrors', () => {
     const [one, two] = [openTestMirror(), openTestMirror()]
     two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
-    const other = createRegistry(
+    const other = createTokens(
       two.connection,
       async (task) => task(),
       () => 'another salt',
     )
 
-    expect(one.registry.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
+    expect(one.tokens.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
   })
 
-  it('tells two tokens apart', () => {
-    const { registry } = openTestMirror()
+  it('distinguishes two tokens', () => {
+    const { tokens } = openTestMirror()
 
-    expect(registry.fingerprint('a')).not.toBe(registry.fingerprint('b'))
+    expect(tokens.fingerprint('a')).not.toBe(tokens.fingerprint('b'))
   })
 })
 
 describe('a budget', () => {
   const kept = { closedUntil: START + HOUR, known: '{}', waitingFor: 'a limit', waitingUntil: START + 1000 }
 
-  it('is nothing at first, and then what was last written of it', async () => {
+  it('is empty at first, and then as it was last written', async () => {
     const test = openTestMirror()
-    const { budgets } = test.registry
+    const { budgets } = test.tokens
     const first = await budgets.read('all')
 
     const version = await budgets.compareAndSet('all', first.version, () => kept)
@@ -223,12 +223,12 @@ describe('a budget', () => {
   it.each([
     ['by another process', { ...kept, known: '{"sent":[]}' }],
     ['by another process, which closed it', { ...kept, closedUntil: START + 2 * HOUR }],
-  ])('is not written once it was changed %s', async (_how, changed) => {
+  ])('is not written after a change %s', async (_how, changed) => {
     const test = openTestMirror()
-    const { budgets } = test.registry
+    const { budgets } = test.tokens
     await budgets.compareAndSet('all', (await budgets.read('all')).version, () => kept)
     const { version } = await budgets.read('all')
-    const { budgets: others } = openTestMirror({ file: test.file }).registry
+    const { budgets: others } = openTestMirror({ file: test.file }).tokens
     await others.compareAndSet('all', version, () => changed)
 
     expect(await budgets.compareAndSet('all', version, () => kept)).toBeNull()
@@ -237,33 +237,33 @@ describe('a budget', () => {
     expect(await budgets.read('all')).toMatchObject({ closedUntil, known })
   })
 
-  it('is not written once somebody typed resume', async () => {
+  it('is not written after resume', async () => {
     const test = openTestMirror()
     await closeBudget(test, 'all', START + HOUR)
-    const { version } = await test.registry.budgets.read('all')
+    const { version } = await test.tokens.budgets.read('all')
 
-    await test.registry.resume([ACME.id])
+    await test.tokens.resume([ACME.id])
 
-    expect(await test.registry.budgets.compareAndSet('all', version, () => kept)).toBeNull()
+    expect(await test.tokens.budgets.compareAndSet('all', version, () => kept)).toBeNull()
   })
 
-  it.each<[string, (registry: TestMirror['registry']) => string, number]>([
-    ['of the token that was used last', (registry) => registry.fingerprint(TOKEN), 0],
+  it.each<[string, (tokens: TestMirror['tokens']) => string, number]>([
+    ['of the token that was used last', (tokens) => tokens.fingerprint(TOKEN), 0],
     ['of the organization', () => ACME.id, 0],
     ['of all', () => 'all', 0],
-    ['of another token', (registry) => registry.fingerprint('another'), START + HOUR],
+    ['of another token', (tokens) => tokens.fingerprint('another'), START + HOUR],
     ['of another organization', () => GLOBEX.id, START + HOUR],
-  ])('is forgotten by resume, or not: that %s', async (_whose, scopeOf, expected) => {
-    const { registry } = openTestMirror()
-    await registry.useToken(ACME.id, registry.fingerprint(TOKEN))
-    const scope = scopeOf(registry)
-    const { version } = await registry.budgets.read(scope)
+  ])('is ended by resume, or not: that %s', async (_whose, scopeOf, expected) => {
+    const { tokens } = openTestMirror()
+    await tokens.useToken(ACME.id, tokens.fingerprint(TOKEN))
+    const scope = scopeOf(tokens)
+    const { version } = await tokens.budgets.read(scope)
     const closed = { ...kept, known: 'what was sent' }
-    await registry.budgets.compareAndSet(scope, version, () => closed)
+    await tokens.budgets.compareAndSet(scope, version, () => closed)
 
-    await registry.resume([ACME.id])
+    await tokens.resume([ACME.id])
 
-    expect(await registry.budgets.read(scope)).toMatchObject({
+    expect(await tokens.budgets.read(scope)).toMatchObject({
       closedUntil: expected,
       known: 'what was sent',
     })
@@ -272,9 +272,9 @@ describe('a budget', () => {
 
 describe('what a job did last', () => {
   it('is nothing at first', () => {
-    const { registry } = openTestMirror()
+    const { tokens } = openTestMirror()
 
-    expect(registry.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(tokens.lastRuns(ACME.id, 'orders')).toEqual({
       completedAt: null,
       startedAt: null,
       unfinished: false,
@@ -293,14 +293,14 @@ describe('what a job did last', () => {
     const resume = backfill.walk.id
     await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume, trigger: 'backfill' })
 
-    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
       completedAt: START,
       startedAt: START + 2 * HOUR,
       unfinished: true,
     })
   })
 
-  it('is what came last, also where the clock has been put back since', async () => {
+  it('is the latest one, even if the clock went back', async () => {
     const test = openTestMirror()
     const early = await beginTestWalk(test, jobOf())
     await complete(test, jobOf(), early.walk)
@@ -310,41 +310,41 @@ describe('what a job did last', () => {
     await complete(test, jobOf(), late.walk)
 
     const [completedAt, startedAt] = [START - HOUR, START - HOUR]
-    expect(test.registry.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })
+    expect(test.tokens.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })
   })
 })
 
 describe('a mirror that another process has locked', () => {
-  it.each<[string, (registry: TestMirror['registry']) => Promise<void>, string]>([
+  it.each<[string, (tokens: TestMirror['tokens']) => Promise<void>, string]>([
     [
       'a hold',
-      (registry) => registry.hold([ACME.id], registry.fingerprint(TOKEN), 'refused', timeAt(0)),
+      (tokens) => tokens.hold([ACME.id], tokens.fingerprint(TOKEN), 'refused', timeAt(0)),
       'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
     ],
     [
       'a budget that is closed',
-      (registry) => closeBudget({ registry }, 'all', START),
+      (tokens) => closeBudget({ tokens }, 'all', START),
       'SELECT count(*) FROM sync_gates',
     ],
     [
       'the token in use',
-      (registry) => registry.useToken(ACME.id, 'fingerprint'),
+      (tokens) => tokens.useToken(ACME.id, 'fingerprint'),
       `SELECT count(*) FROM organizations WHERE last_fingerprint = 'fingerprint'`,
     ],
-  ])('is waited for, so that nothing is lost: %s', async (_what, write, count) => {
+  ])('is waited for, and nothing is lost: %s', async (_what, write, count) => {
     const test = openTestMirror()
-    test.registry.fingerprint(TOKEN)
+    test.tokens.fingerprint(TOKEN)
     const other = await holdLock(test.file, 500)
     other.letGo()
 
-    await write(test.registry)
+    await write(test.tokens)
 
     expect(test.value(count)).toBe(1)
   })
 })
 
 describe('a mirror that cannot be written', () => {
-  it('is told of as such', async () => {
+  it('is reported as such', async () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_gates')
 

@@ -24,7 +24,7 @@ const NEVER = new AbortController().signal
 const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
 
 describe('a transaction on a mirror that another process has locked', () => {
-  it('is tried again until the lock is gone', async () => {
+  it('is retried until the lock is free', async () => {
     const test = openTestMirror()
     const other = lock(test)
     const waits: number[] = []
@@ -48,7 +48,7 @@ describe('a transaction on a mirror that another process has locked', () => {
     expect(test.value(WRITTEN)).toBe(1)
   })
 
-  it('is given up soon after the process was told to stop', async () => {
+  it('is given up soon after the signal to stop', async () => {
     const test = openTestMirror()
     lock(test)
     const { connection, file, clock } = test
@@ -75,7 +75,7 @@ describe('a transaction on a mirror that another process has locked', () => {
     lock(test)
     const begun = clock.now()
     const { connection, file } = test
-    // The real time that SQLite waits by itself is no part of the test.
+    // The real time that SQLite itself waits is not part of the test.
     connection.pragma('busy_timeout = 0')
     const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
 
@@ -90,7 +90,7 @@ describe('a transaction on a mirror that another process has locked', () => {
 })
 
 describe('a transaction that fails', () => {
-  it('is undone, told of, and not tried again', async () => {
+  it('is rolled back, reported, and not retried', async () => {
     const test = openTestMirror()
     const { connection, file, clock } = test
     let undone = 0
@@ -111,7 +111,7 @@ describe('a transaction that fails', () => {
     expect(test.value(WRITTEN)).toBe(0)
   })
 
-  it('leaves the connection as usable as before', async () => {
+  it('leaves the connection usable', async () => {
     const test = openTestMirror()
     const { connection, file, clock } = test
     const transact = createTransact({ connection, file, ...clock, signal: NEVER, onRollback: () => {} })
@@ -135,7 +135,7 @@ describe('an error of SQLite', () => {
   })
 })
 
-/** A file that is locked until then, and a process that says until then what it is at work on. Milliseconds. */
+/** A file that is locked for some time, by a process that announces its work for some time. Milliseconds. */
 function lockedForLong({
   lockedFor,
   workFor,
@@ -173,7 +173,7 @@ function lockedForLong({
 }
 
 describe('a lock that another process holds for long work', () => {
-  it('is waited for as long as it takes, which is told once, and is not tried meanwhile', async () => {
+  it('is waited for without a limit, reported once, and not tried meanwhile', async () => {
     const { writing, reports, tries } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000 })
 
     expect(await writing).toBe('written')
@@ -181,7 +181,7 @@ describe('a lock that another process holds for long work', () => {
     expect(tries()).toBeLessThan(5)
   })
 
-  it('is waited for 30 seconds more when the work is done', async () => {
+  it('is waited for 30 seconds more after the work', async () => {
     const { writing, passed } = lockedForLong({ lockedFor: Number.POSITIVE_INFINITY, workFor: 100_000 })
 
     await expect(writing).rejects.toThrow(MirrorError)
@@ -189,7 +189,7 @@ describe('a lock that another process holds for long work', () => {
     expect(passed()).toBeLessThan(131_000)
   })
 
-  it('is waited for no longer than two seconds after the process was told to stop', async () => {
+  it('is waited for at most two seconds after the signal to stop', async () => {
     const { writing, passed } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000, stopAfter: 60_000 })
 
     await expect(writing).rejects.toThrow(MirrorError)

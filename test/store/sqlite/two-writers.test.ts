@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'
 
-/** Two connections to one file, as two processes have them; each walks the orders of an organization. */
+/** Two connections to one file, as of two processes; each walks the orders of an organization. */
 async function twoWriters() {
   const first = openTestMirror()
   const second = openTestMirror({ file: first.file, clock: first.clock })
@@ -27,7 +27,7 @@ describe('two processes that write to one collection', () => {
     ])
   })
 
-  it('both know that a column became REAL, a key TEXT, and a view wider', async () => {
+  it('both notice that a column became REAL, a key TEXT, and a view wider', async () => {
     const { test, acme, globex } = await twoWriters()
     await acme.saveItems('{"id":1,"a":1,"lines":[{"n":1}]}')
     await globex.saveItems('{"id":1,"a":1}')
@@ -49,7 +49,7 @@ describe('two processes that write to one collection', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('both know that a column holds a number that a double would round', async () => {
+  it('both notice that a column holds a number that a double would round', async () => {
     const { test, acme, globex } = await twoWriters()
     await acme.saveItems('{"id":1,"a":1}')
     await globex.saveItems('{"id":1,"a":9007199254740993}')
@@ -63,7 +63,7 @@ describe('two processes that write to one collection', () => {
     ])
   })
 
-  it('both find the tables that one of them made', async () => {
+  it('both find the tables that one of them created', async () => {
     const { test, acme, globex } = await twoWriters()
 
     await acme.saveItems('{"id":1}')

@@ -36,7 +36,7 @@ describe('the WAL', () => {
     expect(fs.statSync(file).size).toBeGreaterThan(8_000_000)
   })
 
-  it('grows while a reader holds it back, and is short again once the reader has ended', async () => {
+  it('grows while a reader needs it, and is short again once the reader has ended', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     const reader = new Database(test.file, { readonly: true })
@@ -48,7 +48,7 @@ describe('the WAL', () => {
     const held = fs.statSync(`${test.file}-wal`).size
     reader.exec('COMMIT')
 
-    // One commit moves the pages; the next one begins the WAL again, and cuts it.
+    // One commit moves the database pages; the next one restarts the WAL, and cuts it.
     for (let commit = 0; commit < 2; commit++) await saveItems('{"id":1}')
 
     expect(held).toBeGreaterThan(30_000_000)

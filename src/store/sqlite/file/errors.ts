@@ -39,7 +39,7 @@ export function explainSqliteError(file: string, error: { code: string; message:
 }
 
 export function damaged(file: string, what: string): MirrorLostError {
-  // SQLite may tell it in several lines, and an error is one.
+  // SQLite's report may have several lines, and an error has one.
   return new MirrorLostError(
     `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
   )
@@ -60,9 +60,9 @@ function unreachable(file: string, code: string): MirrorError {
 }
 
 /**
- * Throws MirrorError where this user may not read a mirror that is there. In WAL mode readers need the -wal and the -shm,
- * and make them where nothing runs; those that may not write the mirror itself would make them so that its owner cannot
- * write them. Not to be asked while this process has the file open: closing any handle of it drops SQLite's locks.
+ * Throws MirrorError if the mirror exists and this user may not read it. In WAL mode a reader creates the
+ * missing -wal and -shm, which the owner could not write afterwards. Never call it while this process has the
+ * file open: closing any handle of it drops SQLite's locks.
  */
 export function assertMayRead(file: string): void {
   if (!may(file, fs.constants.F_OK)) return
@@ -80,7 +80,7 @@ export function assertMayRead(file: string): void {
   )
 }
 
-/** Throws MirrorError where this user may not write a mirror that is there: before anything is made beside it. */
+/** Throws MirrorError if the mirror exists and this user may not write it. */
 export function assertMayWrite(file: string): void {
   if (!mayWrite(file)) throw unwritable(file, 'its owner has not given this user the right')
 }
@@ -98,7 +98,7 @@ function may(file: string, mode: number): boolean {
   }
 }
 
-/** SQLite sorts what is large in files of its own, and found no folder for them. */
+/** SQLite sorts large results in temporary files, and found no folder for them. */
 export function noTemporaryFolder(file: string): MirrorError {
   return new MirrorError(
     `${file} cannot be asked this: no folder for SQLite's temporary files can be written; set SQLITE_TMPDIR to one that can`,

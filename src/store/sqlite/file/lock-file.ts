@@ -1,43 +1,44 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../../../errors.ts'
-import { type Connection, isBusy, openLockFile, translate } from './open.ts'
+import type { Connection } from '../sql.ts'
+import { isBusy, openLockFile, translate } from './open.ts'
 
-// The names of lock files come out of the mirror's tables, and their folder may be open to other users: nothing is opened
-// or deleted there but what is a lock file by its name and by its kind.
+// The names of lock files come from the mirror's tables, and other users may write to their folder: this file
+// opens and deletes nothing there that is not a lock file by its name and by its kind.
 
-/** `12345-9f86d081d6c1`: the process's id, for people, then what no other process has. */
+/** `12345-9f86d081d6c1`: the process id, for people, then random digits. */
 const NAME = /^\d{1,10}-[0-9a-f]{12}$/
 
-/** A name for the lock file of this process. `newToken` gives 12 hexadecimal digits or more. */
+/** A name for the lock file of this process. `newToken` returns 12 hexadecimal digits or more. */
 export function newLockName(pid: number, newToken: () => string): string {
   return `${pid}-${newToken().slice(0, 12)}`
 }
 
-/** Where the lock files of a mirror lie; the same folder whatever links lead to the mirror. */
-export function ownersFolder(mirrorFile: string): string {
+/** The folder of a mirror's lock files; the same whatever links lead to the mirror. */
+export function leasesFolder(mirrorFile: string): string {
   return `${fs.realpathSync(mirrorFile)}-owners`
 }
 
-/** A lock that this process holds until it releases it, or ends. */
+/** A lock that this process holds until it releases it or ends. */
 export interface HeldLock {
-  /** False when the file was deleted, replaced or written to: other processes take this one for dead then. */
+  /** False once the file was deleted, replaced or written to: other processes then consider this one dead. */
   isInPlace(): boolean
   release(): void
 }
 
 /**
- * Makes a lock file and locks it. All users who may write the mirror can try the lock, and delete the file of a dead
- * process. Those that were made before `sweptBefore`, in epoch milliseconds, are deleted now. Throws MirrorError.
+ * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete it after
+ * the process's death. Deletes those of dead processes from before `sweptBefore` (epoch milliseconds).
  */
 export function holdLock(mirrorFile: string, name: string, sweptBefore: number): HeldLock {
-  const folder = ownersFolder(mirrorFile)
+  const folder = leasesFolder(mirrorFile)
   const file = path.join(folder, name)
   if (!NAME.test(name)) throw new Error(`${name} is not the name of a lock file`)
   try {
     const mirror = fs.statSync(mirrorFile)
-    makeOwnersFolder(folder, mirror)
-    // Before ours is there: a process must not try its own lock.
+    makeLeasesFolder(folder, mirror)
+    // Before ours exists: a process must not try its own lock.
     sweep(folder, sweptBefore)
     makeLockFile(file, mirror)
     const made = lockFileAt(file)
@@ -55,9 +56,9 @@ export function holdLock(mirrorFile: string, name: string, sweptBefore: number):
   }
 }
 
-function makeOwnersFolder(folder: string, mirror: fs.Stats): void {
+function makeLeasesFolder(folder: string, mirror: fs.Stats): void {
   const readable = mirror.mode & 0o444
-  // To look into a folder takes the right to execute it.
+  // Listing a folder needs the right to execute it.
   const mode = 0o700 | readable | (readable >> 2) | (mirror.mode & 0o222)
   try {
     fs.mkdirSync(folder, { mode })
@@ -74,14 +75,14 @@ function makeLockFile(file: string, mirror: fs.Stats): void {
 }
 
 /**
- * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may. Without
- * that the mirror's own user could neither try a lock of root nor delete it.
+ * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may.
+ * Otherwise the mirror's own user could neither try nor delete a lock of root.
  */
 function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode: number): void {
   const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
   try {
     const has = fs.fstatSync(handle)
-    // Only root may change the owner; the others change the group where they are in it.
+    // Only root may change the owner; other users may change to a group that they belong to.
     if (has.gid !== gid) attempt(() => fs.fchownSync(handle, -1, gid))
     if (has.uid !== uid) attempt(() => fs.fchownSync(handle, uid, -1))
     if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
@@ -91,8 +92,8 @@ function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode
 }
 
 /**
- * Whether the process of this name holds its lock; `none` where it has no lock file. Throws MirrorError where this user
- * cannot tell: the process counts as alive then. This process must not ask for a lock of its own, which it would lose.
+ * Whether the process with this name holds its lock; `none` without a lock file. Throws MirrorError if this
+ * user cannot tell: the process then counts as alive. Asking for its own lock, a process would lose it.
  */
 export function lockState(folder: string, name: string): 'held' | 'free' | 'none' {
   if (!NAME.test(name)) return 'none'
@@ -100,20 +101,20 @@ export function lockState(folder: string, name: string): 'held' | 'free' | 'none
   try {
     assertFolder(folder)
     if (!lockFileAt(file)) return 'none'
-    // SQLite opens a file that may only be read all the same, and then locks nothing: every lock would look free.
+    // SQLite also opens a read-only file, but locks nothing there: every lock would look free.
     fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
     const probe = tryLock(file)
     probe?.close()
     return probe ? 'free' : 'held'
   } catch (error) {
     if (error instanceof MirrorError) throw error
-    // The process may have ended while its lock was looked at.
+    // The process may have ended meanwhile.
     if (isAbsent(file)) return 'none'
     throw untestable(file, error)
   }
 }
 
-/** Deletes what a dead process, or this one, left. What cannot be deleted does no harm. */
+/** Deletes the lock file of a dead process, or of this one. A file that cannot be deleted does no harm. */
 export function removeLock(folder: string, name: string): void {
   for (const file of [name, `${name}${JOURNAL}`]) attempt(() => fs.unlinkSync(path.join(folder, file)))
 }
@@ -132,7 +133,7 @@ function sweepLock(folder: string, name: string, madeBefore: number): void {
   if (made < madeBefore && lockState(folder, name) === 'free') removeLock(folder, name)
 }
 
-/** What lies there, if it can be a lock file: a regular one into which nothing was ever written. */
+/** The file's stat, if it can be a lock file: a regular, empty one. */
 function lockFileAt(file: string): fs.Stats | null {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   return stat?.isFile() && stat.size === 0 ? stat : null
@@ -186,7 +187,7 @@ function isAbsent(file: string): boolean {
   return isKnown && !isThere
 }
 
-/** Does what may fail without harm; false where it failed. */
+/** Runs a task that may fail without harm; returns whether it succeeded. */
 function attempt(task: () => void): boolean {
   try {
     task()

@@ -3,45 +3,43 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { LATEST_VERSION, migrate } from '../migrations/migrate.ts'
+import type { Connection } from '../sql.ts'
 import { assertMayRead, assertMayWrite, damaged, explainFileError, explainSqliteError } from './errors.ts'
-import { makeFolder } from './folder.ts'
 import { inspectHeader } from './header.ts'
 
-export type Connection = Database.Database
-export type Statement = Database.Statement
-
-/** Written into the file's header, so that a mirror is told from any other database: "admr". */
+/** In the file's header, to tell a mirror from other databases: "admr". */
 const APPLICATION_ID = 0x61646d72
 
-/** How long one statement waits inside SQLite, where nothing else of this process can run; longer waits are ours. */
+/**
+ * How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts.
+ */
 const LOCK_MS = 100
 
-/** Pages of the WAL from which on a commit moves them into the file, and the size to which the WAL is cut then. */
+/** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */
 const WAL_PAGES = 2000
 const WAL_BYTES = 16 * 1024 * 1024
 
-/** Up to this size a file is looked through when it is opened for writing; beyond, damage is met where it is. */
+/** Up to this size, opening for writing checks the whole file. */
 const CHECKED_BYTES = 32 * 1024 * 1024
 
 /**
- * Opens the mirror for writing; makes it, and its folder, where there is none. Throws MirrorError, and leaves a file that
- * is not ours untouched. While another process makes or migrates it, SQLite's own error says so (`isBusy`): it is to be
- * tried again.
+ * Opens the mirror for writing; creates it, and its folder, if there is none. Throws MirrorError, and leaves
+ * a file that is not ours untouched. While another process creates or migrates it, throws SQLite's `isBusy`.
  */
 export function openForWriting(file: string): Connection {
   let connection: Connection | undefined
   try {
     makeFolder(path.dirname(file))
     const isNew = assertOurs(file) === 'empty'
-    // Before anything is written: even `journal_mode = WAL` changes a file that is not in it.
+    // Before anything is written: even `journal_mode = WAL` changes a file.
     if (isNew) makeFile(file)
     else assertUsable(file)
     connection = new Database(file, { timeout: LOCK_MS })
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = NORMAL')
-    // Twice SQLite's own: a first sync of 2,000 pages waits half as long for the disk. A reader that holds the WAL back lets
-    // it grow; the second commit after the reader's end cuts it to the limit.
+    // Twice SQLite's default: a first sync of 2,000 pages waits half as long for the disk. The WAL grows
+    // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
     migrate(connection)
@@ -52,15 +50,30 @@ export function openForWriting(file: string): Connection {
   }
 }
 
-/** For its owner alone, as SQLite then makes what lies beside it; an empty file that is there keeps its mode. */
+/**
+ * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists
+ * reports that it does not, as in /proc.
+ */
+export function makeFolder(folder: string): void {
+  if (fs.existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    fs.mkdirSync(folder)
+  } catch (error) {
+    // Another process may have been faster.
+    if (!fs.existsSync(folder)) throw error
+  }
+}
+
+/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */
 function makeFile(file: string): void {
   const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
   fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
 }
 
-/** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
+/** Opens the mirror for reading; null if there is none yet. Throws MirrorError. */
 export function openForReading(file: string): Connection | null {
-  return guarded(file, () => {
+  return translatingErrors(file, () => {
     assertMayRead(file)
     if (assertOurs(file) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
@@ -75,9 +88,9 @@ export function openForReading(file: string): Connection | null {
   })
 }
 
-/** False for a file without tables, which a process leaves that was killed while it made it. */
+/** False for a file without tables, as a process leaves it that was killed while it created the mirror. */
 function hasCurrentTables(connection: Connection, file: string): boolean {
-  assertOwnLog(connection, file)
+  assertOwnWal(connection, file)
   const version = schemaVersion(connection)
   assertKnown(version, file)
   if (version === 0 || version === LATEST_VERSION) return version > 0
@@ -86,21 +99,21 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
   )
 }
 
-/** A database without tables, gone when it is closed. */
+/** A database without tables, for as long as it is open. */
 export function openInMemory(): Connection {
   return new Database(':memory:')
 }
 
-/** A small database of its own whose lock tells that a process lives; nothing is ever written into it. */
+/** A small database whose lock shows that a process lives; nothing is ever written into it. */
 export function openLockFile(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 
 /**
- * Moves what no reader holds back from the write-ahead log into the file, and makes the log short if that was all. Takes
- * as long as it takes. Others can write meanwhile, but for the moment in which the log is cut. Returns whether it was.
+ * Moves the WAL into the file, and cuts it if no reader needs it. Returns whether it was cut. Has no time
+ * limit; other processes can write meanwhile, except in the moment of the cut.
  */
-export function emptyLog(file: string): boolean {
+export function emptyWal(file: string): boolean {
   const connection = new Database(file, { fileMustExist: true, timeout: LOCK_MS })
   try {
     const [moved] = connection.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[]
@@ -137,27 +150,26 @@ function assertKnown(version: number, file: string): void {
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
 /**
- * What the header of the file does not tell: the write-ahead log may hold a newer version, or be another database's, and
- * damage may be anywhere. Looked for through a connection that only reads, since closing one that writes would move the
- * log into the file.
+ * Checks what the header does not show: the WAL may hold a newer version or another database, and damage may
+ * be anywhere. Only reads, since closing a connection that writes would move the WAL into the file.
  */
 function assertUsable(file: string): void {
   assertMayWrite(file)
   const connection = new Database(file, { readonly: true, timeout: LOCK_MS })
   try {
-    assertOwnLog(connection, file)
+    assertOwnWal(connection, file)
     assertKnown(schemaVersion(connection), file)
     if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
   } catch (error) {
-    // A transaction that broke off, in a mirror that is not in WAL mode, has to be undone by whoever writes.
+    // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.
     if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK')) throw error
   } finally {
     connection.close()
   }
 }
 
-/** SQLite takes any log that is whole and lies beside the file for the file's own. */
-function assertOwnLog(connection: Connection, file: string): void {
+/** SQLite uses any whole WAL beside the file as the file's own. */
+function assertOwnWal(connection: Connection, file: string): void {
   if (connection.pragma('application_id', { simple: true }) === APPLICATION_ID) return
   throw new MirrorError(
     `${file} is a mirror, but the write-ahead log beside it (${file}-wal) is another database's; both are left as they ` +
@@ -174,23 +186,14 @@ function assertSound(connection: Connection, file: string): void {
   if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
-/**
- * What changes whenever somebody, here or in another process, changes a table or a view. Prepared once: where it is asked for
- * with each page, to compile the question takes longer than to answer it.
- */
-export function createSchemaVersion(connection: Connection): () => number {
-  const version = connection.prepare('PRAGMA schema_version').pluck()
-  return () => version.get() as number
-}
-
-/** A check that throws MirrorLostError once a newer version of this program has migrated the mirror. */
+/** Returns a function that throws MirrorLostError once a newer version has migrated the mirror. */
 export function createVersionCheck(connection: Connection, file: string): () => void {
   const version = connection.prepare('PRAGMA user_version').pluck()
   return () => assertKnown(version.get() as number, file)
 }
 
-/** Runs `task` and turns SQLite's and the file system's errors into MirrorError. */
-export function guarded<T>(file: string, task: () => T): T {
+/** Runs `task`; throws errors of SQLite and of the file system as MirrorError. */
+export function translatingErrors<T>(file: string, task: () => T): T {
   try {
     return task()
   } catch (error) {
@@ -198,12 +201,12 @@ export function guarded<T>(file: string, task: () => T): T {
   }
 }
 
-/** Another process holds the lock; worth waiting for. */
+/** Another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code)
 }
 
-/** What a failure of SQLite or of the file system means for the mirror; an error of ours, or a mistake in the program, is handed back. */
+/** The MirrorError for an error of SQLite or of the file system; any other error itself. */
 export function translate(file: string, error: unknown): unknown {
   if (error instanceof Database.SqliteError) return explainSqliteError(file, error)
   const isOfFiles = error instanceof Error && 'syscall' in error && 'code' in error

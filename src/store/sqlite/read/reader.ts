@@ -1,11 +1,11 @@
 import { UsageError } from '../../../errors.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
-import { type Connection, guarded, openForReading, openInMemory, translate } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { openForReading, openInMemory, translate, translatingErrors } from '../file/open.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
 import { readStatus, type StatusRow } from './status.ts'
 
-/** Whole numbers are bigint, so that none is rounded. */
+/** Whole numbers are bigint: none is rounded. */
 export type Value = string | number | bigint | null | Uint8Array
 
 export interface Rows {
@@ -13,12 +13,12 @@ export interface Rows {
   rows: Iterable<Value[]>
 }
 
-/** The mirror for those who look at it. Nothing is ever written. */
+/** Read-only access to the mirror, for status, query and export. */
 export interface Reader {
   status(): StatusRow[]
-  /** The latest time until which a rate gate is closed. */
+  /** The latest end of a budget's pause. */
   gateClosedUntil(): string | null
-  /** One statement that only reads. Throws UsageError for any other, and for SQL that is wrong. */
+  /** Runs one statement that only reads. Throws UsageError for any other, and for wrong SQL. */
   query(sql: string): Rows
   hasCollection(name: string): boolean
   liveRows(collection: string, organizationIds: readonly string[] | null): Rows
@@ -27,13 +27,13 @@ export interface Reader {
   close(): void
 }
 
-/** Opens the mirror for reading; null where there is none yet. Throws MirrorError. */
+/** Opens the mirror for reading; null if there is none yet. Throws MirrorError. */
 export function openReader(file: string): Reader | null {
   const connection = openForReading(file)
   return connection && createReader(connection, file)
 }
 
-/** Throws UsageError for SQL that would be refused whatever tables a mirror has. For when there is none yet. */
+/** Throws UsageError for SQL that fails whatever tables a mirror has. For use before there is a mirror. */
 export function assertReadingSql(sql: string): void {
   const connection = openInMemory()
   try {
@@ -47,39 +47,31 @@ export function assertReadingSql(sql: string): void {
 }
 
 function createReader(connection: Connection, file: string): Reader {
+  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const meaning = (error: unknown) => translate(file, error)
   return {
-    status: () => guarded(file, () => readStatus(connection, file)),
-    gateClosedUntil: () =>
-      guarded(
-        file,
-        () => connection.prepare('SELECT max(closed_until) FROM sync_gates').pluck().get() as string | null,
-      ),
+    status: () => read(() => readStatus(connection, file)),
+    gateClosedUntil: () => {
+      const sql = 'SELECT max(closed_until) FROM sync_gates'
+      return read(() => connection.prepare(sql).pluck().get() as string | null)
+    },
     query: (sql) => readOnly(connection, file, sql),
-    hasCollection: (name) =>
-      guarded(
-        file,
-        () => connection.prepare('SELECT 1 FROM sync_collections WHERE name = ?').get(name) !== undefined,
-      ),
+    hasCollection: (name) => {
+      const sql = 'SELECT 1 FROM sync_collections WHERE name = ?'
+      return read(() => connection.prepare(sql).get(name) !== undefined)
+    },
     liveRows: (collection, organizationIds) => {
-      const statement = guarded(file, () =>
-        connection.prepare(selectSql(collection, 'typed', '*', organizationIds)),
-      )
-      const rows = () =>
-        statement
-          .raw()
-          .safeIntegers()
-          .iterate(...(organizationIds ?? []))
-      return {
-        columns: statement.columns().map(({ name }) => name),
-        rows: stepping(rows as () => Iterable<Value[]>, (error) => translate(file, error)),
-      }
+      const sql = selectSql(collection, 'typed', '*', organizationIds)
+      const statement = read(() => connection.prepare(sql)).safeIntegers()
+      const columns = statement.columns().map(({ name }) => name)
+      const rows = () => statement.raw().iterate(...(organizationIds ?? [])) as Iterable<Value[]>
+      return { columns, rows: stepping(rows, meaning) }
     },
     liveItems: (collection, organizationIds) => {
-      const statement = guarded(file, () =>
-        connection.prepare(selectSql(collection, 'raw', '"_json"', organizationIds)),
-      )
-      const items = () => statement.pluck().iterate(...(organizationIds ?? []))
-      return stepping(items as () => Iterable<string>, (error) => translate(file, error))
+      const sql = selectSql(collection, 'raw', '"_json"', organizationIds)
+      const statement = read(() => connection.prepare(sql)).pluck()
+      const items = () => statement.iterate(...(organizationIds ?? [])) as Iterable<string>
+      return stepping(items, meaning)
     },
     close: () => connection.close(),
   }
@@ -114,8 +106,8 @@ function readOnly(connection: Connection, file: string, sql: string): Rows {
 }
 
 /**
- * Damage is often met only rows later, and SQL too can turn out wrong while it runs, as malformed JSON in a function does.
- * Begun with the first row that is asked for: a connection with a statement half run cannot be closed.
+ * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
+ * with the first row that is read: a connection with an unfinished statement cannot be closed.
  */
 function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
   try {
@@ -128,7 +120,7 @@ function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unk
 function wrongSql(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || error instanceof UsageError) return error
   const code = 'code' in error ? error.code : undefined
-  // better-sqlite3 refuses two statements, or none, with errors of its own that carry no code of SQLite's.
+  // better-sqlite3's own errors, for two statements or none, have no SQLite code.
   const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
   if (isOfSql) return new UsageError(`the SQL cannot be run: ${error.message}`)
   return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
@@ -136,7 +128,7 @@ function wrongSql(error: unknown, file: string): unknown {
 
 const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
 
-/** `SELECT a.id, b.id` names two columns alike; an object needs them apart. */
+/** `SELECT a.id, b.id` gives two columns one name; an object needs two. */
 function distinctNames(names: readonly string[]): string[] {
   const taken = new Set<string>()
   return names.map((name) => {

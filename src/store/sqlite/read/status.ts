@@ -1,8 +1,8 @@
 import type { WalkOutcome } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
 import { isOwnerAlive } from '../leases.ts'
+import type { Connection } from '../sql.ts'
 
-/** A line of `status`: `sync_status` and what stands behind it. Times as the mirror writes them. */
+/** A row of `status`: `sync_status` and details. Times as in the mirror. */
 export interface StatusRow {
   organization_id: string
   organization: string
@@ -15,23 +15,23 @@ export interface StatusRow {
   /** How many items a walk like the last complete full one misses on average. */
   expected_missed: number | null
   last_run_at: string | null
-  /** As `sync_runs` has it: `running` also after the process was killed. */
+  /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: string | null
   last_run_trigger: string | null
   error_code: string | null
   error_message: string | null
   removals_held: number
-  /** Why they are held back; null where none are. */
+  /** Why they are held back; null if none are. */
   held_why: 'brake' | 'empty' | null
-  /** Why nothing is removed on the word of the last complete reading; null where it is trusted. */
+  /** Why the last complete full walk is not trusted for removals; null if it is. */
   untrusted: string | null
-  /** Whether that reading, and the one before it, found the total to be wrong. */
+  /** Whether its last two passes found the total to be wrong. */
   total_is_wrong: boolean
-  /** Rows that one trusted reading did not see: one more, and they go. */
+  /** Rows missed by one trusted walk: a second one removes them. */
   rows_missed: number
   held_since: string | null
   held_reason: string | null
-  /** The open walk: the sync's, or where there is none the youngest backfill's. */
+  /** The open walk: the sync's, or else the latest backfill's. */
   walk_origin: string | null
   walk_page: number | null
   walk_pages: number | null
@@ -39,18 +39,18 @@ export interface StatusRow {
   walk_total: number | null
   walk_started_at: string | null
   walk_updated_at: string | null
-  /** Whether a process works on it now; null where this user cannot tell. */
+  /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
-  /** What its rate limit makes it wait for, or did last, and until when. */
+  /** What its budget waits for, or waited for last, and until when. */
   waiting_for: string | null
   waiting_until: string | null
   backfills: OpenBackfill[]
 }
 
-/** A backfill that has not come to its end. */
+/** A backfill that is not complete. */
 export interface OpenBackfill {
   kind: 'full' | 'partial'
-  /** Configured ones and typed ones. */
+  /** Those of the configuration and those of the command line. */
   filters: Record<string, unknown>
   first_page: number
   page: number | null
@@ -75,13 +75,13 @@ export function readStatus(connection: Connection, file: string): StatusRow[] {
   const states = new Map<string, boolean | null>()
   for (const { owner } of first)
     if (owner !== null && !states.has(owner)) states.set(owner, isOwnerAlive(file, owner))
-  // An owner without a lock may have come to its end since its name was read; what it left is read once more.
+  // An owner without a lock may have finished after its name was read: read what it left.
   const rows = [...states.values()].includes(false) ? read() : first
   const backfills = connection.prepare(BACKFILLS_SQL)
   return rows.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...row }) => ({
     ...row,
     total_is_wrong: totalOff === 'again',
-    // Whoever has taken a job since the first reading lives.
+    // An owner that took the job after the first reading lives.
     running: owner !== null && (states.has(owner) ? (states.get(owner) ?? null) : true),
     backfills: (backfills.all(row.organization_id, row.collection) as BackfillRow[]).map((walk) =>
       openBackfill(walk, lastWalk),

@@ -1,13 +1,62 @@
+import type { Notice } from '../../../sync/types.ts'
 import { counted, printable } from '../../../text.ts'
-import type { Column, ColumnChange } from '../../columns/column.ts'
-import { foldName } from '../../columns/name.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
-import { createRecorder, loadColumns } from './column-records.ts'
-import { KINDS, type TableKind, tableName } from './declarations.ts'
-import { addColumn, rebuildTable, type TableChanges, typeOfColumn } from './rebuild-table.ts'
+import { type Column, type ColumnChange, foldName } from '../../columns/column.ts'
+import type { Maintain } from '../maintenance.ts'
+import { type Connection, quoted } from '../sql.ts'
+import type { Transact } from '../transaction.ts'
+import { loadColumns, prepareSaveColumn } from './column-records.ts'
+import { KINDS, type TableKind, tableName, typeOfColumn } from './declarations.ts'
+import { addColumn, rebuildTable, type TableChanges } from './rebuild-table.ts'
 
-/** What has to become of a collection's columns before rows can be written. */
+/** A result; or, if the columns do not fit yet, the changes that they need first. */
+export type Outcome<T> = { notices: readonly Notice[] } & (
+  | { result: T; changes?: never }
+  | { result?: never; changes: readonly ColumnChange[] }
+)
+
+export interface WriteOptions {
+  connection: Connection
+  transact: Transact
+  maintain: Maintain
+  /** ISO 8601. */
+  time: () => string
+}
+
+/** Up to so many rows this process changes the tables itself: some tenths of a second. */
+export const INLINE_ROWS = 20_000
+
+/**
+ * Writes rows in one transaction, with the column changes that they need. Those of large tables are made
+ * before, by another process. Calls `write` again after each change. Returns its result, and notices about
+ * the columns for the log.
+ */
+export async function writeWithColumns<T>(
+  { connection, transact, maintain, time }: WriteOptions,
+  collection: string,
+  write: () => Outcome<T>,
+): Promise<{ result: T; notices: Notice[] }> {
+  // By message: a repeated plan has the same notices again.
+  const notices = new Map<string, Notice>()
+  let outcome = await transact(write)
+  for (;;) {
+    for (const notice of outcome.notices) notices.set(notice.message, notice)
+    if (!outcome.changes) return { result: outcome.result, notices: [...notices.values()] }
+    const plan: AlterPlan = { collection, changes: outcome.changes, at: time() }
+    const rows = rowsOf(connection, plan)
+    if (rows > INLINE_ROWS) {
+      await maintain('alterTables', plan, { what: describePlan(plan), rows })
+      outcome = await transact(write)
+    } else {
+      const alterAndWrite = () => {
+        alterTables(connection, plan)
+        return write()
+      }
+      outcome = await transact(alterAndWrite, 'rebuilding')
+    }
+  }
+}
+
+/** The column changes that a collection needs before rows can be written. */
 export interface AlterPlan {
   collection: string
   changes: readonly ColumnChange[]
@@ -15,12 +64,12 @@ export interface AlterPlan {
   at: string
 }
 
-/** To copy a table takes as long as to add so many columns to it. */
+/** Copying a table takes as long as adding so many columns to it. */
 const MANY_COLUMNS = 6
 
 /**
- * Makes the tables as the plan says, and notes it in `sync_columns`. Inside a transaction, within `withoutForeignKeys`. Returns
- * false, and changes nothing, where another process changed these columns since the plan was made.
+ * Changes the tables and `sync_columns` by the plan. Returns false, and changes nothing, if another process
+ * changed these columns since. Call it inside a transaction and `withoutForeignKeys`.
  */
 export function alterTables(
   connection: Connection,
@@ -29,8 +78,8 @@ export function alterTables(
 ): boolean {
   const known = loadColumns(connection, plan.collection)
   if (!plan.changes.every((change) => isStillDue(known, change))) return false
-  const record = createRecorder(connection, plan.collection)
-  for (const { column } of plan.changes) record.column(column, plan.at)
+  const saveColumn = prepareSaveColumn(connection, plan.collection)
+  for (const { column } of plan.changes) saveColumn(column, plan.at)
   for (const kind of KINDS) {
     const table = tableName(plan.collection, kind)
     const changes = changesOf(connection, plan, kind)
@@ -40,8 +89,8 @@ export function alterTables(
   return true
 }
 
-/** About how many rows SQLite goes through for the plan. */
-export function rowsOf(connection: Connection, plan: AlterPlan): number {
+/** About how many rows SQLite reads for the plan. */
+function rowsOf(connection: Connection, plan: AlterPlan): number {
   const counts = KINDS.map((kind) => {
     const last = connection.prepare(`SELECT max(_rowid_) FROM ${quoted(tableName(plan.collection, kind))}`)
     const rows = (last.pluck().get() as number | null) ?? 0
@@ -52,7 +101,7 @@ export function rowsOf(connection: Connection, plan: AlterPlan): number {
 }
 
 /** The plan in words: `orders: column id becomes TEXT, 3 columns are added`. */
-export function describePlan({ collection, changes }: AlterPlan): string {
+function describePlan({ collection, changes }: AlterPlan): string {
   const types = changes
     .filter(({ kind }) => kind === 'type')
     .map(({ column }) => `column ${printable(column.name, 100)} becomes ${column.type}`)
@@ -68,7 +117,7 @@ function isStillDue(known: readonly Column[], { kind, column }: ColumnChange): b
   return known.some((one) => hasName(one) && one.type === 'INTEGER' && !one.wide)
 }
 
-/** A key column is in all three tables; it was made with them, as INTEGER, before its type was known. */
+/** All three tables have the key columns, created as INTEGER before their type was known. */
 function changesOf(
   connection: Connection,
   { collection, changes }: AlterPlan,

@@ -1,53 +1,97 @@
 import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { discoverElements } from '../../columns/elements.ts'
+import { discoverElements, type ElementColumn } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
-import type { Connection } from '../file/open.ts'
-import { createRecorder, loadViews } from './column-records.ts'
-import { type ArrayView, replaceView, type TableShape } from './declarations.ts'
+import { type Connection, quoted } from '../sql.ts'
+import type { TableShape } from './declarations.ts'
+import { viewSql } from './view.ts'
 
-/** The views of a collection's arrays of objects: `orders__items`. */
-export interface ArrayViews {
-  /** Makes the views that these arrays ask for, or makes them anew with further columns. Returns notices for the log. */
-  discover(arrays: readonly ArrayValue[], shape: () => TableShape): Notice[]
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
+  name: string
+  arrayColumn: string
+  elements: readonly ElementColumn[]
 }
 
-export function openArrayViews(connection: Connection, collection: string): ArrayViews {
-  const views = loadViews(connection, collection)
-  const record = createRecorder(connection, collection)
+/**
+ * Returns a function that creates the views of a collection for these arrays, or recreates them with further
+ * columns, and returns notices for the log.
+ */
+export function openArrayViews(
+  connection: Connection,
+  shape: TableShape,
+): (arrays: readonly ArrayValue[]) => Notice[] {
+  const views = loadViews(connection, shape.name)
   const strangers = new Set<string>()
+  const saveElement = connection.prepare(`
+    INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds
+  `)
 
-  function save(view: ArrayView, shape: TableShape): void {
+  function save(view: ArrayView): void {
     views.set(view.name, view)
-    for (const element of view.elements) record.element(view, element)
+    for (const { name, path, type, holds } of view.elements)
+      saveElement.run(view.name, view.arrayColumn, name, path, type, holds)
     replaceView(connection, shape, view)
   }
 
-  /** A table or view of this name that we did not make belongs to a user, and is left alone. */
+  /** A table or view that we did not create belongs to a user. */
   function isTaken(name: string): boolean {
     const sql = 'SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE'
     return !views.has(name) && connection.prepare(sql).get(name) !== undefined
   }
 
-  return {
-    discover(arrays, shape) {
-      const notices: Notice[] = []
-      for (const { column, array } of arrays) {
-        if (!array.some(isJsonObject)) continue
-        const name = `${collection}__${column}`
-        const known = views.get(name)?.elements ?? []
-        const elements = discoverElements(known, array)
-        if (elements === known || strangers.has(name)) continue
-        if (!isTaken(name)) save({ name, arrayColumn: column, elements }, shape())
-        else {
-          strangers.add(name)
-          notices.push({
-            level: 'warn',
-            message: `the name ${name} is taken, so there is no view of that array`,
-          })
-        }
-      }
-      return notices
-    },
+  return (arrays) => {
+    const notices: Notice[] = []
+    for (const { column, array } of arrays) {
+      if (!array.some(isJsonObject)) continue
+      const name = `${shape.name}__${column}`
+      const known = views.get(name)?.elements ?? []
+      const elements = discoverElements(known, array)
+      if (elements === known || strangers.has(name)) continue
+      if (isTaken(name)) {
+        strangers.add(name)
+        const message = `the name ${name} is taken, so there is no view of that array`
+        notices.push({ level: 'warn', message })
+      } else save({ name, arrayColumn: column, elements })
+    }
+    return notices
   }
+}
+
+/** No collection's name has two underscores, so these views belong to no other one. */
+const OF_COLLECTION = `substr(view, 1, length(:collection) + 2) = :collection || '__'`
+
+/** The views of a collection, by name. */
+export function loadViews(connection: Connection, collection: string): Map<string, ArrayView> {
+  type Row = ElementColumn & { view: string; array_column: string }
+  const rows = connection
+    .prepare(`
+      SELECT view, array_column, "column" AS name, path, type, holds
+      FROM sync_view_columns
+      WHERE ${OF_COLLECTION}
+      ORDER BY rowid
+    `)
+    .all({ collection }) as Row[]
+  const views = new Map<string, ArrayView>()
+  for (const { view, array_column: arrayColumn, ...element } of rows)
+    views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
+  return views
+}
+
+/** Drops the views of a collection, and deletes their columns. */
+export function dropViews(connection: Connection, collection: string): void {
+  for (const view of loadViews(connection, collection).keys())
+    connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  connection.prepare(`DELETE FROM sync_view_columns WHERE ${OF_COLLECTION}`).run({ collection })
+}
+
+export function replaceView(
+  connection: Connection,
+  { name: table, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
+  { name: view, arrayColumn, elements }: ArrayView,
+): void {
+  connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  connection.exec(viewSql({ view, table, keyColumns, arrayColumn, elements }))
 }

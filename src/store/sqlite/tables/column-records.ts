@@ -1,27 +1,17 @@
 import { JobError } from '../../../errors.ts'
-import { type Catalog, createCatalog } from '../../columns/catalog.ts'
+import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
-import type { ElementColumn } from '../../columns/elements.ts'
-import type { Connection } from '../file/open.ts'
-import type { ArrayView } from './declarations.ts'
+import type { Connection } from '../sql.ts'
 
-/** The key of a collection decides what an item is, so it stays for as long as its rows do. */
-export function registerKey(
-  connection: Connection,
-  name: string,
-  keyPaths: readonly (readonly string[])[],
-): void {
+/** Notes a collection's key, which cannot change while it has rows. */
+export function registerKey(connection: Connection, name: string, keyPaths: KeyPaths): void {
   connection
     .prepare('INSERT INTO sync_collections (name, key) VALUES (?, ?)')
     .run(name, JSON.stringify(dotted(keyPaths)))
 }
 
-/** Throws where the mirror keeps the collection by another key. False where it does not know the collection yet. */
-export function assertKey(
-  connection: Connection,
-  name: string,
-  keyPaths: readonly (readonly string[])[],
-): boolean {
+/** Returns whether the mirror knows the collection. Throws JobError if it has another key there. */
+export function assertKey(connection: Connection, name: string, keyPaths: KeyPaths): boolean {
   const known = knownKey(connection, name)
   if (known === null) return false
   const wanted = dotted(keyPaths)
@@ -34,17 +24,17 @@ export function assertKey(
   )
 }
 
-/** The dotted paths of the key that the mirror keeps a collection by; null where it does not know the collection. */
+/** The dotted paths of a collection's key in the mirror; null if the mirror does not know the collection. */
 export function knownKey(connection: Connection, name: string): string[] | null {
   const key = connection.prepare('SELECT key FROM sync_collections WHERE name = ?').pluck().get(name)
   return typeof key === 'string' ? (JSON.parse(key) as string[]) : null
 }
 
-function dotted(keyPaths: readonly (readonly string[])[]): string[] {
+function dotted(keyPaths: KeyPaths): string[] {
   return keyPaths.map((path) => path.join('.'))
 }
 
-/** The discovered columns of a collection, in the order in which they were made. */
+/** The discovered columns of a collection, the oldest first. */
 export function loadColumns(connection: Connection, name: string): Column[] {
   const rows = connection
     .prepare(
@@ -57,50 +47,27 @@ export function loadColumns(connection: Connection, name: string): Column[] {
 export function loadCatalog(
   connection: Connection,
   name: string,
-  keyPaths: readonly (readonly string[])[],
+  keyPaths: KeyPaths,
   isFullReported = false,
 ): Catalog {
   return createCatalog(loadColumns(connection, name), keyPaths, isFullReported)
 }
 
-export function loadViews(connection: Connection, name: string): Map<string, ArrayView> {
-  const rows = connection
-    .prepare(
-      `SELECT view, array_column, "column" AS name, path, type, holds
-       FROM sync_view_columns
-       WHERE substr(view, 1, ?) = ?
-       ORDER BY rowid`,
-    )
-    .all(name.length + 2, `${name}__`) as (ElementColumn & { view: string; array_column: string })[]
-  const views = new Map<string, ArrayView>()
-  for (const { view, array_column: arrayColumn, ...element } of rows) {
-    views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
-  }
-  return views
-}
-
-/** Keeps `sync_columns` and `sync_view_columns`. */
-export function createRecorder(connection: Connection, name: string) {
-  const saveColumn = connection.prepare(
-    `INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (collection, "column")
-     DO UPDATE SET
-       last_changed_at = CASE WHEN type = excluded.type THEN last_changed_at ELSE excluded.last_changed_at END,
-       type = excluded.type,
-       wide = excluded.wide`,
-  )
-  const saveElement = connection.prepare(
-    `INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
-     VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds`,
-  )
-  return {
-    column: (column: Column, at: string) => {
-      saveColumn.run(name, column.name, column.path, column.type, column.role, column.wide ? 1 : 0, at, at)
-    },
-    element: (view: ArrayView, element: ElementColumn) => {
-      saveElement.run(view.name, view.arrayColumn, element.name, element.path, element.type, element.holds)
-    },
+/** Returns a function that adds a column of the collection to `sync_columns`, or updates it. */
+export function prepareSaveColumn(
+  connection: Connection,
+  collection: string,
+): (column: Column, at: string) => void {
+  const save = connection.prepare(`
+    INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (collection, "column")
+    DO UPDATE SET
+      last_changed_at = CASE WHEN type = excluded.type THEN last_changed_at ELSE excluded.last_changed_at END,
+      type = excluded.type,
+      wide = excluded.wide
+  `)
+  return ({ name, path, type, role, wide }, at) => {
+    save.run(collection, name, path, type, role, wide ? 1 : 0, at, at)
   }
 }

@@ -1,7 +1,7 @@
 import { JobError } from '../../../errors.ts'
-import { keyColumnNames, keyTypesOf } from '../../columns/catalog.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { type KeyPaths, splitKey } from '../../columns/catalog.ts'
+import { type Connection, quoted } from '../sql.ts'
+import { dropViews } from './array-views.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
   createMissingTables,
@@ -9,20 +9,19 @@ import {
   indexHistoryEnds,
   KINDS,
   namesOfTables,
+  shapeOf,
   tableName,
 } from './declarations.ts'
 
-type KeyPaths = readonly (readonly string[])[]
-
-/** A collection as the configuration has it: its key as dotted paths. */
+/** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {
   name: string
   key: readonly string[]
 }
 
 /**
- * Has the tables of every configured collection stand in the mirror, empty until rows come, so that a query never meets
- * a missing one. Tables without rows are made again where the key is another one now. Inside the caller's transaction.
+ * Creates the tables of every configured collection, so that queries work before the first row. Recreates
+ * tables without rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
   for (const { name, key } of collections) {
@@ -30,19 +29,17 @@ export function makeConfigured(connection: Connection, collections: readonly Con
     const isOtherKey = known !== null && JSON.stringify(known) !== JSON.stringify(key)
     if (isOtherKey && isWithoutRows(connection, name)) dropForOtherKey(connection, name)
     try {
-      makeTables(
-        connection,
-        name,
-        key.map((path) => path.split('.')),
-      )
+      makeTables(connection, name, splitKey(key))
     } catch (error) {
-      // The run of the job says it, and the other jobs go on.
+      // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
     }
   }
 }
 
-/** Makes the tables of a collection where they are missing. Throws JobError for another key, and for names that are taken. */
+/**
+ * Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken.
+ */
 export function makeTables(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) {
     assertNamesFree(connection, name)
@@ -52,15 +49,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
     indexHistoryEnds(connection, name)
     return
   }
-  const keyColumns = keyColumnNames(keyPaths)
-  const catalog = loadCatalog(connection, name, keyPaths)
-  const columns = catalog.columns.filter(({ role }) => role !== 'key')
-  // A key column whose first value is still to come is INTEGER, and becomes TEXT while that costs nothing.
-  const keyTypes = keyTypesOf(catalog).map((type) => type ?? 'INTEGER')
-  createMissingTables(connection, { name, keyColumns, keyTypes, columns })
+  createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
 }
 
-/** Throws JobError where the mirror keeps the collection by another key, or has something else under a name of its tables. */
+/** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
 export function assertPossible(connection: Connection, name: string, keyPaths: KeyPaths): void {
   if (!assertKey(connection, name, keyPaths)) assertNamesFree(connection, name)
 }
@@ -78,14 +70,14 @@ function assertNamesFree(connection: Connection, name: string): void {
   }
 }
 
-/** Whether no row and no superseded version of a collection is there. */
+/** Whether a collection has neither rows nor superseded versions. */
 export function isWithoutRows(connection: Connection, name: string): boolean {
   return tablesOf(connection, name).every(
     (table) => connection.prepare(`SELECT 1 FROM ${quoted(table)} LIMIT 1`).get() === undefined,
   )
 }
 
-/** An open walk knows its items by the other key, so nobody can go on with it. */
+/** Its open walks know their items by the other key, so they cannot be resumed. */
 function dropForOtherKey(connection: Connection, name: string): void {
   dropTables(connection, name)
   connection
@@ -95,21 +87,15 @@ function dropForOtherKey(connection: Connection, name: string): void {
     .run(name)
 }
 
-/** Takes the tables and views of a collection away, and what is known of its columns and its key. */
+/** Drops the tables and views of a collection, and deletes its columns and its key. */
 export function dropTables(connection: Connection, name: string): void {
-  // No name of a collection holds two underscores, so these are no other one's views.
-  const ofCollection = `substr(view, 1, ${name.length + 2}) = '${name}__'`
-  const views = connection
-    .prepare(`SELECT DISTINCT view FROM sync_view_columns WHERE ${ofCollection}`)
-    .pluck()
-  for (const view of views.all() as string[]) connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+  dropViews(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.exec(`DELETE FROM sync_view_columns WHERE ${ofCollection}`)
   connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
 }
 
-/** Those that are there. */
+/** The tables of a collection that exist. */
 function tablesOf(connection: Connection, name: string): string[] {
   return KINDS.map((kind) => tableName(name, kind)).filter(
     (table) => declarationOf(connection, table) !== undefined,

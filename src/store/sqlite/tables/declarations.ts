@@ -1,17 +1,24 @@
+import { type Catalog, type KeyType, keyColumnNames, keyTypesOf } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
-import type { ElementColumn } from '../../columns/elements.ts'
-import type { KeyType } from '../../columns/key.ts'
-import { viewSql } from '../../columns/view.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { type Connection, quoted } from '../sql.ts'
 
 /** What the tables of a collection are made from. */
 export interface TableShape {
   name: string
   keyColumns: readonly string[]
   keyTypes: readonly KeyType[]
-  /** The discovered columns but the keys, in the order they came. */
+  /** The discovered columns except the keys, the oldest first. */
   columns: readonly Column[]
+}
+
+/** A key column without a value yet is INTEGER: it can become TEXT at no cost. */
+export function shapeOf(name: string, catalog: Catalog): TableShape {
+  return {
+    name,
+    keyColumns: keyColumnNames(catalog.keyPaths),
+    keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'),
+    columns: catalog.columns.filter(({ role }) => role !== 'key'),
+  }
 }
 
 /** Our own columns of each of a collection's tables, around the key. */
@@ -46,13 +53,12 @@ export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
-/** How the names of what `createMissingTables` makes end, beside the table of the collection's own name. */
+/**
+ * The name endings of what `createMissingTables` creates, beside the table with the collection's own name.
+ */
 const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END]
 
-/**
- * How the names end of all that may stand in the mirror for a collection, the views of its arrays apart. SQLite keeps tables,
- * views and indexes in one list of names.
- */
+/** The name endings of a collection's tables, views and indexes, which SQLite keeps in one namespace. */
 export const NAME_ENDS: readonly string[] = [...MADE_ENDS, '_changes']
 
 /** The names of the tables and indexes of a collection. */
@@ -64,20 +70,25 @@ export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
 }
 
-/** The text that declared a table; undefined where there is none of that name. */
+/** The SQL that declares a table; undefined if there is none. */
 export function declarationOf(connection: Connection, table: string): string | undefined {
   const schema = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck()
   return schema.get(table) as string | undefined
 }
 
-/** Makes the tables of a collection, those of the three that are not there. */
+export function typeOfColumn(connection: Connection, table: string, column: string): string | undefined {
+  const sql = 'SELECT type FROM pragma_table_info(?) WHERE name = ?'
+  return connection.prepare(sql).pluck().get(table, column) as string | undefined
+}
+
+/** Creates those of a collection's three tables that are missing. */
 export function createMissingTables(connection: Connection, shape: TableShape): void {
   for (const kind of KINDS) connection.exec(createSql(shape, kind))
   connection.exec(historyIndexSql(shape))
   indexHistoryEnds(connection, shape.name)
 }
 
-/** Has old versions be found by their end; a history from before there was such an index gets it now. */
+/** Indexes the history by the end of its versions. Mirrors of earlier versions have no such index. */
 export function indexHistoryEnds(connection: Connection, collection: string): void {
   const [index, history] = [collection + BY_END, tableName(collection, 'history')].map(quoted)
   connection.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${history} ("_organization_id", "_valid_to")`)
@@ -96,24 +107,4 @@ function createSql(shape: TableShape, kind: TableKind): string {
 function historyIndexSql(shape: TableShape): string {
   const columns = ['_organization_id', ...shape.keyColumns, '_valid_to'].map(quoted).join(', ')
   return `CREATE INDEX IF NOT EXISTS ${quoted(shape.name + BY_KEY)} ON ${quoted(tableName(shape.name, 'history'))} (${columns})`
-}
-
-/** A view of an array of objects. */
-export interface ArrayView {
-  name: string
-  arrayColumn: string
-  elements: readonly ElementColumn[]
-}
-
-export function replaceView(connection: Connection, shape: TableShape, view: ArrayView): void {
-  connection.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
-  connection.exec(
-    viewSql({
-      view: view.name,
-      table: shape.name,
-      keyColumns: shape.keyColumns,
-      arrayColumn: view.arrayColumn,
-      elements: view.elements,
-    }),
-  )
 }

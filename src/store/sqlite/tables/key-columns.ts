@@ -1,7 +1,8 @@
 import type { KeyPart } from '../../../sync/key.ts'
-import type { KeyType } from '../../columns/key.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import type { Job } from '../../../sync/types.ts'
+import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
+import { type Connection, quoted } from '../sql.ts'
+import { tableName, typeOfColumn } from './declarations.ts'
 
 /** The columns of a collection's key, in the order of its fields. */
 export interface KeyColumns {
@@ -9,24 +10,25 @@ export interface KeyColumns {
   types: readonly KeyType[]
 }
 
-/** The key columns of a table as it is declared now, since one may become TEXT at any time; null where the table has none. */
-export function readKeyColumns(
-  connection: Connection,
-  table: string,
-  names: readonly string[],
-): KeyColumns | null {
-  const typeOf = connection.prepare('SELECT type FROM pragma_table_info(?) WHERE name = ?').pluck()
-  const types = names.map((name) => typeOf.get(table, name) as KeyType | undefined)
+/**
+ * A collection's key columns as its raw table declares them now: one may become TEXT. Null without a table.
+ */
+export function readKeyColumns(connection: Connection, job: Pick<Job, 'collection'>): KeyColumns | null {
+  const table = tableName(job.collection.name, 'raw')
+  const names = keyColumnNames(keyPathsOf(job))
+  const types = names.map((name) => typeOfColumn(connection, table, name) as KeyType | undefined)
   return types.every((type) => type !== undefined) ? { names, types } : null
 }
 
-/** An expression for the id of a row, as `packTexts` writes it. */
+/** An SQL expression for the id of a row, as `packTexts` writes it. */
 export function idOfRow({ names }: Pick<KeyColumns, 'names'>, row: string): string {
   const texts = names.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
   return texts.length === 1 ? texts.join() : `json_array(${texts.join(', ')})`
 }
 
-/** A condition: the row has this id. Only for ids that fit the columns, as those do that came from a row. */
+/**
+ * An SQL condition: the row has this id. Only for ids that fit the columns, like those that came from a row.
+ */
 export function hasId({ names, types }: KeyColumns, row: string, id: string): string {
   const part = (index: number) => (names.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
   return names
@@ -36,7 +38,9 @@ export function hasId({ names, types }: KeyColumns, row: string, id: string): st
 
 const LARGEST = 2n ** 63n
 
-/** A key's values as its columns hold them; null where no INTEGER is this text: `007` is not 7. */
+/**
+ * A key's values as its columns hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7.
+ */
 export function boundKey(
   key: readonly Pick<KeyPart, 'text'>[],
   types: readonly KeyType[],

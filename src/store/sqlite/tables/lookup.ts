@@ -2,72 +2,55 @@ import type { ListedItem } from '../../../sync/items.ts'
 import type { StoredItem } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
-import { keyColumnNames } from '../../columns/catalog.ts'
-import { keyPathsOf } from '../../columns/key.ts'
-import { type Connection, createSchemaVersion } from '../file/open.ts'
-import { quoted, unplanned } from '../sql.ts'
+import { type Connection, castParameter, createSchemaCache, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
 import { boundKey, hasId, type KeyColumns, readKeyColumns } from './key-columns.ts'
 
-/** What is stored of a job's items; reads only. */
+/** Reads what is stored of a job's items. */
 export interface Lookup {
   items(job: Job, items: readonly ListedItem[]): StoredItem[]
   /** See `Store.liveKeys`. */
   liveKeys(job: Job, from: string | null): { ids: string[]; next: string | null }
 }
 
-/** Ids that `liveKeys` returns at once. */
+/** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** What a row's key columns hold: whole numbers are bigint. */
+/** The values of a row's key columns: whole numbers are bigint. */
 type KeyValues = readonly (string | bigint)[]
 
 interface RawRows {
   columns: KeyColumns
-  /** The texts of the rows with these keys, by their index in the list. */
-  texts(organizationId: string, keys: readonly (readonly string[])[]): Map<number, string>
+  /** The texts of the rows with these keys, by index in the list. */
+  texts(organizationId: string, keys: readonly (readonly string[] | null)[]): Map<number, string>
   keysAfter(organizationId: string, last: KeyValues | null): KeyValues[]
 }
 
 export function createLookup(connection: Connection): Lookup {
-  const versionNow = createSchemaVersion(connection)
-  const known = new Map<string, RawRows | null>()
-  let version = -1
+  // Another process may change the type of a key column.
+  const cache = createSchemaCache<RawRows | null>(connection)
   const findReject = connection.prepare(
     'SELECT 1 FROM sync_rejects WHERE organization_id = ? AND collection = ? AND fingerprint = ?',
   )
 
-  /** As the table is declared now: another process may change the type of a key column. */
-  function rowsOf({ collection }: Job): RawRows | null {
-    const now = versionNow()
-    if (now !== version) known.clear()
-    version = now
-    const rows = known.get(collection.name) ?? openRawRows(connection, { collection })
-    known.set(collection.name, rows)
-    return rows
+  function rowsOf(job: Job): RawRows | null {
+    return cache.get(job.collection.name, () => openRawRows(connection, job))
   }
 
   return {
     items(job, items) {
       const { organization, collection } = job
       const rows = rowsOf(job)
-      const keys = items.map((listed) => ('key' in listed ? listed.key.parts : null))
-      // A key that has no room in its column has no row either.
-      const fitting = keys.map((key) => key && rows && boundKey(key, rows.columns.types) && key)
-      const asked = fitting.flatMap((key, index) =>
-        key ? [{ index, key: key.map(({ text }) => text) }] : [],
-      )
       const texts = rows?.texts(
         organization.id,
-        asked.map(({ key }) => key),
+        items.map((listed) => keyTexts(listed, rows.columns)),
       )
-      const stored = new Map(asked.map(({ index }, at) => [index, texts?.get(at)]))
       return items.map((listed, index): StoredItem => {
         if ('reject' in listed) {
           const found = findReject.get(organization.id, collection.name, listed.id)
           return { state: found === undefined ? 'absent' : 'same' }
         }
-        const text = stored.get(index)
+        const text = texts?.get(index)
         if (text === undefined) return { state: 'absent' }
         return text === listed.item.text ? { state: 'same' } : { state: 'different', text }
       })
@@ -86,7 +69,15 @@ export function createLookup(connection: Connection): Lookup {
   }
 }
 
-/** A key column that became TEXT meanwhile, by a sync of another organization, has another order: start again. */
+/** Null for an item that can have no row: it has no usable key, or one that its column cannot hold. */
+function keyTexts(listed: ListedItem, { types }: KeyColumns): string[] | null {
+  if (!('key' in listed) || !boundKey(listed.key.parts, types)) return null
+  return listed.key.parts.map(({ text }) => text)
+}
+
+/**
+ * Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed.
+ */
 function position(from: string | null, { types }: KeyColumns): KeyValues | null {
   if (from === null) return null
   const { types: before, last } = JSON.parse(from) as { types: string[]; last: string[] }
@@ -98,17 +89,17 @@ function position(from: string | null, { types }: KeyColumns): KeyValues | null 
 }
 
 function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawRows | null {
-  const table = tableName(job.collection.name, 'raw')
-  const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
+  const columns = readKeyColumns(connection, job)
   if (!columns) return null
+  const table = tableName(job.collection.name, 'raw')
   const names = columns.names.map(quoted)
-  // CROSS JOIN keeps this order: as a plain join SQLite may read the whole table.
+  // CROSS JOIN fixes the order: with a plain join SQLite may read the whole table.
   const texts = connection
     .prepare(`
       SELECT wanted.key, raw."_json"
       FROM json_each(:keys) AS wanted
       CROSS JOIN ${quoted(table)} AS raw
-        ON raw."_organization_id" = ${unplanned('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
+        ON raw."_organization_id" = ${castParameter('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
     `)
     .raw()
   const select = `SELECT ${names.join(', ')} FROM ${quoted(table)} WHERE "_organization_id" = ?`
@@ -121,7 +112,7 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   return {
     columns,
     texts(organization, keys) {
-      const list = columns.names.length === 1 ? keys.map(([text]) => text) : keys
+      const list = columns.names.length === 1 ? keys.map((key) => key?.[0]) : keys
       return new Map(texts.all({ organization, keys: JSON.stringify(list) }) as [number, string][])
     },
     keysAfter: (organizationId, last) =>

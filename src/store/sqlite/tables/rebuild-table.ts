@@ -1,15 +1,14 @@
 import type { Column, ColumnType } from '../../columns/column.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { declarationOf } from './declarations.ts'
 
-/** Rows that are copied by one statement: between two of them the progress is reported. */
+/** Rows that one statement copies. Progress is reported after each. */
 const BATCH_ROWS = 50_000
 
 /**
- * Runs `task`, which may rebuild tables, outside of any transaction: within one SQLite ignores `foreign_keys`. With foreign
- * keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE fires. Without `legacy_alter_table`, RENAME fails
- * as long as a user's view names the table that was dropped.
+ * Runs `task`, which may rebuild tables, outside any transaction: within one, SQLite ignores `foreign_keys`.
+ * With foreign keys on, DROP TABLE deletes the rows first, and a user's ON DELETE CASCADE fires; without
+ * `legacy_alter_table`, RENAME fails while a user's view names the dropped table.
  */
 export function withoutForeignKeys<T>(connection: Connection, task: () => T): T {
   const before = ['foreign_keys', 'legacy_alter_table'].map(
@@ -24,17 +23,17 @@ export function withoutForeignKeys<T>(connection: Connection, task: () => T): T 
   }
 }
 
-/** How a table shall differ from what it is. */
+/** How a rebuilt table differs from the old one. */
 export interface TableChanges {
-  /** The types of columns that it has, by name. */
+  /** The new types of existing columns, by name. */
   types: ReadonlyMap<string, ColumnType>
   added: readonly Pick<Column, 'name' | 'type'>[]
 }
 
 /**
- * Changes a table by the steps of https://sqlite.org/lang_altertable.html#otheralter: all rows are copied into a new table,
- * which takes the place of the old one. Row ids stay, and so do indexes, triggers, views and foreign keys that users made.
- * Inside a transaction, within `withoutForeignKeys`. `onRows` receives the number of rows that a statement copied.
+ * Copies a table into a changed one that replaces it (https://sqlite.org/lang_altertable.html#otheralter).
+ * Row ids stay, and so do users' indexes, triggers, views and foreign keys. Call it inside a transaction and
+ * `withoutForeignKeys`. `onRows` gets the number of rows of each statement.
  */
 export function rebuildTable(
   connection: Connection,
@@ -53,7 +52,7 @@ export function rebuildTable(
   for (const sql of [...exchange, ...belongings]) connection.exec(sql)
 }
 
-/** SQLite looks at every row of a STRICT table for it. */
+/** SQLite reads every row of a STRICT table for it. */
 export function addColumn(
   connection: Connection,
   table: string,
@@ -63,8 +62,8 @@ export function addColumn(
 }
 
 /**
- * Drops what earlier versions may have left, which copied a table over several transactions: the copy, or the old rows, and
- * the triggers that carried changes over to it. The table itself holds all rows at any moment.
+ * Drops what earlier versions, which copied a table over several transactions, may have left: the copy and
+ * the triggers that kept it up to date. The table itself always holds all rows.
  */
 export function dropFormerCopy(connection: Connection, table: string): void {
   const copy = nameOfCopy(table)
@@ -74,16 +73,11 @@ export function dropFormerCopy(connection: Connection, table: string): void {
   connection.exec(`DROP TABLE ${quoted(copy)}`)
 }
 
-export function typeOfColumn(connection: Connection, table: string, column: string): string | undefined {
-  const sql = 'SELECT type FROM pragma_table_info(?) WHERE name = ?'
-  return connection.prepare(sql).pluck().get(table, column) as string | undefined
-}
-
 function nameOfCopy(table: string): string {
   return `_new_${table}`
 }
 
-/** How the indexes and triggers of a table were declared, those of users too. A trigger's table is named as the user typed it. */
+/** The SQL of a table's indexes and triggers. NOCASE: a trigger names its table as the user typed it. */
 function belongingsOf(connection: Connection, table: string): string[] {
   const sql = `
     SELECT sql
@@ -95,8 +89,8 @@ function belongingsOf(connection: Connection, table: string): string[] {
 }
 
 /**
- * Creates an empty table, declared as the other one but for the types: columns and constraints that a user added stay. A
- * wrong edit of the declaration is an error of SQLite's, or seen in the columns.
+ * Creates an empty table, declared like the other one except for the types: columns and constraints of users
+ * stay. A wrong edit of the declaration is an SQL error, or shows in the columns.
  */
 function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
   const [copy, columns] = [nameOfCopy(table), columnsOf(connection, table)]
@@ -109,13 +103,13 @@ function createCopy(connection: Connection, table: string, types: ReadonlyMap<st
     throw new Error(`the table ${table} is declared in a way that cannot be changed here`)
 }
 
-/** Reads all columns, generated ones too. */
+/** All columns of a table, generated ones too. */
 function columnsOf(connection: Connection, table: string): { name: string; type: string }[] {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)'
   return connection.prepare(sql).all(table) as { name: string; type: string }[]
 }
 
-/** A column is on a line of its own, or where ALTER TABLE put it. */
+/** Finds a column on a line of its own, or where ALTER TABLE put it. */
 function withType(declaration: string, column: string, from: string, to: string): string {
   return ['\n  ', ', '].reduce(
     (text, before) =>
@@ -126,7 +120,7 @@ function withType(declaration: string, column: string, from: string, to: string)
 
 const BEFORE_ALL_ROWS = -(2n ** 63n)
 
-/** `_rowid_` is the one name of the row id that no field can take. */
+/** `_rowid_` is the only name of the row id that no field can have. */
 function copyRows(
   connection: Connection,
   table: string,

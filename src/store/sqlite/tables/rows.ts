@@ -1,38 +1,89 @@
-import type { Connection, Statement } from '../file/open.ts'
-import { quoted, unplanned } from '../sql.ts'
+import type { KeyPart } from '../../../sync/key.ts'
+import type { SqlValue } from '../../columns/column.ts'
+import type { TypedRow } from '../../columns/row.ts'
+import { type Connection, castParameter, quoted } from '../sql.ts'
 import { type TableShape, tableName } from './declarations.ts'
+import { boundKey } from './key-columns.ts'
 
-/** The statements that read and write one collection's rows; made anew when its columns change. */
-export interface RowStatements {
-  insertRaw: Statement
-  /** Returns when the item was first seen, and since when it is as it is now. */
-  updateRaw: Statement
-  /** Keeps the version that an update replaces. */
-  keepVersion: Statement
-  upsertTyped: Statement
-  /** When the last version of an item ended that the history holds. */
-  lastEnd: Statement
-  /** Takes versions off the history that ended before a time, the oldest first. */
-  pruneHistory: Statement
-  valueColumns: string[]
+/** Writes one collection's rows, inside the caller's transaction. */
+export interface RowWriter {
+  insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, at: string): void
+  /** `keep`: whether the history keeps the version that is replaced. */
+  update(
+    organizationId: string,
+    key: readonly KeyPart[],
+    json: string,
+    typed: TypedRow,
+    at: string,
+    keep: boolean,
+  ): void
+  /** Writes the typed row of a raw one, or replaces it. */
+  restore(organizationId: string, key: readonly KeyPart[], times: RowTimes, typed: TypedRow): void
+  /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
+  pruneHistory(organizationId: string, before: string): boolean
 }
 
-export function prepareRows(connection: Connection, shape: TableShape): RowStatements {
+/** When an item was first seen, and since when it is as it is now. */
+export interface RowTimes {
+  _first_seen_at: string
+  _changed_at: string
+}
+
+/** Versions are spread over the file, each on a database page of its own. */
+const PRUNED_AT_ONCE = 1000
+
+export function createRowWriter(connection: Connection, shape: TableShape): RowWriter {
+  const statements = prepareStatements(connection, shape)
+
+  function bind(key: readonly Pick<KeyPart, 'text'>[]): (string | bigint)[] {
+    const bound = boundKey(key, shape.keyTypes)
+    if (bound) return bound
+    throw new Error(`a key column of ${shape.name} has no room for ${JSON.stringify(key)}`)
+  }
+
+  function writeTyped(primary: readonly SqlValue[], times: readonly string[], { values }: TypedRow): void {
+    const columns = shape.columns.map(({ name }) => values.get(name) ?? null)
+    statements.upsertTyped.run(...primary, ...times, ...columns)
+  }
+
+  return {
+    insert(organizationId, key, json, typed, at) {
+      const primary = [organizationId, ...bind(key)]
+      // If the clock went back, an item that returns begins when its last version ended.
+      const lastEnd = statements.lastEnd.get(...primary) as string | null
+      const since = lastEnd !== null && lastEnd > at ? lastEnd : at
+      statements.insertRaw.run(...primary, json, since, since)
+      writeTyped(primary, [since, since], typed)
+    },
+    update(organizationId, key, json, typed, at, keep) {
+      const primary = [organizationId, ...bind(key)]
+      if (keep) statements.keepVersion.run(at, ...primary)
+      const times = statements.updateRaw.get(json, at, ...primary) as [string, string] | undefined
+      if (!times) throw new Error(`${shape.name} has no row ${JSON.stringify(key)} to update`)
+      writeTyped(primary, times, typed)
+    },
+    restore(organizationId, key, { _first_seen_at, _changed_at }, typed) {
+      writeTyped([organizationId, ...bind(key)], [_first_seen_at, _changed_at], typed)
+    },
+    pruneHistory: (organizationId, before) =>
+      statements.pruneHistory.run(organizationId, before, PRUNED_AT_ONCE).changes < PRUNED_AT_ONCE,
+  }
+}
+
+function prepareStatements(connection: Connection, shape: TableShape) {
   const raw = quoted(tableName(shape.name, 'raw'))
   const history = quoted(tableName(shape.name, 'history'))
-  const keys = shape.keyColumns.map(quoted)
-  const primary = ['"_organization_id"', ...keys]
+  const primary = ['_organization_id', ...shape.keyColumns].map(quoted)
   const byKey = primary.map((column) => `${column} = ?`).join(' AND ')
-  const byKeyUnplanned = primary
-    .map((column, index) => `${column} = ${unplanned(shape.keyTypes[index - 1] ?? 'TEXT')}`)
+  const byCastKey = primary
+    .map((column, index) => `${column} = ${castParameter(shape.keyTypes[index - 1] ?? 'TEXT')}`)
     .join(' AND ')
-  const valueColumns = shape.columns.map((column) => column.name)
-  const written = ['"_first_seen_at"', '"_changed_at"', ...valueColumns.map(quoted)]
+  const written = ['"_first_seen_at"', '"_changed_at"', ...shape.columns.map(({ name }) => quoted(name))]
   return {
     insertRaw: connection.prepare(
       insertSql(raw, [...primary, '"_json"', '"_first_seen_at"', '"_changed_at"']),
     ),
-    // No version ends before it began, even when the clock went back.
+    // No version ends before it began, even if the clock went back.
     updateRaw: connection
       .prepare(`
         UPDATE ${raw} SET "_json" = ?, "_changed_at" = max("_changed_at", ?) WHERE ${byKey}
@@ -43,19 +94,18 @@ export function prepareRows(connection: Connection, shape: TableShape): RowState
       INSERT INTO ${history} (${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason")
       SELECT ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed' FROM ${raw} WHERE ${byKey}
     `),
-    upsertTyped: connection.prepare(
-      `${insertSql(quoted(shape.name), ['"_organization_id"', '"_first_seen_at"', '"_changed_at"', ...keys, ...valueColumns.map(quoted)])}
-       ON CONFLICT (${primary.join(', ')})
-       DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}`,
-    ),
-    lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byKeyUnplanned}`).pluck(),
+    upsertTyped: connection.prepare(`
+      ${insertSql(quoted(shape.name), [...primary, ...written])}
+      ON CONFLICT (${primary.join(', ')})
+      DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}
+    `),
+    lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byCastKey}`).pluck(),
     pruneHistory: connection.prepare(`
       DELETE FROM ${history}
       WHERE _rowid_ IN (
         SELECT _rowid_ FROM ${history} WHERE "_organization_id" = ? AND "_valid_to" < ? ORDER BY "_valid_to" LIMIT ?
       )
     `),
-    valueColumns,
   }
 }
 

@@ -1,8 +1,8 @@
 import type { CommitResult, CommittedAnswer, PageCommit } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
+import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
-import type { Outcome } from '../tables/room.ts'
 import type { JobStore } from './jobs.ts'
 import { createSeenAgain } from './missing.ts'
 import type { RunStore } from './runs.ts'
@@ -17,7 +17,7 @@ export interface CommitOptions {
 
 type AnswerCommit = PageCommit & { answer: CommittedAnswer }
 
-/** Writes one answer inside the caller's transaction; or returns what has to happen to the columns first, and writes nothing. */
+/** Writes one answer inside the caller's transaction; or only returns the column changes that it needs. */
 export type WriteAnswer = (
   job: Job,
   page: AnswerCommit,
@@ -35,7 +35,7 @@ export function createCommit({ connection, walks, runs, jobs }: CommitOptions): 
   `)
   const seenAgain = createSeenAgain(connection)
 
-  /** Returns how many of the rejects came for the first time. */
+  /** Returns how many of the rejects are new. */
   function saveRejects({ organization, collection }: Job, answer: CommittedAnswer, at: string): number {
     const isNew = answer.rejects.map(({ id, reason, text }) => {
       if (renewReject.run(at, organization.id, collection.name, id).changes > 0) return false
@@ -47,19 +47,19 @@ export function createCommit({ connection, walks, runs, jobs }: CommitOptions): 
 
   return (job, { walk, run, answer, next }, tables, at) => {
     const { upserts, keys, entry, newToWalk } = answer
-    const placement = tables.place(
+    const rows = tables.toRows(
       keys.map(({ parts }) => parts),
       upserts.map(({ value }) => value),
     )
-    if (placement.changes) return placement
+    if (rows.changes) return rows
     const keepsHistory = job.collection.history !== false
     for (const [index, { key, text, change }] of upserts.entries()) {
-      const typed = placement.rows[index]
+      const typed = rows.result[index]
       if (!typed) continue
       if (change === 'added') tables.insert(job.organization.id, key.parts, text, typed, at)
       else tables.update(job.organization.id, key.parts, text, typed, at, keepsHistory)
     }
-    const notices = tables.extendViews(placement.rows)
+    const notices = tables.extendViews(rows.result)
     const newRejects = saveRejects(job, answer, at)
     walks.addAnswer(walk.id, entry, { newToWalk, newRejects }, next, at)
     const added = upserts.filter(({ change }) => change === 'added').length
@@ -69,6 +69,6 @@ export function createCommit({ connection, walks, runs, jobs }: CommitOptions): 
       job,
       keys.map(({ id }) => id),
     )
-    return { result: { newRejects, notices }, notices: placement.notices }
+    return { result: { newRejects, notices }, notices: rows.notices }
   }
 }

@@ -1,45 +1,42 @@
 import { InterruptedError } from '../../../errors.ts'
-import { type BatchOptions, inBatches } from '../batches.ts'
-import type { Connection } from '../file/open.ts'
 import type { Leases } from '../leases.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from '../tables/configured.ts'
-import { KINDS, tableName } from '../tables/declarations.ts'
+import { declarationOf, KINDS, tableName } from '../tables/declarations.ts'
 import { dropFormerCopy } from '../tables/rebuild-table.ts'
-import type { Transact } from '../transaction.ts'
-import { createBlanking } from './free-pages.ts'
-import { deleteHoldings, disown, type ForgottenJob, type Holdings, holdingsOf } from './holdings.ts'
+import { inBatches, type Patience, type Transact } from '../transaction.ts'
+import { deleteHoldings, type ForgottenJob, type Holdings, holdingsOf, markForgotten } from './holdings.ts'
 
-/** Deletes what the mirror holds of jobs and organizations, so that it is not left in the file's free pages either. */
+/** Deletes what the mirror holds of jobs and organizations, from the file's free database pages too. */
 export interface Forgetting {
-  /** Blanks what was deleted before, by syncs that do not overwrite it: to be done first, while that is little. */
+  /** Overwrites what syncs deleted before. Call it first, while the free pages are few. */
   blank(): Promise<void>
   /**
-   * Forgets a job, unless another process is working on it. Killed half-way it leaves a list that looks like one that was
-   * never read, and goes on when it is asked for again. Throws InterruptedError when the process is told to stop.
-   * @param isConfigured Whether a sync will want the job again: then its line stays, as that of a job without rows.
+   * Forgets a job, unless another process works on it. After a kill the list looks as if it was never read,
+   * and the next call does the rest. Throws InterruptedError after the signal to stop.
+   * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
    */
   job(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten>
   /**
-   * The line of an organization that is not configured, once no job of it is left. Its hold goes with it: nothing sends
-   * its token any more, and other organizations that use the same one have holds of their own. That of a configured one
-   * stays, since a refused token must not be sent again because somebody forgot rows.
+   * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and
+   * organizations with the same token have holds of their own. Never call it for a configured one, whose
+   * refused token would be sent again.
    */
   organization(organizationId: string): Promise<void>
 }
 
 export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
 
-export interface ForgettingOptions extends BatchOptions {
-  now: () => number
-  /** Their tables are made again, empty. */
+export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
+  /** Their tables are recreated, empty. */
   configured: readonly ConfiguredCollection[]
   connection: Connection
   leases: Leases
   transact: Transact
 }
 
-/** Rows, or pages, of one step: they are overwritten, too, which a commit has to write. */
+/** Rows, or database pages, of one transaction: few, since it also overwrites them. */
 const MOST_ROWS = 500
 
 export function createForgetting({
@@ -49,11 +46,11 @@ export function createForgetting({
   configured,
   ...patience
 }: ForgettingOptions): Forgetting {
-  // What is deleted is overwritten with zeros.
+  // Overwrites deleted rows with zeros.
   connection.pragma('secure_delete = ON')
   const time = () => new Date(patience.now()).toISOString()
 
-  async function toTheEnd(step: (rows: number) => boolean): Promise<void> {
+  async function runSteps(step: (rows: number) => boolean): Promise<void> {
     if (await inBatches(patience, () => transact(() => step(MOST_ROWS)))) return
     throw new InterruptedError('stopped before everything was forgotten; the same command goes on with it')
   }
@@ -61,10 +58,10 @@ export function createForgetting({
   async function forgetOwned(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten> {
     const gone = await transact(() => {
       const held = holdingsOf(connection, job)
-      disown(connection, job, time())
+      markForgotten(connection, job, time())
       return held
     })
-    await toTheEnd((rows) => deleteHoldings(connection, job, rows))
+    await runSteps((rows) => deleteHoldings(connection, job, rows))
     const isCollectionGone = await transact(() => {
       for (const kind of KINDS) dropFormerCopy(connection, tableName(job.collection, kind))
       endJob(connection, job, isConfigured)
@@ -77,8 +74,7 @@ export function createForgetting({
 
   return {
     async blank() {
-      const blanking = createBlanking(connection)
-      await toTheEnd((pages) => blanking.step(pages))
+      await runSteps(createBlanking(connection))
     },
     async job(job, isConfigured) {
       const { organizationId, collection } = job
@@ -105,16 +101,11 @@ function endJob(
   { organizationId, collection }: ForgottenJob,
   isConfigured: boolean,
 ): void {
-  const ofJob = 'organization_id = ? AND collection = ?'
-  if (isConfigured)
-    connection.prepare(`UPDATE sync_jobs SET rows = 0 WHERE ${ofJob}`).run(organizationId, collection)
-  else connection.prepare(`DELETE FROM sync_jobs WHERE ${ofJob}`).run(organizationId, collection)
+  const end = isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'
+  connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
-/**
- * The tables and views of a collection that nothing is left of, and what is known of its columns: its key can be another
- * one from now on.
- */
+/** Drops a collection's tables if nothing is left of it: its key can change then. Returns whether it did. */
 function dropUnused(connection: Connection, collection: string): boolean {
   const rejects = connection.prepare('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1')
   const isUnused =
@@ -123,4 +114,50 @@ function dropUnused(connection: Connection, collection: string): boolean {
     rejects.get(collection) === undefined
   if (isUnused) dropTables(connection, collection)
   return isUnused
+}
+
+const FREE_PAGES = '_free_pages'
+
+/** Bytes of an overflow page without content: the number of the next page. */
+const LINK_BYTES = 4
+
+/** The largest value of one row, in database pages. */
+const MOST_PAGES = 256
+
+/**
+ * Returns a function that overwrites up to so many free database pages, which may still hold deleted rows,
+ * and returns true when none is left. It fills them with a table of zeros and frees them again, on a
+ * connection with `secure_delete`. A killed process leaves that table; the next one continues with it.
+ */
+function createBlanking(connection: Connection): (pages: number) => boolean {
+  let isFull = false
+  const number = (pragma: string) => connection.pragma(pragma, { simple: true }) as number
+
+  function fill(pages: number): void {
+    connection.exec(`CREATE TABLE IF NOT EXISTS ${quoted(FREE_PAGES)} (zeros BLOB NOT NULL)`)
+    const write = connection.prepare(`INSERT INTO ${quoted(FREE_PAGES)} VALUES (zeroblob(?))`)
+    const size = number('page_size') - LINK_BYTES
+    for (let left = pages; left > 0 && !isFull; left -= MOST_PAGES) {
+      const free = number('freelist_count')
+      if (free > 0) write.run(Math.min(free, MOST_PAGES, left) * size)
+      isFull = number('freelist_count') === 0
+    }
+  }
+
+  function empty(pages: number): boolean {
+    const rows = Math.max(1, Math.floor(pages / MOST_PAGES))
+    const remove = connection.prepare(
+      `DELETE FROM ${quoted(FREE_PAGES)} WHERE _rowid_ IN (SELECT _rowid_ FROM ${quoted(FREE_PAGES)} LIMIT ?)`,
+    )
+    if (remove.run(rows).changes === rows) return false
+    connection.exec(`DROP TABLE ${quoted(FREE_PAGES)}`)
+    return true
+  }
+
+  return (pages) => {
+    if (isFull) return declarationOf(connection, FREE_PAGES) === undefined || empty(pages)
+    const isNeeded = number('freelist_count') > 0 || declarationOf(connection, FREE_PAGES) !== undefined
+    if (isNeeded) fill(pages)
+    return !isNeeded
+  }
 }

@@ -1,16 +1,15 @@
-import { keyColumnNames } from '../../columns/catalog.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted } from '../sql.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { declarationOf, type TableKind, tableName } from '../tables/declarations.ts'
 
-/** One collection of an organization, as `forget` is asked for it. */
+/** One collection of an organization that `forget` deletes. */
 export interface ForgottenJob {
   organizationId: string
   collection: string
 }
 
-/** How much a mirror holds of a job: live rows, superseded versions, items that could not be placed, walks, the pages of their ledger, and runs. */
+/** How much the mirror holds of a job. `pages`: lines of the page ledger. */
 export interface Holdings {
   rows: number
   versions: number
@@ -22,18 +21,20 @@ export interface Holdings {
 
 const OF_JOB = 'organization_id = :organizationId AND collection = :collection'
 
-/** A set of a job's rows. Of several tables the same rows go at once, so that none is left without its raw row. */
+/**
+ * A set of a job's rows. Several tables lose the same rows at once, so that none is left without its raw row.
+ */
 interface Part {
-  /** Which number of `Holdings` it is; null: no number. */
+  /** The number of `Holdings` that counts them; null: none. */
   counts: keyof Holdings | null
   tables: readonly string[]
   where: string
-  /** What tells one row from all others, and the order in which they go. */
+  /** The columns that identify a row, and the order of deletion. */
   key: string
   order: string
 }
 
-/** What is deleted of a job, in this order: a walk after its ledger, which a later walk with its number would take for its own. */
+/** What is deleted of a job, in this order: the page ledger first, since walk ids are used again. */
 function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const lines = (counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part => ({
     counts,
@@ -45,7 +46,7 @@ function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {
     const tables = kinds.map((kind) => tableName(collection, kind))
     if (tables.some((table) => declarationOf(connection, table) === undefined)) return []
-    const key = keyColumnNames((knownKey(connection, collection) ?? []).map((path) => path.split('.')))
+    const key = keyColumnNames(splitKey(knownKey(connection, collection) ?? []))
     const where = '"_organization_id" = :organizationId'
     return [
       {
@@ -78,10 +79,7 @@ export function holdingsOf(connection: Connection, job: ForgottenJob): Holdings 
   return held
 }
 
-/**
- * Deletes up to so many rows of a job, which `disown` hid before. Returns true when none is left. Inside the caller's
- * transaction; each one looks for the tables again.
- */
+/** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. */
 export function deleteHoldings(connection: Connection, job: ForgottenJob, rows: number): boolean {
   let left = rows
   for (const { counts, tables, where, key, order } of partsOf(connection, job)) {
@@ -102,10 +100,10 @@ export function deleteHoldings(connection: Connection, job: ForgottenJob, rows: 
 }
 
 /**
- * Hides a job before its rows are deleted, so that a list that is half deleted looks like one that was never read: a complete walk
- * would say how fresh the rows are, and an open one that what it has seen is there.
+ * Makes a job look as if it was never read, before its rows are deleted: a complete walk would say how fresh
+ * the rows are, and an open one would count its seen items as stored.
  */
-export function disown(connection: Connection, job: ForgottenJob, at: string): void {
+export function markForgotten(connection: Connection, job: ForgottenJob, at: string): void {
   connection
     .prepare(`
       UPDATE sync_walks
@@ -113,7 +111,7 @@ export function disown(connection: Connection, job: ForgottenJob, at: string): v
       WHERE ${OF_JOB}
     `)
     .run({ ...job, at })
-  // All that the job's line says beside its rows and its owner is out of date.
+  // Clears all columns of the job but its rows and its owner.
   connection
     .prepare(`
       INSERT OR REPLACE INTO sync_jobs (organization_id, collection, configured, rows, owner)
@@ -123,7 +121,7 @@ export function disown(connection: Connection, job: ForgottenJob, at: string): v
   connection.prepare(`DELETE FROM sync_runs WHERE ${OF_JOB}`).run(job)
 }
 
-/** The organizations that the mirror knows, by their last names. */
+/** The organizations that the mirror knows, with their latest names. */
 export function knownOrganizations(connection: Connection): { id: string; name: string }[] {
   return connection.prepare('SELECT id, name FROM organizations ORDER BY name, id').all() as {
     id: string

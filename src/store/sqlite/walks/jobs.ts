@@ -1,31 +1,32 @@
 import type { HeldRemovals } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import { sortedJson } from '../../../text.ts'
-import type { Connection } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 
-/** A job's line of `sync_jobs`, for removals. */
+/** A job's row of `sync_jobs`, for removals. */
 export interface JobState {
-  /** Live ones. */
+  /** Live rows. */
   rows: number
   held: number
-  /** Whether the list that is read now is another one than that of the last trusted walk. */
+  /** Whether the configuration names another list than the last trusted walk read. */
   isOtherScope: boolean
-  /** Whether pages of another list were written since. */
+  /** Whether pages of another list were written since then. */
   isMixed: boolean
 }
 
-/** `sync_jobs`. Scope: the list that a job reads, its path and the configured filters. */
+/** `sync_jobs`. Scope: the list that a job reads, by its path and the configured filters. */
 export interface JobStore {
   state(job: Job): JobState
-  /** Counts rows that a page added, and notes which list the page comes from. */
+  /** Counts the rows that a page added, and notes its list. */
   addPage(job: Job, added: number): void
   addRows(job: Job, rows: number): void
   held(job: Job): HeldRemovals | null
-  /** A trusted walk is complete: each live row is listed in this scope, or known to be missing. */
+  /** After a trusted walk: each live row is listed in this scope, or known to be missing. */
   confirm(job: Job, isOverlapped: boolean): void
 }
 
-const OF_JOB = 'organization_id = :organization AND collection = :collection'
+/** The condition for the rows of a job, with the parameters of `nameOf`. */
+export const OF_JOB = 'organization_id = :organization AND collection = :collection'
 
 const IS_OTHER = '(scope_path <> :path OR scope_filters <> :filters)'
 
@@ -41,7 +42,7 @@ export function createJobStore(connection: Connection): JobStore {
   `)
   const update = (change: string, where = '') =>
     connection.prepare(`UPDATE sync_jobs SET ${change} WHERE ${OF_JOB}${where}`)
-  // Most pages change nothing here, and then nothing is written.
+  // Most pages change nothing, and then nothing is written.
   const addPage = update(
     `
       rows = rows + :added,
@@ -55,7 +56,7 @@ export function createJobStore(connection: Connection): JobStore {
   const findHeld = connection.prepare(`
     SELECT removals_held AS rows, rows AS live, held_why AS why FROM sync_jobs WHERE ${OF_JOB} AND removals_held > 0
   `)
-  // Pages of another list that were written while the walk was open are as new as the walk.
+  // Pages of another list that were written during the walk are as new as the walk.
   const confirm = update(`
     scope_path = :path,
     scope_filters = :filters,
@@ -83,7 +84,7 @@ export function nameOf({ organization, collection }: Job): { organization: strin
   return { organization: organization.id, collection: collection.name }
 }
 
-/** The filters of the configuration: those of a backfill only narrow the list. */
+/** By the configured filters: those of a backfill only narrow the list. */
 function scopeOf({ collection }: Job): { path: string; filters: string } {
   return { path: collection.path, filters: sortedJson(collection.scope ?? collection.filters) }
 }

@@ -1,21 +1,18 @@
 import type { HoldReason, MissingCounts, MissingRule } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import { keyColumnNames } from '../../columns/catalog.ts'
-import { keyPathsOf } from '../../columns/key.ts'
-import type { Connection } from '../file/open.ts'
-import { quoted, unplanned } from '../sql.ts'
+import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
 import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/key-columns.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
-// `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a `held` row
-// stays until a person decides. An item that any walk sees again loses its line.
+// `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one
+// `removable`; a `held` row stays until a person decides. When any walk sees the item again, its entry goes.
 
-const ORGANIZATION = unplanned('TEXT', ':organization')
-const COLLECTION = unplanned('TEXT', ':collection')
+const ORGANIZATION = castParameter('TEXT', ':organization')
+const COLLECTION = castParameter('TEXT', ':collection')
 const OF_JOB = `organization_id = ${ORGANIZATION} AND collection = ${COLLECTION}`
 
-/** Pages that other walks of the job wrote since the walk's first one: they overlap when a walk is interrupted. */
+/** The pages that other walks of the job wrote since this walk's first one, while it was interrupted. */
 const PAGES_OF_OTHERS = `
   FROM sync_walks AS other
   CROSS JOIN sync_pages AS page ON page.walk_id = other.id AND page._rowid_ > :first
@@ -28,19 +25,19 @@ const IDS_SEEN = `
   SELECT id.value FROM (SELECT page.keys ${PAGES_OF_OTHERS}) AS page, json_each(page.keys) AS id
 `
 
-/** Whether other walks of the job wrote pages since this one's first page. */
+/** Whether other walks of the job wrote pages since this walk's first one. */
 export function isOverlapped(connection: Connection, job: Job, walkId: number): boolean {
   const find = connection.prepare(`SELECT 1 ${PAGES_OF_OTHERS} LIMIT 1`)
   return find.get(ofWalk(connection, job, walkId)) !== undefined
 }
 
-/** In the order of their row ids the pages were written, whatever the clock said. */
+/** Row ids give the order in which pages were written, whatever the clock said. */
 function ofWalk(connection: Connection, job: Job, walk: number) {
   const sql = 'SELECT coalesce(min(_rowid_), 0) FROM sync_pages WHERE walk_id = ?'
   return { ...nameOf(job), walk, first: connection.prepare(sql).pluck().get(walk) as number }
 }
 
-/** Notes what a trusted walk did not see. To do it again for the same walk changes nothing. */
+/** Notes what a trusted walk did not see. Repeating it for the same walk changes nothing. */
 export function noteMissing(
   connection: Connection,
   { job, rule: { walkId, atOnce }, at }: { job: Job; rule: MissingRule; at: string },
@@ -49,8 +46,7 @@ export function noteMissing(
   const walk = ofWalk(connection, job, walkId)
   connection.prepare(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${IDS_SEEN})`).run(walk)
   countHeld(connection, job)
-  const table = tableName(job.collection.name, 'raw')
-  const columns = readKeyColumns(connection, table, keyColumnNames(keyPathsOf(job)))
+  const columns = readKeyColumns(connection, job)
   if (!columns) return
   const { isOtherScope, isMixed } = jobs.state(job)
   const id = idOfRow(columns, 'raw')
@@ -58,7 +54,7 @@ export function noteMissing(
     .prepare(`
       INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
       SELECT :organization, :collection, ${id}, :state, :walk, :at, :reason
-      FROM ${quoted(table)} AS raw
+      FROM ${quoted(tableName(job.collection.name, 'raw'))} AS raw
       WHERE raw."_organization_id" = ${ORGANIZATION} AND ${id} NOT IN (${IDS_SEEN})
       ON CONFLICT (organization_id, collection, key) DO UPDATE
       SET state = 'removable', reason = iif(:isOtherScope, 'out_of_scope', reason)
@@ -73,7 +69,7 @@ export function noteMissing(
     })
 }
 
-/** Deletes the lines of items that were seen again; a job seldom has any. */
+/** Returns a function that deletes the entries of items that were seen again; a job rarely has any. */
 export function createSeenAgain(connection: Connection): (job: Job, ids: readonly string[]) => void {
   const has = connection.prepare(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`)
   const drop = connection.prepare(
@@ -98,7 +94,7 @@ export function hasMissing(connection: Connection, job: Job): boolean {
   return has.get(nameOf(job)) !== undefined
 }
 
-/** Holds back all that is removable; `why` null: for the reason of those that are held already. */
+/** Holds back all removable rows; `why` null: for the same reason as the rows that are already held. */
 export function holdMissing(connection: Connection, job: Job, why: HoldReason | null): void {
   connection
     .prepare(`UPDATE sync_missing SET state = 'held' WHERE ${OF_JOB} AND state = 'removable'`)
@@ -106,7 +102,7 @@ export function holdMissing(connection: Connection, job: Job, why: HoldReason | 
   countHeld(connection, job, why)
 }
 
-/** An abandoned walk has missed nothing. */
+/** Deletes what an abandoned walk noted as missing. */
 export function forgetMissedBy(connection: Connection, walkId: number): void {
   connection
     .prepare(`
@@ -117,10 +113,10 @@ export function forgetMissedBy(connection: Connection, walkId: number): void {
     .run({ walkId })
 }
 
-/** Removes all rows that are removable or held. Returns how many went. */
+/** Removes all rows that are removable or held. Returns how many. */
 export function removeMissing(connection: Connection, job: Job, at: string): number {
   const { name, history } = job.collection
-  const columns = readKeyColumns(connection, tableName(name, 'raw'), keyColumnNames(keyPathsOf(job)))
+  const columns = readKeyColumns(connection, job)
   if (!columns) return 0
   if (history !== false) keepVersions(connection, job, columns, at)
   removeFrom(connection, job, columns, tableName(name, 'typed'))

@@ -1,20 +1,9 @@
 import type { Job } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
-import { nameOf } from './jobs.ts'
+import type { Connection } from '../sql.ts'
+import { nameOf, OF_JOB } from './jobs.ts'
 
-/** Deletes what a job's runs leave behind and no walk needs. */
-export interface Pruning {
-  /**
-   * Deletes a batch of: the page ledger of closed walks, but for the last two complete full ones; closed walks and lines of
-   * `sync_runs` from before this time, but for the job's last run and last complete full walk. Returns true when none is left.
-   */
-  walks(job: Job, before: string): boolean
-}
-
-/** Lines of the ledger: some tens of milliseconds. */
+/** Lines of the page ledger: some tens of milliseconds. */
 const PRUNED_AT_ONCE = 2000
-
-const OF_JOB = 'organization_id = :organization AND collection = :collection'
 
 /** The last complete full walks of the job, the latest first. */
 const LAST_COMPLETE = `
@@ -30,7 +19,7 @@ const OLD_WALKS = `
   WHERE ${OF_JOB} AND status <> 'open' AND updated_at < :before AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
-// What was written since an open full walk began says what it must not take for missing.
+// An open full walk needs all pages written since it began: their items are not missing.
 const FIRST_OPEN_PAGE = `
   SELECT coalesce(min(page._rowid_), ${Number.MAX_SAFE_INTEGER})
   FROM sync_walks AS opened
@@ -39,7 +28,12 @@ const FIRST_OPEN_PAGE = `
     AND opened.status = 'open' AND opened.kind = 'full'
 `
 
-export function createPruning(connection: Connection): Pruning {
+/**
+ * Returns a function that deletes a batch of what a job's runs left: the page ledger of closed walks, except
+ * the last two complete full ones; closed walks and rows of `sync_runs` from before a time, except the last
+ * run and the last complete full walk. It returns true when none is left.
+ */
+export function createPruning(connection: Connection): (job: Job, before: string) => boolean {
   const statements = [
     `
       DELETE FROM sync_pages
@@ -53,7 +47,7 @@ export function createPruning(connection: Connection): Pruning {
         LIMIT :rows
       )
     `,
-    // A walk goes after its ledger: a later walk with the same number would take that for its own.
+    // A walk goes after its page ledger, since a later walk may get the same id.
     `
       DELETE FROM sync_walks
       WHERE id IN (${OLD_WALKS} AND NOT EXISTS (SELECT 1 FROM sync_pages WHERE walk_id = sync_walks.id) ORDER BY id LIMIT :rows)
@@ -69,14 +63,12 @@ export function createPruning(connection: Connection): Pruning {
       )
     `,
   ].map((sql) => connection.prepare(sql))
-  return {
-    walks(job, before) {
-      let left = PRUNED_AT_ONCE
-      for (const statement of statements) {
-        left -= statement.run({ ...nameOf(job), before, rows: left }).changes
-        if (left <= 0) return false
-      }
-      return true
-    },
+  return (job, before) => {
+    let left = PRUNED_AT_ONCE
+    for (const statement of statements) {
+      left -= statement.run({ ...nameOf(job), before, rows: left }).changes
+      if (left <= 0) return false
+    }
+    return true
   }
 }

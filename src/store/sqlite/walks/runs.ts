@@ -1,8 +1,9 @@
 import type { Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../../sync/store.ts'
 import type { Job, Trigger } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
+import { translatingErrors } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 
-/** `sync_runs`: one line for each attempt at a job. */
+/** `sync_runs`: one row for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
   addPage(run: Run, items: number, rows: { added: number; changed: number }): void
@@ -77,7 +78,59 @@ export function createRunStore(connection: Connection): RunStore {
   }
 }
 
-/** Written with each page, too: of a run that was killed they are all there is. */
+/** Written with each page too: a killed run has nothing later. */
 function numbers({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): number[] {
   return [requests, retries, rateLimitHits, Math.round(rateLimitWaitMs)]
+}
+
+/** When a job last did what its schedule demands. Epoch milliseconds. */
+export interface LastRuns {
+  /** The start of its last complete full walk. */
+  completedAt: number | null
+  /** The start of its last run by schedule or by hand, whatever its outcome. */
+  startedAt: number | null
+  /** Whether a sync's walk is open. */
+  unfinished: boolean
+}
+
+export function createLastRuns(
+  connection: Connection,
+): (organizationId: string, collection: string) => LastRuns {
+  // By id, which the indexes end with: ordered by time, SQLite would read every run of three months.
+  const lastComplete = connection
+    .prepare(`
+      SELECT started_at
+      FROM sync_walks
+      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
+      ORDER BY id DESC
+      LIMIT 1
+    `)
+    .pluck()
+  const lastRun = connection
+    .prepare(`
+      SELECT started_at
+      FROM sync_runs
+      WHERE organization_id = ? AND collection = ? AND trigger IN ('schedule', 'manual')
+      ORDER BY id DESC
+      LIMIT 1
+    `)
+    .pluck()
+  const openWalk = connection
+    .prepare(`
+      SELECT 1
+      FROM sync_walks
+      WHERE organization_id = ? AND collection = ? AND status = 'open' AND origin = 'sync'
+    `)
+    .pluck()
+
+  return (organizationId, collection) =>
+    translatingErrors(connection.name, () => ({
+      completedAt: instant(lastComplete.get(organizationId, collection)),
+      startedAt: instant(lastRun.get(organizationId, collection)),
+      unfinished: openWalk.get(organizationId, collection) !== undefined,
+    }))
+}
+
+function instant(time: unknown): number | null {
+  return typeof time === 'string' ? Date.parse(time) : null
 }

@@ -1,8 +1,10 @@
-import type { BeginRun, LedgerEntry, OpenWalk, Walk } from '../../../sync/store.ts'
+import type { BeginRun, ClosedWalk, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
-import type { Connection } from '../file/open.ts'
-import { type LedgerRow, ledgerEntry, ledgerRow } from './ledger.ts'
-import { forgetMissedBy } from './missing.ts'
+import type { Connection } from '../sql.ts'
+import { createJobStore } from './jobs.ts'
+import { createLedger } from './ledger.ts'
+import { forgetMissedBy, holdMissing, isOverlapped, removeMissing } from './missing.ts'
+import { createRunStore } from './runs.ts'
 
 interface WalkRow {
   id: number
@@ -16,36 +18,34 @@ interface WalkRow {
   account: string
 }
 
-/** `sync_walks`, and the page ledger. */
+/** `sync_walks`. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first'>, at: string): Walk
   /**
-   * Loads an open walk; the caller then rebuilds what it has seen. One that has read no page yet starts now: its start
+   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now: its start
    * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
    */
   resume(walkId: number, at: string): Walk
-  /** Up to 500 answers after this one, in their order. */
-  readLedger(walkId: number, after: number): LedgerEntry[]
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
-  /** Adds an answer to the ledger, and the checkpoint with it. */
-  addAnswer(walkId: number, answer: LedgerEntry, counts: AnswerCounts, next: Checkpoint, at: string): void
+  /** Adds an answer to the page ledger, and saves the checkpoint. */
+  addAnswer(walkId: number, entry: LedgerEntry, counts: AnswerCounts, next: Checkpoint, at: string): void
   saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
 }
 
-/** Items of an answer that are new to its walk, and those without a usable key that came for the first time. */
+/**
+ * Items of an answer that are new to its walk, and those without a usable key that came for the first time.
+ */
 export interface AnswerCounts {
   newToWalk: number
   newRejects: number
 }
 
-/** Answers of the ledger that are read at once. */
-const LEDGER_BATCH = 500
-
 export function createWalkStore(connection: Connection): WalkStore {
+  const ledger = createLedger(connection)
   const openWalks = connection.prepare(`
     SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
     FROM sync_walks
@@ -63,17 +63,6 @@ export function createWalkStore(connection: Connection): WalkStore {
     WHERE id = ?`,
   )
   const renewStart = connection.prepare('UPDATE sync_walks SET started_at = ?, updated_at = ? WHERE id = ?')
-  const insertAnswer = connection.prepare(`
-    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-  `)
-  const answersAfter = connection.prepare(`
-    SELECT ordinal, pass, page, total, keys, why, places
-    FROM sync_pages
-    WHERE walk_id = ? AND ordinal > ?
-    ORDER BY ordinal
-    LIMIT ${LEDGER_BATCH}
-  `)
   const lastOutcome = connection.prepare(`
     SELECT coverage, total_off AS totalOff
     FROM sync_walks
@@ -121,12 +110,11 @@ export function createWalkStore(connection: Connection): WalkStore {
   }
 
   return {
-    open: (job) =>
-      (
-        openWalks.all(job.organization.id, job.collection.name) as (Omit<OpenWalk, 'updatedAt'> & {
-          updatedAt: string
-        })[]
-      ).map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) })),
+    open({ organization, collection }) {
+      type Stored = Omit<OpenWalk, 'updatedAt'> & { updatedAt: string }
+      const stored = openWalks.all(organization.id, collection.name) as Stored[]
+      return stored.map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) }))
+    },
     begin(job, { plan, filters, first }, at) {
       const { lastInsertRowid } = insertWalk.run(
         job.organization.id,
@@ -161,16 +149,14 @@ export function createWalkStore(connection: Connection): WalkStore {
         newRejects: row.new_rejects,
       }
     },
-    readLedger: (walkId, after) => (answersAfter.all(walkId, after) as LedgerRow[]).map(ledgerEntry),
     lastOutcome: ({ organization, collection }) =>
       (lastOutcome.get(organization.id, collection.name) as
         | Pick<WalkOutcome, 'coverage' | 'totalOff'>
         | undefined) ?? null,
-    addAnswer(walkId, answer, { newToWalk, newRejects }, next, at) {
-      const { ordinal, pass, page, total, keys, why, places } = ledgerRow(answer)
-      insertAnswer.run(walkId, ordinal, pass, page, total, keys, at, why, places)
+    addAnswer(walkId, entry, { newToWalk, newRejects }, next, at) {
+      ledger.add(walkId, entry, at)
       const { nextPage, pass: passes } = next
-      countAnswer.run(newToWalk, newRejects, total, nextPage, passes, accountText(next), at, walkId)
+      countAnswer.run(newToWalk, newRejects, entry.total, nextPage, passes, accountText(next), at, walkId)
     },
     saveCheckpoint(walkId, next, at) {
       updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
@@ -184,4 +170,31 @@ export function createWalkStore(connection: Connection): WalkStore {
 
 function accountText({ ask, state }: Checkpoint): string {
   return JSON.stringify({ ask, state })
+}
+
+export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'> {
+  job: Job
+  walkId: number
+  kind: 'full' | 'partial'
+  runId: number
+  at: string
+}
+
+/** Ends a walk inside the caller's transaction: removes rows or holds them back, completes or abandons it. */
+export function closeWalk(
+  connection: Connection,
+  { job, walkId, kind, runId, outcome, removals, at }: CloseArgument,
+): ClosedWalk {
+  const jobs = createJobStore(connection)
+  const walks = createWalkStore(connection)
+  if (outcome === null) {
+    walks.abandon(walkId, at)
+    return { held: jobs.held(job) }
+  }
+  if (removals === 'remove') createRunStore(connection).addRemoved(runId, removeMissing(connection, job, at))
+  else if (removals !== 'none')
+    holdMissing(connection, job, removals.hold === 'earlier' ? null : removals.hold)
+  if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
+  walks.complete(walkId, outcome, at)
+  return { held: jobs.held(job) }
 }

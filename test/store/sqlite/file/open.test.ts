@@ -3,8 +3,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
-import { type Connection, openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { makeFolder, openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
 import { mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
@@ -19,7 +20,7 @@ function open(file: string): Connection {
   return connection
 }
 
-/** A mirror with something in it, closed. */
+/** A mirror with a row in it, closed. */
 function makeMirror(file = path.join(tempFolder(), 'mirror.db')): string {
   const connection = openForWriting(file)
   const insert = connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)')
@@ -46,8 +47,8 @@ function pragma(connection: Connection, name: string): unknown {
   return connection.pragma(name, { simple: true })
 }
 
-describe('a mirror that is not there yet', () => {
-  it('is made, with its folder', () => {
+describe('a mirror that does not exist yet', () => {
+  it('is created, with its folder', () => {
     const file = path.join(tempFolder(), 'data', 'deeper', 'mirror.db')
 
     const connection = open(file)
@@ -56,7 +57,7 @@ describe('a mirror that is not there yet', () => {
     expect(fs.existsSync(file)).toBe(true)
   })
 
-  it('is made of an empty file', () => {
+  it('is created from an empty file', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     fs.writeFileSync(file, '')
 
@@ -65,7 +66,7 @@ describe('a mirror that is not there yet', () => {
     expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
   })
 
-  it('says in its header whose it is and which schema it has, and is in WAL mode', () => {
+  it('has our id and its schema version in the header, and is in WAL mode', () => {
     const connection = open(path.join(tempFolder(), 'mirror.db'))
 
     expect(pragma(connection, 'application_id')).toBe(APPLICATION_ID)
@@ -73,7 +74,7 @@ describe('a mirror that is not there yet', () => {
     expect(pragma(connection, 'journal_mode')).toBe('wal')
   })
 
-  it('can be made by several processes at once', async () => {
+  it('can be created by several processes at once', async () => {
     const file = path.join(tempFolder(), 'mirror.db')
 
     const outcomes = await openInProcesses(file, 4)
@@ -81,7 +82,7 @@ describe('a mirror that is not there yet', () => {
     expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
   })
 
-  it('is for its owner alone, with what lies beside it', () => {
+  it('is readable by its owner only, like the files beside it', () => {
     const file = path.join(tempFolder(), 'mirror.db')
 
     open(file)
@@ -89,7 +90,7 @@ describe('a mirror that is not there yet', () => {
     expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
   })
 
-  it('keeps the mode of the empty file that it is made of, as does what lies beside it', () => {
+  it('keeps the mode of an existing empty file, for the files beside it too', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     fs.writeFileSync(file, '')
     fs.chmodSync(file, 0o664)
@@ -99,7 +100,7 @@ describe('a mirror that is not there yet', () => {
     expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
   })
 
-  it('is nothing to read, and is not made by reading', () => {
+  it('reads as null, and is not created by reading', () => {
     const file = path.join(tempFolder(), 'mirror.db')
 
     expect(openForReading(file)).toBeNull()
@@ -107,8 +108,8 @@ describe('a mirror that is not there yet', () => {
   })
 })
 
-describe('a mirror that is there', () => {
-  it('keeps what it holds when it is opened again', () => {
+describe('a mirror that exists', () => {
+  it('keeps its rows when it is opened again', () => {
     const file = makeMirror()
 
     const connection = open(file)
@@ -126,7 +127,7 @@ describe('a mirror that is there', () => {
     expect(first.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(502)
   })
 
-  it('is opened whole when the process before was killed while it made it', () => {
+  it('opens after a process was killed while creating it', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma(`application_id = ${APPLICATION_ID}`)
@@ -137,8 +138,8 @@ describe('a mirror that is there', () => {
   })
 })
 
-describe('what was left beside a mirror', () => {
-  it.each(['-wal', '-shm', '-journal'])('is no matter where it is rubbish: %s', (suffix) => {
+describe('a file that was left beside a mirror', () => {
+  it.each(['-wal', '-shm', '-journal'])('does no harm if it is rubbish: %s', (suffix) => {
     const file = makeMirror()
     fs.writeFileSync(file + suffix, 'rubbish '.repeat(2000))
 
@@ -148,7 +149,7 @@ describe('what was left beside a mirror', () => {
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 
-  it('is taken in: the log of a process that was killed', () => {
+  it('is read: the WAL of a killed process', () => {
     const killed = open(makeMirror())
     killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
     const file = copyOf(killed.name, '', '-wal')
@@ -158,11 +159,11 @@ describe('what was left beside a mirror', () => {
     expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(501)
   })
 
-  it('is undone: a transaction that broke off while the mirror was not in WAL mode', () => {
+  it('is rolled back: an interrupted transaction of a mirror outside WAL mode', () => {
     const file = makeMirror()
     const killed = open(file)
     killed.pragma('journal_mode = DELETE')
-    // With no room in memory the pages that it changes go into the file at once.
+    // Without a cache, changed database pages go into the file at once.
     killed.pragma('cache_size = 1')
     killed.exec('BEGIN IMMEDIATE; DELETE FROM sync_settings')
     const broken = copyOf(file, '', '-journal')
@@ -174,7 +175,7 @@ describe('what was left beside a mirror', () => {
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 
-  it('is left as it is, with the mirror, when it is the log of another database', () => {
+  it('is left as it is, with the mirror, if it is the WAL of another database', () => {
     const other = new Database(path.join(tempFolder(), 'other.db'))
     onTestFinished(() => {
       other.close()
@@ -193,7 +194,7 @@ describe('what was left beside a mirror', () => {
     expect(before[1]?.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
   })
 
-  it('is left as it is when the mirror is damaged', () => {
+  it('is left as it is if the mirror is damaged', () => {
     const killed = open(makeMirror())
     killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
     const file = copyOf(killed.name, '', '-wal')
@@ -207,7 +208,7 @@ describe('what was left beside a mirror', () => {
   })
 })
 
-/** A copy of the file and of what lies beside it, as a process leaves them that is killed now. */
+/** A copy of the file and of those beside it, as a process that is killed now leaves them. */
 function copyOf(file: string, ...suffixes: string[]): string {
   const copy = path.join(tempFolder(), 'copy.db')
   for (const suffix of suffixes) fs.copyFileSync(file + suffix, copy + suffix)
@@ -216,7 +217,7 @@ function copyOf(file: string, ...suffixes: string[]): string {
 
 const DAMAGED = /damaged.*Restore a copy, or move it away/s
 
-/** What may stand where the mirror should be, and what the message says of it. */
+/** What may be in place of the mirror, and the message about it. */
 const UNUSABLE: [string, (file: string) => void, RegExp][] = [
   [
     'a text',
@@ -227,7 +228,7 @@ const UNUSABLE: [string, (file: string) => void, RegExp][] = [
   ["somebody else's database", makeForeign, /something else.*another file/],
   ["somebody else's database in WAL mode", makeForeignInWal, /something else.*another file/],
   ['a mirror of a newer version', makeNewer, /newer admin-mirror \(schema 99.*newer version/],
-  ['a mirror that broke off', truncateMirror, DAMAGED],
+  ['a truncated mirror', truncateMirror, DAMAGED],
   ['a mirror that was overwritten in the middle', overwriteMirror, DAMAGED],
   ['a damaged mirror that is not in WAL mode', overwriteSnapshot, DAMAGED],
 ]
@@ -262,7 +263,7 @@ function overwriteMirror(file: string): void {
 function overwriteSnapshot(file: string): void {
   overwriteMirror(file)
   const handle = fs.openSync(file, 'r+')
-  // The header's two bytes that say whether there is a write-ahead log.
+  // The two bytes of the header that say whether there is a WAL.
   fs.writeSync(handle, Buffer.from([1, 1]), 0, 2, 18)
   fs.closeSync(handle)
 }
@@ -298,7 +299,7 @@ describe('a file that cannot be the mirror', () => {
     expect(fs.readFileSync(file).equals(before)).toBe(true)
   })
 
-  it('is refused when only the write-ahead log says that it is of a newer version', () => {
+  it('is refused if only the WAL shows that its version is newer', () => {
     const file = makeMirror()
     const newer = new Database(file)
     onTestFinished(() => {
@@ -312,7 +313,7 @@ describe('a file that cannot be the mirror', () => {
     expect(fs.readFileSync(file).equals(before)).toBe(true)
   })
 
-  it('is refused when it is a folder', () => {
+  it('is refused if it is a folder', () => {
     const folder = tempFolder()
 
     const error = errorOf(() => openForWriting(folder))
@@ -321,7 +322,7 @@ describe('a file that cannot be the mirror', () => {
   })
 
   it.each(['', '-wal', '-shm', '-journal'])(
-    'is refused, not waited for, when a pipe is at mirror.db%s',
+    'is refused without a wait if a pipe is at mirror.db%s',
     (suffix) => {
       const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
       mustRun('mkfifo', file + suffix)
@@ -333,7 +334,7 @@ describe('a file that cannot be the mirror', () => {
     },
   )
 
-  it.each(['/dev/null', '/dev/zero'])('is refused when it is a device: %s', (device) => {
+  it.each(['/dev/null', '/dev/zero'])('is refused if it is a device: %s', (device) => {
     const link = path.join(tempFolder(), 'mirror.db')
     fs.symlinkSync(device, link)
 
@@ -345,7 +346,7 @@ describe('a file that cannot be the mirror', () => {
     }
   })
 
-  it.each(['', '-wal', '-shm', '-journal'])('is refused when mirror.db%s has a second name', (suffix) => {
+  it.each(['', '-wal', '-shm', '-journal'])('is refused if mirror.db%s has a second name', (suffix) => {
     const killed = open(makeMirror())
     killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
     const file = copyOf(killed.name, '', '-wal', '-shm')
@@ -362,7 +363,7 @@ describe('a file that cannot be the mirror', () => {
     expect(fs.readFileSync(file + suffix).equals(before)).toBe(true)
   })
 
-  it.each(['-wal', '-shm', '-journal'])('is refused when a link lies beside it at mirror.db%s', (suffix) => {
+  it.each(['-wal', '-shm', '-journal'])('is refused if a link is beside it at mirror.db%s', (suffix) => {
     const file = makeMirror()
     fs.symlinkSync('elsewhere', file + suffix)
 
@@ -371,7 +372,7 @@ describe('a file that cannot be the mirror', () => {
     expect(fs.existsSync(path.join(path.dirname(file), 'elsewhere'))).toBe(false)
   })
 
-  it('is refused when its folder is a file', () => {
+  it('is refused if its folder is a file', () => {
     const file = path.join(tempFolder(), 'data')
     fs.writeFileSync(file, 'a file')
 
@@ -399,7 +400,7 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     expect(fs.readdirSync(folder)).toEqual(before)
   })
 
-  it('is refused: a mirror that may only be read, beside which nothing is made', () => {
+  it('is refused: a read-only mirror, and nothing is created beside it', () => {
     const file = makeMirror()
     fs.chmodSync(file, 0o644)
     fs.chmodSync(path.dirname(file), 0o777)
@@ -410,7 +411,7 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   })
 
-  it('is refused: a mirror that may not be read', () => {
+  it('is refused: an unreadable mirror', () => {
     const file = makeMirror()
     fs.chmodSync(file, 0o000)
 
@@ -418,4 +419,22 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
 
     expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
   })
+})
+
+describe('a folder', () => {
+  it('is created with its parents, and may exist already', () => {
+    const folder = path.join(tempFolder(), 'a', 'b')
+
+    makeFolder(folder)
+    makeFolder(folder)
+
+    expect(fs.statSync(folder).isDirectory()).toBe(true)
+  })
+
+  it.runIf(process.platform === 'linux')(
+    'is refused if it cannot be created, and not retried for ever',
+    () => {
+      expect(() => makeFolder('/proc/self/nothing/below')).toThrow()
+    },
+  )
 })

@@ -4,8 +4,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
-import { type Connection, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
 import { startCheckpoint } from '../../../../src/sync/coverage/start.ts'
 import type { CoverageState, Why } from '../../../../src/sync/coverage/state.ts'
@@ -43,7 +44,10 @@ function stepsUpTo(version: number): string[] {
     .map((file) => fs.readFileSync(path.join(MIGRATIONS, file), 'utf8'))
 }
 
-/** A mirror as an earlier version left it: some rows in every table, a collection, and views of a user's. Closed. */
+/**
+ * A mirror as an earlier version left it: some rows in every table, a collection, and views of a user's.
+ * Closed.
+ */
 function mirrorOfVersion(version: number): string {
   const file = path.join(tempFolder(), 'mirror.db')
   const connection = new Database(file)
@@ -66,7 +70,7 @@ function fill(connection: Connection, table: string, number: number): void {
   connection.prepare(`INSERT INTO "${table}" VALUES (${columns.map(() => '?').join(', ')})`).run(values)
 }
 
-/** All rows of the tables that were there before, but for the ledger: that of the first versions could not be kept. */
+/** All rows of the earlier tables, except the page ledger: that of the first versions could not be kept. */
 function contents(file: string, tables?: readonly string[]): Record<string, Rows> {
   const connection = new Database(file, { readonly: true })
   try {
@@ -96,7 +100,9 @@ function expectMigrated(file: string, before: Record<string, Rows>): void {
   connection.close()
 }
 
-/** Opens the mirror in a process that dies in front of this statement of the migrations. Returns whether it did. */
+/**
+ * Opens the mirror in a process that dies before this statement of the migrations. Returns whether it died.
+ */
 function dieAtStatement(file: string, statement: number): boolean {
   const patch = {
     file: 'src/store/sqlite/migrations/migrate.ts',
@@ -118,11 +124,11 @@ function dieAtStatement(file: string, statement: number): boolean {
 }
 
 describe('bringing the tables up to date', () => {
-  it('leaves nothing of a step that fails', () => {
+  it('undoes a step that fails', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma('application_id = 0x61646d72')
-    // One of the last tables of the first step is in the way.
+    // A table with the name of one of the last tables of the first step.
     begun.exec('CREATE TABLE sync_gates (scope TEXT)').close()
 
     expect(() => openForWriting(file)).toThrow(MirrorError)
@@ -133,7 +139,7 @@ describe('bringing the tables up to date', () => {
     after.close()
   })
 
-  it('can be done once what was in the way is gone', () => {
+  it('works once the obstacle is gone', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma('application_id = 0x61646d72')
@@ -317,7 +323,7 @@ describe('a mirror of an earlier version', () => {
     expectMigrated(file, contents(file))
   })
 
-  it('keeps all its rows when processes die at every statement of the way', () => {
+  it('keeps all its rows when processes die at every statement', () => {
     const file = mirrorOfVersion(LATEST_VERSION - 1)
     const before = contents(file)
     let statement = 1
@@ -332,7 +338,7 @@ describe('a mirror of an earlier version', () => {
 })
 
 describe('a table WITHOUT ROWID', () => {
-  it('has the columns of its key first, as sqlite3 of Debian 12 needs it', async () => {
+  it('has the columns of its key first, as sqlite3 of Debian 12 requires', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"no":"key"}', '{"id":1,"lines":[{"sku":"a"}]}')

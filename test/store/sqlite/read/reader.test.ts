@@ -37,7 +37,7 @@ describe('a reader', () => {
     expect(openReader(path.join(tempFolder(), 'mirror.db'))).toBeNull()
   })
 
-  it('tells how each job stands', async () => {
+  it('returns the state of each job', async () => {
     const { reader } = await filled()
 
     expect(reader.status()).toEqual([
@@ -59,7 +59,7 @@ describe('a reader', () => {
     ])
   })
 
-  it('tells until when the last gate is closed', async () => {
+  it('returns the latest end of a pause', async () => {
     const { test, reader } = await filled()
     expect(reader.gateClosedUntil()).toBeNull()
 
@@ -73,7 +73,7 @@ describe('a reader', () => {
     ['of all organizations', null, ['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}', '{"id":7}']],
     ['of one', [GLOBEX.id], ['{"id":7}']],
     ['of none', [], []],
-  ])('gives the live rows %s, and the items as they were sent', async (_whose, ids, items) => {
+  ])('returns the live rows %s, and the items as they were sent', async (_whose, ids, items) => {
     const { reader } = await filled()
 
     expect([...reader.liveItems('orders', ids)]).toEqual(items)
@@ -89,7 +89,7 @@ describe('a reader', () => {
     ])
   })
 
-  it('knows which collections there are', async () => {
+  it('knows the collections', async () => {
     const { reader } = await filled()
 
     expect([reader.hasCollection('orders'), reader.hasCollection('sync_runs')]).toEqual([true, false])
@@ -108,19 +108,19 @@ describe('a reader', () => {
     'SELECT nothing FROM orders',
     'SELEC 1',
     '',
-  ])('refuses what is no reading: %s', async (sql) => {
+  ])('refuses SQL that does not only read: %s', async (sql) => {
     const { reader } = await filled()
 
     expect(() => all(reader.query(sql))).toThrow(UsageError)
   })
 
-  it('says that SQL is wrong also when it turns out while it runs', async () => {
+  it('reports wrong SQL that fails while it runs', async () => {
     const { reader } = await filled()
 
     expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
   })
 
-  it('says that SQL is wrong whose result is too big', async () => {
+  it('reports SQL whose result is too big', async () => {
     const { reader } = await filled()
 
     expect(() => all(reader.query('SELECT zeroblob(2000000000)'))).toThrow(UsageError)
@@ -130,7 +130,7 @@ describe('a reader', () => {
     'SELECT count(*) FROM orders',
     'WITH one AS (SELECT 1) SELECT * FROM one',
     'PRAGMA table_info(orders)',
-  ])('answers what reads: %s', async (sql) => {
+  ])('runs SQL that reads: %s', async (sql) => {
     const { reader } = await filled()
 
     expect(all(reader.query(sql)).length).toBeGreaterThan(1)
@@ -138,7 +138,7 @@ describe('a reader', () => {
 })
 
 describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
-  it('is told whose a mirror is that only its owner may read, and how it is copied', () => {
+  it('learns that only the owner may read the mirror, and how to copy it', () => {
     const test = openTestMirror()
 
     const outcome = readAsNobody(test.file)
@@ -147,7 +147,7 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
     expect(outcome).toContain(`sqlite3 ${test.file} "VACUUM INTO 'copy.db'"`)
   })
 
-  it('reads while a sync keeps what WAL mode needs', () => {
+  it('reads while a sync keeps the files of WAL mode', () => {
     const test = openTestMirror()
     for (const suffix of ['', '-wal', '-shm']) fs.chmodSync(test.file + suffix, 0o644)
 
@@ -155,7 +155,7 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
   })
 
   it.each([0o555, 0o777])(
-    'makes nothing beside a mirror that it may not write, in a folder of mode %o',
+    'creates nothing beside a mirror that it may not write, in a folder of mode %o',
     (mode) => {
       const test = openTestMirror()
       test.close()
@@ -172,7 +172,7 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
     },
   )
 
-  it('reads a copy that is not in WAL mode', async () => {
+  it('reads a copy outside WAL mode', async () => {
     const test = openTestMirror()
     test.connection.pragma('wal_checkpoint(TRUNCATE)')
     const copy = path.join(tempFolder(), 'copy.db')
@@ -195,7 +195,7 @@ try {
 }
 `
 
-/** Reads the mirror in a process of a user without rights; what came of it in words. */
+/** Reads the mirror in a process of a user without rights; returns the outcome in words. */
 function readAsNobody(file: string): string {
   const uid = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const child = spawnSync(process.execPath, ['--input-type=module', '-e', READ, file], {

@@ -14,23 +14,23 @@ import { leavesOf } from '../../columns/leaves.ts'
 
 const JOBS = [jobOf({ key: ['the id'] }), jobOf({ key: ['the id'] }, GLOBEX)]
 
-/** An object with odd names and numbers, and a key of few values, so that the same items come again. */
+/** An object with odd names and numbers, and a key of few values, so that items repeat. */
 const keyed = fc
   .tuple(jsonTexts, fc.constantFrom('1', '2', '3', '3.0', '"3"', '"x"', '12345678901234567890'))
   .filter(([text]) => isJsonObject(parseExact(text)))
   .map(([text, key]) => `{"the id":${key},"rest":${text}}`)
 
-/** What comes one after another: an organization's page of one to three items. */
+/** One step: an organization's page of one to three items. */
 const arrivals = fc.array(fc.tuple(fc.nat(1), fc.array(keyed, { minLength: 1, maxLength: 3 })), {
   minLength: 1,
   maxLength: 8,
 })
 
-/** All versions of an item, the oldest first: those that differ from the one before. */
+/** The versions of an item, the oldest first, without repetitions. */
 type Versions = Map<string, string[]>
 
 describe('any sequence of pages', () => {
-  it('is in the mirror: the last version live, every other once in the history, and the file sound', async () => {
+  it('leaves the last version live, every other once in the history, and the file sound', async () => {
     await fc.assert(
       fc.asyncProperty(arrivals, async (pages) => {
         const test = openTestMirror()
@@ -79,7 +79,7 @@ function objectOf(text: string): JsonObject {
   return value
 }
 
-/** What the mirror holds of each item; versions must follow each other without a gap. */
+/** The versions of each item in the mirror, which must follow each other without a gap. */
 function stored(test: TestMirror): Record<string, string[]> {
   const live = test.rows('SELECT *, CAST("the id" AS TEXT) AS id FROM orders_raw')
   return Object.fromEntries(
@@ -123,7 +123,10 @@ function expectRow({ connection }: TestMirror, text: string): void {
   }
 }
 
-/** The value, so that a cell can be compared with it: a fraction by its double, all other numbers by their decimal value. */
+/**
+ * The value in a form that can be compared with a cell: a fraction by its double, other numbers by their
+ * decimal value.
+ */
 function meaningOf(value: Leaf): string {
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return value.toWellFormed()
@@ -138,7 +141,7 @@ function meaningOfCell(cell: unknown, value: Leaf | undefined): string {
   return isNumber ? numberMeaning(String(cell)) : String(cell)
 }
 
-/** Whether a REAL is the number: a whole one to the last digit, which JavaScript does not print, a fraction by its double. */
+/** Whether a REAL is the number: a whole one to its last digit, a fraction by its double. */
 function holds(real: number, text: string): boolean {
   const canonical = canonicalNumber(text)
   return /[.e]/.test(canonical) ? Number(text) === real : BigInt(canonical) === BigInt(real)

@@ -12,7 +12,7 @@ import {
 
 const HOUR = 3_600_000
 
-/** A mirror into which these texts were saved one after another, an hour apart, each on a page of its own. */
+/** A mirror with these texts, each committed on its own page, an hour apart. */
 async function saved(
   texts: readonly string[],
   collection: Partial<Collection> = {},
@@ -26,7 +26,7 @@ async function saved(
   return { ...test, ...walk }
 }
 
-/** From now on every write to a row of the collection leaves a line. */
+/** Logs every later write to a row of the collection. */
 function watchWrites({ file, rows }: TestMirror): () => unknown[] {
   const database = new Database(file)
   database.exec('CREATE TABLE writes (what TEXT)')
@@ -82,7 +82,7 @@ describe('an item that comes again', () => {
     expect(writes()).toEqual(['INSERT orders_history', 'UPDATE orders', 'UPDATE orders_raw'])
   })
 
-  it('keeps when it was first seen, and says when it changed', async () => {
+  it('keeps the time when it was first seen, and notes when it changed', async () => {
     const test = await saved([SENT, '{"id":1,"total":2}'])
 
     const own = { _organization_id: ACME.id, _first_seen_at: timeAt(0), _changed_at: timeAt(HOUR) }
@@ -92,7 +92,7 @@ describe('an item that comes again', () => {
     ])
   })
 
-  it('leaves each superseded version in the history, one after the other without a gap', async () => {
+  it('leaves each superseded version in the history, without a gap', async () => {
     const versions = ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":1,"a":2.0}', '{"id":1,"a":1}']
 
     const test = await saved(versions)
@@ -111,7 +111,7 @@ describe('the history', () => {
     [true, 1],
     [90 * 24 * HOUR, 1],
     [false, 0],
-  ])('set to %s keeps so many of the superseded versions: %i', async (history, kept) => {
+  ])('set to %s keeps this number of superseded versions: %i', async (history, kept) => {
     const test = await saved(['{"id":1,"a":1}', '{"id":1,"a":2}'], { history })
 
     expect(test.rows('SELECT * FROM orders_history')).toHaveLength(kept)
@@ -122,7 +122,7 @@ describe('the history', () => {
 describe('ignored fields', () => {
   const ignore = ['seen', 'customer.visits']
 
-  it('make no change, and the row is left as it is', async () => {
+  it('make no change, and leave the row as it is', async () => {
     const first = '{"id":1,"seen":1,"customer":{"visits":1,"name":"Ada"}}'
 
     const test = await saved([first, '{"id":1,"seen":2,"customer":{"visits":9,"name":"Ada"}}'], { ignore })

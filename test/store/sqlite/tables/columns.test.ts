@@ -7,7 +7,7 @@ import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 const TYPES = `SELECT name, type FROM pragma_table_info('orders') WHERE name NOT LIKE '\\_%' ESCAPE '\\'`
 
 describe('the columns of a collection', () => {
-  it('are added as their fields come, in the middle of a page too', async () => {
+  it('are added when their fields come, in the middle of a page too', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
 
@@ -72,7 +72,7 @@ describe('the columns of a collection', () => {
     ])
   })
 
-  it('have a text column beside them for what does not fit, and somebody is told', async () => {
+  it('get a text column for values that do not fit, with a warning', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":20}')
@@ -121,7 +121,7 @@ describe('an INTEGER column that meets a fraction', () => {
     return { test, saved, saveItems }
   }
 
-  it('becomes REAL, its old rows too, and somebody is told', async () => {
+  it('becomes REAL, for its old rows too, with a notice', async () => {
     const { test, saved } = await widened()
 
     expect(saved.notices).toEqual([
@@ -150,7 +150,7 @@ describe('an INTEGER column that meets a fraction', () => {
     expect(test.rows('SELECT * FROM writes')).toEqual([])
   })
 
-  it('leaves a column alone that a user added beside ours', async () => {
+  it('leaves a column of a user alone', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":1}')
@@ -191,7 +191,7 @@ describe('an INTEGER column that meets a fraction', () => {
     expect(read(test.file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
 
-  it('stays as it is where a stored value would be rounded', async () => {
+  it('stays as it is if a stored value would be rounded', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":9007199254740993}')

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { createRebuilding } from '../../../../src/store/sqlite/tables/rebuild.ts'
+import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-// Versions before this one made a key TEXT over several transactions, and could be killed in between: in the middle of the
-// copying, which triggers followed, or while the old rows were taken away.
+// Earlier versions made a key TEXT over several transactions, and could be killed in between: while they
+// copied rows, with triggers that kept the copy up to date, or while they deleted the old rows.
 
 const TABLES = ['orders', 'orders_raw', 'orders_history']
 
@@ -17,7 +17,7 @@ const VALUES: Record<string, string> = {
   orders_history: '"_organization_id", "id", "_json", "_valid_from", "_valid_to", "_reason"',
 }
 
-/** The copy of a table as such a version made it, with the first rows in it, and what followed the table. */
+/** The copy of a table as such a version made it, with its first rows and triggers. */
 function copyOf(table: string, rows: number): string {
   const columns = VALUES[table] ?? ''
   const values = (row: string) =>
@@ -82,7 +82,7 @@ describe.each([
   it.each<[string, string, Row]>([
     ['a number', '{"id":5,"total":5}', { type: 'integer' }],
     ['the text for which the key has to change', '{"id":"x-5","total":5}', { type: 'text' }],
-  ])('is dropped with the next page, of %s, and no row is lost', async (_key, item, type) => {
+  ])('is dropped with the next page, with %s, and no row is lost', async (_key, item, type) => {
     const test = await scene(left)
     const { saveItems } = await beginTestWalk(test, jobOf())
 
@@ -103,7 +103,7 @@ describe.each([
     const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
     const transact = createTransact({ connection, file, ...patience })
 
-    await createRebuilding({ connection, file, transact, ...patience }).collection('orders')
+    await createTypedTableRebuild({ connection, file, transact, ...patience }).collection('orders')
 
     expect(live(test)).toEqual(LIVE)
     expectClean(test)

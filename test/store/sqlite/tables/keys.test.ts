@@ -22,7 +22,7 @@ describe('the key of an item', () => {
     ['a path', ['customer.id'], '{"customer":{"id":7}}', { customer__id: 7 }],
     ['two fields', ['order', 'line'], '{"order":7,"line":"a"}', { order: 7, line: 'a' }],
     ['a name that is ours', ['_id'], '{"_id":7}', { field_id: 7 }],
-  ])('stands in all three tables: %s', async (_what, key, text, columns) => {
+  ])('is in all three tables: %s', async (_what, key, text, columns) => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf({ key }))
     await saveItems(text)
@@ -39,7 +39,7 @@ describe('the key of an item', () => {
     expect(test.value('SELECT count(*) FROM orders')).toBe(1)
   })
 
-  it('tells items apart by all its fields', async () => {
+  it('distinguishes items by all its fields', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf({ key: ['order', 'line'] }))
 
@@ -65,7 +65,7 @@ describe('the key of an item', () => {
     expect(test.rows('SELECT id, a FROM orders')).toEqual([{ id: '1', a: 2 }])
   })
 
-  it('may not be another one than the rows are kept by', async () => {
+  it('must be the one by which the rows are stored', async () => {
     const test = openTestMirror()
     await (await beginTestWalk(test, jobOf())).saveItems('{"id":1,"number":"a"}')
     test.close()
@@ -80,7 +80,7 @@ describe('the key of an item', () => {
   })
 })
 
-/** Orders of two organizations, with a history and what users made beside them, when the first text key comes. */
+/** Orders of two organizations, with a history and objects of users, when the first text key comes. */
 async function retyped() {
   const test = openTestMirror()
   const acme = await beginTestWalk(test, jobOf())
@@ -124,7 +124,7 @@ describe('a key column of whole numbers that meets a text', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('leaves the views as they were, and what others made', async () => {
+  it('leaves the views as they were, and objects of users', async () => {
     const { test } = await retyped()
 
     expect(test.rows('SELECT _parent_id, _index, sku FROM orders__lines')).toEqual([

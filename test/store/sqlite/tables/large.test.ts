@@ -16,13 +16,13 @@ import {
   type TestMirror,
 } from '../../../helpers/test-mirror.ts'
 
-// The event loop shall not stand still for more than 250 ms. Here it is measured on a machine that has other things to
-// do, too, so the bound is wide; work in one go would take seconds.
+// Nothing may block the event loop for more than 250 ms. The bound here is wide, for busy machines; without
+// batches the work would block for seconds.
 const MUCH_MS = 1000
 
 const REAL: Clock = { now: Date.now, sleep: (ms) => sleep(ms), advance: () => {} }
 
-/** Gives acme so many orders, that look as if pages had brought them. */
+/** Gives acme so many orders, as if pages had brought them. */
 function fill({ connection }: TestMirror, count: number) {
   const numbers = `WITH RECURSIVE n (i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`
   const time = `'2026-11-20T08:00:00.000Z', '2026-11-20T08:00:00.000Z'`
@@ -36,7 +36,7 @@ function fill({ connection }: TestMirror, count: number) {
   `)
 }
 
-/** A walk that has read so many pages of 25 items, as the ledger tells. */
+/** A walk with so many pages of 25 items in the page ledger. */
 async function walkWithLedger(test: TestMirror, pages: number): Promise<number> {
   const { walk, saveItems } = await beginTestWalk(test, jobOf())
   await saveItems('{"id":1}')
@@ -56,7 +56,7 @@ function hundredOrders(from: number): string[] {
   return upTo(100).map((number) => `{"id":${from + number},"note":"${'x'.repeat(4000)}"}`)
 }
 
-describe('nothing else of the process is held up', () => {
+describe('the event loop is never blocked for long', () => {
   it('while the key of 200,000 orders becomes TEXT', async () => {
     const test = openTestMirror({ clock: REAL })
     const { saveItems } = await beginTestWalk(test, jobOf())
@@ -74,7 +74,7 @@ describe('nothing else of the process is held up', () => {
     expect(test.value('PRAGMA quick_check')).toBe('ok')
   })
 
-  it('while a walk of 20,000 pages is resumed, and while its ledger is taken away', async () => {
+  it('while a walk of 20,000 pages is resumed, and while its page ledger is deleted', async () => {
     const test = openTestMirror({ clock: REAL })
     const id = await walkWithLedger(test, 20_000)
 
@@ -126,7 +126,7 @@ describe('nothing else of the process is held up', () => {
     expect(standstill).toBeLessThan(MUCH_MS)
   })
 
-  it('while somebody reads for long, and when they end; and the log is small again', async () => {
+  it('during a long read and after its end, when the WAL is small again', async () => {
     const test = openTestMirror({ clock: REAL })
     const { saveItems } = await beginTestWalk(test, jobOf())
     const log = () => fs.statSync(`${test.file}-wal`).size / 1024 / 1024

@@ -8,7 +8,7 @@ import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers
 
 const GLOBEX_ORDERS = jobOf({}, GLOBEX)
 
-/** All ids that are live, and how often the mirror was asked. */
+/** All live ids, one list for each call. */
 async function allKeys({ store }: TestMirror, between: () => Promise<unknown> = async () => {}) {
   const ids: string[][] = []
   let from: string | null = null
@@ -22,7 +22,7 @@ async function allKeys({ store }: TestMirror, between: () => Promise<unknown> = 
 }
 
 describe('the live keys', () => {
-  it('are those of one organization alone', async () => {
+  it('are those of one organization', async () => {
     const test = openTestMirror()
     await runOnce(test, scriptedList({ ids: upTo(6) }))
     await runOnce(test, scriptedList({ ids: [7, 8] }), { job: GLOBEX_ORDERS })
@@ -30,7 +30,7 @@ describe('the live keys', () => {
     expect(await allKeys(test)).toEqual([['1', '2', '3', '4', '5', '6']])
   })
 
-  it('come in batches, each behind the one before', async () => {
+  it('come in batches', async () => {
     const test = openTestMirror()
     await runOnce(test, scriptedList({ ids: upTo(4001), perPage: 1000 }))
 
@@ -55,7 +55,7 @@ describe('the live keys', () => {
     expect(new Set(batches.slice(1).flat()).size).toBe(4001)
   })
 
-  it('are none where the collection has no tables', async () => {
+  it('are none if the collection has no tables', async () => {
     expect(await allKeys(openTestMirror())).toEqual([[]])
   })
 })
@@ -72,7 +72,7 @@ describe('a lookup', () => {
       ['same', 'different', 'absent'],
     ],
     [
-      'a key that no INTEGER can be',
+      'a key that no INTEGER column can hold',
       ['id'],
       ['{"id":7}'],
       ['{"id":"007"}', '{"id":"7"}'],
@@ -97,7 +97,7 @@ describe('a lookup', () => {
     expect(found.map(({ state }) => state)).toEqual(expected)
   })
 
-  it('has nothing of a collection without tables', async () => {
+  it('finds nothing of a collection without tables', async () => {
     const items = identifyItems(jobOf(), pageOf(['{"id":1}']))
 
     expect(await openTestMirror().store.lookup(jobOf(), items)).toEqual([{ state: 'absent' }])

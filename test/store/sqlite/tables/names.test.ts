@@ -4,7 +4,7 @@ import { errorOf, SMALLEST } from '../../../config/config-files.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 
-it('no collection can be called as anything that the mirror makes', async () => {
+it('no collection can have the name of anything that the mirror creates', async () => {
   const test = openTestMirror()
   const { saveItems } = await beginTestWalk(test, jobOf())
   await saveItems('{"id":1,"lines":[{"sku":"a"}]}')

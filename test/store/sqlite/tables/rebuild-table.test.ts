@@ -27,7 +27,7 @@ function typesOf(test: TestMirror): unknown[] {
 
 const LEFT_OVER = `SELECT name FROM sqlite_schema WHERE name LIKE '%\\_new\\_%' ESCAPE '\\'`
 
-/** Everything that a user may hang on a table; each trigger writes down that it fired. */
+/** Everything that a user may attach to a table; each trigger logs that it fired. */
 const OF_A_USER = `
   ALTER TABLE orders ADD COLUMN my_rank INT DEFAULT 7 CHECK (my_rank > 0);
   ALTER TABLE orders ADD COLUMN my_double TEXT GENERATED ALWAYS AS (total || total) VIRTUAL;
@@ -70,7 +70,7 @@ describe.each([
   ['whose key becomes TEXT', '{"id":"x-4","total":5,"state":"open"}', ['TEXT', 'INTEGER']],
   ['of both', '{"id":"x-4","total":0.5,"state":"open"}', ['TEXT', 'REAL']],
 ])('a table %s', (_what, item, types) => {
-  it('keeps every row in its place, and all that users made', async () => {
+  it('keeps every row id, and all objects of users', async () => {
     const { test, acme } = await scene()
     const before = { schema: ofUser(test), rows: rowsOf(test), notes: test.rows('SELECT * FROM my_notes') }
 
@@ -88,14 +88,14 @@ describe.each([
       ),
     )
     expect(test.rows('SELECT * FROM my_notes')).toEqual(before.notes)
-    // Only the row that was added has fired a trigger.
+    // Only the added row has fired a trigger.
     expect(test.rows('SELECT what FROM my_log')).toEqual([{ what: 'insert' }])
     expect(test.rows(LEFT_OVER)).toEqual([])
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
     expect(test.rows('PRAGMA foreign_key_check')).toEqual([])
   })
 
-  it('still does what users have asked it to do', async () => {
+  it('still has working triggers, views and constraints of users', async () => {
     const { test, acme } = await scene()
     const { connection } = test
     await acme.saveItems(item)
@@ -117,9 +117,9 @@ describe.each([
     ).toEqual([expect.objectContaining({ detail: expect.stringContaining('my_partial') })])
   })
 
-  it('is as it was when it cannot be changed to the end', async () => {
+  it('is as it was if the change fails', async () => {
     const { test, acme } = await scene()
-    // What this index holds of a row is the same for all rows then, so that it cannot be made once more.
+    // This unique index then has the same value for all rows, so it cannot be recreated.
     test.connection.exec(`
       CREATE UNIQUE INDEX my_types ON orders (
         _organization_id,
@@ -150,13 +150,13 @@ describe.each([
   })
 })
 
-/** Where the table begins in the file: somewhere else when it was copied. */
+/** Where the table begins in the file: a copy begins elsewhere. */
 function places(test: TestMirror): Row[] {
   return test.rows(`SELECT name, rootpage FROM sqlite_schema WHERE name = 'orders'`)
 }
 
 describe('the columns of a page', () => {
-  it('are made at once, with the types that all of its items need', async () => {
+  it('are created at once, with the types that all its items need', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
 
@@ -174,7 +174,7 @@ describe('the columns of a page', () => {
     ])
   })
 
-  it('are added to the table as it is where they are few', async () => {
+  it('are added to the table itself if they are few', async () => {
     const { test, acme } = await scene()
     const before = places(test)
 
@@ -187,7 +187,7 @@ describe('the columns of a page', () => {
     ])
   })
 
-  it('are made with a copy of the table where they are many', async () => {
+  it('are added with a copy of the table if they are many', async () => {
     const { test, acme } = await scene()
     const before = { schema: ofUser(test), rows: rowsOf(test) }
 
@@ -203,7 +203,7 @@ describe('the columns of a page', () => {
   })
 })
 
-describe('a table that a user declared anew in parts', () => {
+describe('a table whose declaration a user changed', () => {
   it.each([
     [
       'a column of another name and back',
@@ -213,7 +213,7 @@ describe('a table that a user declared anew in parts', () => {
       'a comment, and a text, that look like the column',
       `ADD COLUMN mine TEXT DEFAULT 'x' /*, "total" INTEGER */`,
     ],
-  ])('is changed all the same: %s', async (_what, sql) => {
+  ])('is changed like any other: %s', async (_what, sql) => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":1,"state":"paid"}')
@@ -225,7 +225,7 @@ describe('a table that a user declared anew in parts', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('is left alone where the declaration cannot be changed for certain', async () => {
+  it('is left alone if the edit of the declaration is not certain', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"total":1}')

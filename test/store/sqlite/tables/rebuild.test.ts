@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createRebuilding } from '../../../../src/store/sqlite/tables/rebuild.ts'
+import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-/** What rebuilds; `rest` is told between two steps, and may have it stop. */
+/** The rebuild; `rest` runs between two steps, and may stop it. */
 function rebuilderOf({ connection, file, clock }: TestMirror, rest?: (stop: AbortController) => unknown) {
   const stop = new AbortController()
   const sleep = async (ms: number) => {
@@ -15,7 +15,7 @@ function rebuilderOf({ connection, file, clock }: TestMirror, rest?: (stop: Abor
   }
   const patience = { now: clock.now, sleep, signal: stop.signal }
   const transact = createTransact({ connection, file, ...patience })
-  return createRebuilding({ connection, file, transact, ...patience })
+  return createTypedTableRebuild({ connection, file, transact, ...patience })
 }
 
 const item = (id: number) =>
@@ -35,7 +35,7 @@ async function createScene(count = 200) {
 
 const typed = (test: TestMirror) => test.rows('SELECT * FROM orders ORDER BY _organization_id, id')
 
-/** All that is committed, but for where a table's rows begin. */
+/** All that is committed, except where a table begins in the file. */
 const order = ({ schema = [], ...tables }: ReturnType<typeof dump>) => ({
   schema: schema.map(({ name, sql }) => ({ name, sql })),
   ...tables,
@@ -44,7 +44,7 @@ const order = ({ schema = [], ...tables }: ReturnType<typeof dump>) => ({
 const isWrong = ({ a__c: c, a__b: b }: Record<string, unknown>) => c === 'wrong' && b === 0
 
 describe('rebuild', () => {
-  it('leaves a mirror as it is in which everything is right', async () => {
+  it('leaves a correct mirror as it is', async () => {
     const test = await createScene()
     const before = dump(test)
 
@@ -88,13 +88,13 @@ describe('rebuild', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('puts a value back from NAME__text that fits its column now, and leaves names and types', async () => {
+  it('moves a value from NAME__text that fits its column now, and keeps names and types', async () => {
     const test = openTestMirror()
     const texts = ['{"id":1,"n":1}', '{"id":2,"n":"two"}', '{"id":3,"n":[3]}']
     await runOnce(test, scriptedList({ ids: [1, 2, 3], item: (id) => texts[id - 1] ?? '' }))
     const columns = () => test.rows('SELECT "column", path, type, role FROM sync_columns')
     const before = columns()
-    // As an older version might have left it.
+    // As an older version may have left it.
     test.connection.exec("UPDATE orders SET n = NULL, n__text = '1' WHERE id = 1")
 
     await rebuilderOf(test).collection('orders')
@@ -121,7 +121,7 @@ describe('rebuild', () => {
     )
   })
 
-  it('makes a column for a field that has none yet', async () => {
+  it('adds a column for a field without one', async () => {
     const test = await createScene(3)
     test.connection.exec(
       `UPDATE orders_raw SET _json = json_insert(_json, '$.late', 7, '$.m', json('[{"z":1}]')) WHERE id = 2`,
@@ -140,7 +140,7 @@ describe('rebuild', () => {
     ])
   })
 
-  it('that is stopped half-way leaves whole rows, and the next one ends it', async () => {
+  it('that is stopped leaves whole rows, and the next one does the rest', async () => {
     const test = await createScene(600)
     const before = typed(test)
     test.connection.exec("UPDATE orders SET a__c = 'wrong', a__b = 0")
@@ -157,7 +157,7 @@ describe('rebuild', () => {
     expect(typed(test)).toEqual(before)
   })
 
-  it('goes on beside a sync, a key column that becomes TEXT, and rows that come', async () => {
+  it('continues beside a sync with new rows and a key column that becomes TEXT', async () => {
     const test = await createScene(600)
     const other = openTestMirror({ file: test.file })
     const texts = ['{"id":1,"a":{"c":"new"}}', '{"id":"X9"}']
@@ -185,7 +185,7 @@ describe('rebuild', () => {
     ])
   })
 
-  it('refuses where there are no raw rows to make anything of', async () => {
+  it('is refused without raw rows', async () => {
     const test = await createScene(3)
     test.connection.exec('DROP TABLE orders_raw')
 

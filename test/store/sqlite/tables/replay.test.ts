@@ -6,8 +6,8 @@ import { runOnce } from '../../../helpers/run-once.ts'
 import { leaseOf, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { createRandom, type Random } from '../../../simulation/random.ts'
 
-// Each seed is a mirror in which the histories of many items run side by side, since those of single items have nothing
-// to do with each other. `REPLAYS=100 vitest run ...` lives through more of them.
+// Each seed is a mirror with the independent histories of many items. `REPLAYS=100 vitest run ...` replays
+// more seeds.
 
 const SEEDS = Array.from({ length: Number(process.env.REPLAYS ?? 30) }, (_, seed) => seed)
 const ITEMS = 80
@@ -15,7 +15,7 @@ const PER_PAGE = 25
 const WALKS = 14
 const MINUTE = 60_000
 
-/** README, For analysts: what was in the mirror at an instant. */
+/** README: what was in the mirror at an instant. */
 const STATE_AT = `
   SELECT CAST(id AS TEXT) AS id, _json FROM orders_history WHERE _valid_from <= :at AND _valid_to > :at
   UNION ALL
@@ -31,7 +31,7 @@ interface Listed {
   visits: number
 }
 
-/** What the mirror is to hold of an item. */
+/** What the mirror must hold of an item. */
 interface Kept extends Listed {
   misses: number
 }
@@ -48,14 +48,14 @@ function nextListed(before: Listed | null, random: Random, mayBeText: boolean): 
   return random.chance(0.3) ? { value: random.whole(0, 3), isText, visits } : { ...before, visits }
 }
 
-/** By the rules: a second walk that misses it takes it away, and what is not compared changes nothing. */
+/** By the rules: a second walk that misses an item removes it, and ignored fields change nothing. */
 function nextKept(before: Kept | null, listed: Listed | null): Kept | null {
   if (!listed) return before && before.misses === 0 ? { ...before, misses: 1 } : null
   const isSame = before?.value === listed.value && before.isText === listed.isText
   return { ...(before && isSame ? before : listed), misses: 0 }
 }
 
-/** A list that takes a second for each answer, and whose process dies at one of its transactions, if at any. */
+/** A list with one second for each answer; its process may die at one of its transactions. */
 function sourceOf(test: TestMirror, texts: readonly string[]) {
   const lastPage = Math.max(Math.ceil(texts.length / PER_PAGE), 1)
   return {
@@ -74,7 +74,7 @@ function sourceOf(test: TestMirror, texts: readonly string[]) {
   }
 }
 
-/** From its transaction of this number on nothing is written, and this one is undone when all of it is done. */
+/** Rolls back the transaction with this number at its end, and writes nothing afterwards. */
 async function withDeathAt<T>(
   { connection }: TestMirror,
   number: number,
@@ -108,7 +108,7 @@ function count({ value }: TestMirror, status: string): number {
 
 interface Life {
   test: TestMirror
-  /** What the model says that the mirror holds from a time on, in milliseconds after the start. */
+  /** What the mirror must hold from a time on, in milliseconds after the start. */
   states: { from: number; until: number; kept: Map<number, Kept> }[]
 }
 
@@ -136,17 +136,17 @@ async function live(seed: number, clockGoesBack: boolean): Promise<Life> {
       return listed ? [textOf(id, listed)] : []
     })
     const source = sourceOf(test, texts)
-    // A few die, and the next one goes on; more than there are is to none's harm.
+    // A few processes die, and the next one resumes; numbers beyond the last transaction do no harm.
     for (let deaths = random.whole(0, 2); deaths > 0; deaths--) {
       await withDeathAt(test, random.whole(0, 16), () => runOnce(test, { source }, options))
-      // What the lock of a dead process would tell.
+      // As if the lock of the dead process was free.
       await test.store.release(leaseOf(options.job))
     }
     if (count(test, 'complete') === done || count(test, 'open') > 0) {
       const { error, coverage } = await runOnce(test, { source }, options)
       expect({ error, coverage }).toEqual({ error: null, coverage: 'steady' })
     }
-    // One that dies when its walk is complete is followed by another walk.
+    // After a death behind the end of its walk, another walk follows.
     for (; done < count(test, 'complete'); done++) kept = keptAfter(kept, list)
     const now = test.clock.now() - start
     states.push({ from: now, until: now, kept })
@@ -164,7 +164,7 @@ function expected(kept: ReadonlyMap<number, Kept>): string[] {
 }
 
 describe('the history', () => {
-  it.each(SEEDS)('tells what was in the mirror at any instant between two walks: %i', async (seed) => {
+  it.each(SEEDS)('shows what was in the mirror at any instant between two walks: %i', async (seed) => {
     const { test, states } = await live(seed, false)
     const random = createRandom(seed)
 
@@ -179,7 +179,7 @@ describe('the history', () => {
   })
 
   it.each(SEEDS.slice(0, 4))(
-    'has no version that ends before it begins, and no two at once, whatever the clock does: %i',
+    'has no version that ends before it begins, and no two at once, with any clock: %i',
     async (seed) => {
       const { test, states } = await live(seed, true)
 

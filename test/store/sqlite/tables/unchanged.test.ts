@@ -12,13 +12,13 @@ function pageAt(number: number) {
   return pageOf(texts, { number, next, lastPage: PAGES, total: PAGES * 25 })
 }
 
-/** As large as an order is, with a key as long as they come. */
+/** As large as a typical order, with a long key. */
 function textOf(number: number): string {
   const id = `7f3c0f1e-52c7-4a86-9d0b-${String(number * 7919).padStart(12, '0')}`
   return JSON.stringify({ id, note: 'x'.repeat(400), lines: [{ sku: 'TEA-001', quantity: number % 9 }] })
 }
 
-/** Walks the list once. Returns how many frames the write-ahead log was given for a page, as a mean. */
+/** Walks the list once. Returns the mean number of WAL frames for each page. */
 async function walkOnce(test: TestMirror): Promise<number> {
   const look = test.connection.prepare('PRAGMA wal_checkpoint(NOOP)')
   const logged = () => (look.get() as { log: number }).log
@@ -28,7 +28,7 @@ async function walkOnce(test: TestMirror): Promise<number> {
     const before = logged()
     await save(pageAt(number))
     const after = logged()
-    // Once all of it stands in the file, the log begins anew.
+    // After a checkpoint of everything, the WAL begins again.
     frames += after < before ? after : after - before
   }
   await complete(test, JOB, walk)
@@ -36,7 +36,7 @@ async function walkOnce(test: TestMirror): Promise<number> {
 }
 
 describe('a walk over rows that did not change', () => {
-  it('adds at most six frames a page to the log', async () => {
+  it('adds at most six frames a page to the WAL', async () => {
     const test = openTestMirror()
     const first = await walkOnce(test)
 

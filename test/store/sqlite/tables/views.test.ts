@@ -3,7 +3,7 @@ import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS, type OutsideReader } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-/** Everybody who may ask the views: the SQLite we bring, and those of others. */
+/** All who may read the views: our SQLite, and those of others. */
 function askers(test: TestMirror): Pick<OutsideReader, 'name' | 'read'>[] {
   return [{ name: 'ours', read: (_file, sql) => test.rows(sql) }, ...OUTSIDE_READERS]
 }
@@ -69,7 +69,7 @@ describe('the view of an array of objects', () => {
     expect(test.rows('SELECT _index, sku FROM orders__lines')).toEqual([{ _index: 0, sku: 'c' }])
   })
 
-  it('is made for a list that stands in a text column beside a number', async () => {
+  it('is created for an array in a text column beside a number', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"lines":0}')
@@ -84,7 +84,7 @@ describe('the view of an array of objects', () => {
   it.each([
     ['table', 'CREATE TABLE Orders__Lines (mine)'],
     ['view', 'CREATE VIEW orders__lines AS SELECT 1 AS mine'],
-  ])('leaves a %s of its name alone that a user made, and says so once', async (_kind, sql) => {
+  ])('leaves a %s of a user with its name alone, and warns once', async (_kind, sql) => {
     const test = openTestMirror()
     test.connection.exec(sql)
     const { saveItems } = await beginTestWalk(test, jobOf())
@@ -98,7 +98,7 @@ describe('the view of an array of objects', () => {
     expect(test.value('SELECT count(*) FROM orders')).toBe(2)
   })
 
-  it('is not made for a list of scalars', async () => {
+  it('is not created for an array of scalars', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
 

@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { emptyLog } from '../../../../src/store/sqlite/file/open.ts'
+import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { disown, holdingsOf } from '../../../../src/store/sqlite/walks/holdings.ts'
+import { holdingsOf, markForgotten } from '../../../../src/store/sqlite/walks/holdings.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
@@ -13,7 +13,7 @@ import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../h
 
 const ACME_ORDERS = { organizationId: ACME.id, collection: 'orders' }
 
-/** Somebody else on the mirror who forgets; told to stop after so many steps. */
+/** Another process that forgets; stopped after so many steps. */
 function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
   const stop = new AbortController()
   let rests = 0
@@ -45,7 +45,7 @@ async function createScene(count = 300) {
   return test
 }
 
-/** What can be read in the pages of the file that are not in use, and in its write-ahead log. */
+/** What can be read in the free database pages of the file, and in its WAL. */
 function unused(file: string): string {
   const bytes = fs.readFileSync(file)
   const size = bytes.readUInt16BE(16)
@@ -63,7 +63,7 @@ function unused(file: string): string {
 }
 
 describe('forgetting', () => {
-  it('knows every table that holds something of an organization', () => {
+  it('covers every table that holds something of an organization', () => {
     const { rows } = openTestMirror()
     const ofOrganizations = rows(`
       SELECT DISTINCT tables.name
@@ -82,11 +82,11 @@ describe('forgetting', () => {
     ])
   })
 
-  it('leaves no trace of an organization in any table, and nothing of another one out', async () => {
+  it('leaves no trace of an organization in any table, and keeps the other one whole', async () => {
     const test = await createScene()
     const globex = () => test.rows('SELECT * FROM orders_raw WHERE _organization_id = ?', GLOBEX.id)
     const before = globex()
-    // As a walk leaves it that missed a row.
+    // As after a walk that missed a row.
     test.connection.exec(`
       INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
       VALUES ('${ACME.id}', 'orders', '7', 'missed', 1, '', 'removed')
@@ -109,12 +109,12 @@ describe('forgetting', () => {
     ])
   })
 
-  it('leaves nothing to be read in the free pages of the file, and in its log', async () => {
+  it('leaves nothing readable in the free pages of the file and in its WAL', async () => {
     const test = await createScene()
     const held = unused(test.file)
 
     await forgetterOf(test).job(ACME_ORDERS, false)
-    const isEmpty = emptyLog(test.file)
+    const isEmpty = emptyWal(test.file)
 
     expect(held.includes('Secret')).toBe(true)
     expect(isEmpty).toBe(true)
@@ -122,7 +122,7 @@ describe('forgetting', () => {
     expect(unused(test.file).includes('Secret')).toBe(false)
   })
 
-  it('says so where somebody who reads keeps the log', async () => {
+  it('reports that a reader keeps the WAL', async () => {
     const test = await createScene(10)
     const reader = openTestMirror({ file: test.file })
     reader.connection.exec('BEGIN')
@@ -130,16 +130,16 @@ describe('forgetting', () => {
 
     await forgetterOf(test).job(ACME_ORDERS, false)
 
-    expect(emptyLog(test.file)).toBe(false)
+    expect(emptyWal(test.file)).toBe(false)
     reader.connection.exec('COMMIT')
-    expect(emptyLog(test.file)).toBe(true)
+    expect(emptyWal(test.file)).toBe(true)
   })
 
-  it('begins with all that says how fresh a list is, and what an open walk has seen', async () => {
+  it('begins with the freshness of a list and the seen items of an open walk', async () => {
     const test = await createScene(10)
     await beginTestWalk(test, jobOf())
 
-    test.connection.transaction(() => disown(test.connection, ACME_ORDERS, '2026-01-01'))()
+    test.connection.transaction(() => markForgotten(test.connection, ACME_ORDERS, '2026-01-01'))()
 
     expect(holdingsOf(test.connection, ACME_ORDERS).runs).toBe(0)
     expect(await test.store.openWalks(jobOf())).toEqual([])
@@ -148,7 +148,7 @@ describe('forgetting', () => {
     ])
   })
 
-  it('that is stopped half-way leaves a list that looks like one that was never read', async () => {
+  it('that is stopped leaves a list that looks as if it was never read', async () => {
     const test = await createScene(1000)
 
     await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
@@ -163,8 +163,8 @@ describe('forgetting', () => {
   })
 
   it.each([
-    ['goes on when it is asked for again', false],
-    ['goes on after a sync that came between', true],
+    ['continues when it runs again', false],
+    ['continues after a sync in between', true],
   ])('%s', async (_, hasSyncBetween) => {
     const test = await createScene(1000)
     await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/goes on with it/)
@@ -186,7 +186,7 @@ describe('forgetting', () => {
     expect(test.value('SELECT rows FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBe(0)
   })
 
-  it('deletes nothing of a job that another process is working on', async () => {
+  it('deletes nothing of a job of another process', async () => {
     const test = await createScene(10)
     await test.store.acquire(jobOf())
     const before = dump(test)
@@ -197,20 +197,20 @@ describe('forgetting', () => {
     expect(dump(test)).toEqual(before)
   })
 
-  it('keeps the lines of what is configured, and the hold of a refused token', async () => {
+  it('keeps the rows of the configuration, and the hold of a refused token', async () => {
     const test = await createScene(10)
-    await test.registry.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
+    await test.tokens.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
 
     await forgetterOf(test).job(ACME_ORDERS, true)
     await forgetterOf(test).organization(ACME.id)
 
-    expect(test.registry.heldReason('a fingerprint')).toBe('refused')
+    expect(test.tokens.heldReason('a fingerprint')).toBe('refused')
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])
   })
 
-  it('takes the tables of a collection away that nothing is left of, and lets it have another key', async () => {
+  it('drops the tables of an empty collection, which can then have another key', async () => {
     const test = await createScene(10)
     const one = await forgetterOf(test).job(ACME_ORDERS, true)
     const tables = "SELECT name FROM sqlite_schema WHERE name LIKE 'orders%' AND type IN ('table', 'view')"
@@ -230,7 +230,7 @@ describe('forgetting', () => {
     expect(test.rows('SELECT number FROM orders')).toHaveLength(4)
   })
 
-  it('leaves the tables of a collection as long as an item is kept that could not be placed', async () => {
+  it('keeps the tables of a collection while it has a reject', async () => {
     const test = openTestMirror()
     await runOnce(test, scriptedList({ ids: [1], item: () => '{"no":"key"}' }), { job: jobOf({}, GLOBEX) })
     await runOnce(test, scriptedList({ ids: upTo(3) }))
@@ -239,7 +239,7 @@ describe('forgetting', () => {
     expect(test.value('SELECT key FROM sync_collections')).toBe('["id"]')
   })
 
-  it('takes away what a key column that became TEXT left beside the tables', async () => {
+  it('drops what an interrupted change of a key column left beside the tables', async () => {
     const test = await createScene()
     await runOnce(test, scriptedList({ ids: [1], item: () => '{"id":"A1"}' }), { job: jobOf({}, GLOBEX) })
     test.connection.exec(`CREATE TABLE _new_orders_raw AS SELECT * FROM orders_raw`)
@@ -247,7 +247,7 @@ describe('forgetting', () => {
 
     await forgetting.blank()
     await forgetting.job(ACME_ORDERS, false)
-    emptyLog(test.file)
+    emptyWal(test.file)
 
     expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%new%'")).toBe(0)
     expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
@@ -255,19 +255,19 @@ describe('forgetting', () => {
   })
 
   it.each([
-    ['blanks the pages that were free before', Number.POSITIVE_INFINITY],
-    ['goes on with blanking that was stopped', 1],
+    ['overwrites the pages that were free before', Number.POSITIVE_INFINITY],
+    ['continues an overwriting that was stopped', 1],
   ])('%s', async (_, stopAfter) => {
     const test = await createScene(stopAfter === 1 ? 12_000 : 300)
     test.connection.exec(`CREATE TABLE t AS SELECT * FROM orders_raw; DROP TABLE t`)
-    emptyLog(test.file)
+    emptyWal(test.file)
     const before = unused(test.file)
     const pages = test.value('PRAGMA page_count')
     if (Number.isFinite(stopAfter)) await expect(forgetterOf(test, stopAfter).blank()).rejects.toThrow()
 
     await forgetterOf(test).blank()
 
-    emptyLog(test.file)
+    emptyWal(test.file)
     expect(before.includes('Secret')).toBe(true)
     expect(unused(test.file).includes('Secret')).toBe(false)
     expect(unused(test.file).length).toBeGreaterThan(10 * 4096)
@@ -276,7 +276,7 @@ describe('forgetting', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('leaves room for one owner alone, for a process that began before a job was forgotten', async () => {
+  it('lets only one process take a job that was forgotten after they started', async () => {
     const test = await createScene(10)
     const other = openTestMirror({ file: test.file })
     await forgetterOf(test).job(ACME_ORDERS, false)

@@ -5,7 +5,7 @@ import { KEEP_RUNS_MS, openTestMirror, type TestMirror } from '../../../helpers/
 
 const DAY_MS = 86_400_000
 
-/** Further answers in the ledger of the first walk. */
+/** Further answers in the page ledger of the first walk. */
 function addLedger({ connection }: TestMirror, answers: number): void {
   connection.exec(`
     WITH RECURSIVE answer(ordinal) AS (SELECT 100 UNION ALL SELECT ordinal + 1 FROM answer LIMIT ${answers})
@@ -14,8 +14,8 @@ function addLedger({ connection }: TestMirror, answers: number): void {
   `)
 }
 
-describe('what runs leave behind', () => {
-  it('goes when it is older than keepRuns, but for the last run and the last complete full walk', async () => {
+describe('what runs leave', () => {
+  it('is deleted when older than keepRuns, except the last run and the last complete full walk', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(4) })
     await runOnce(test, list)
@@ -38,7 +38,7 @@ describe('what runs leave behind', () => {
     expect(mirroredIds(test)).toEqual([1, 2, 3, 4])
   })
 
-  it('keeps the page ledger of the last two complete full walks alone', async () => {
+  it('keeps only the page ledger of the last two complete full walks', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(4) })
 
@@ -50,7 +50,7 @@ describe('what runs leave behind', () => {
     ])
   })
 
-  it('takes the page ledger with a walk that is too old, and more of both than one step can', async () => {
+  it('loses an old walk with its page ledger, in several steps if they are large', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(6) })
     for (let count = 1; count <= 3; count++) await runOnce(test, list)
@@ -66,7 +66,7 @@ describe('what runs leave behind', () => {
     ])
   })
 
-  it('is left for later when the process is told to stop', async () => {
+  it('is left for later after the signal to stop', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(6) })
     for (let count = 1; count <= 2; count++) await runOnce(test, list)

@@ -7,14 +7,16 @@ import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts
 
 const DAY_MS = 86_400_000
 
-/** A run over so many items that have this value. */
+/** A run over so many items with this value. */
 function runWith(test: TestMirror, job: Job, value: number, count: number) {
   const texts = Array.from({ length: count }, (_, index) => `{"id":${index + 1},"value":${value}}`)
   const source = { refusal: async () => null, close: async () => {}, fetchPage: async () => pageOf(texts) }
   return runOnce(test, { source }, { job })
 }
 
-/** What is left of the history of items that changed each day from day 1 to day 4, by organization and day of their end. */
+/**
+ * What is left of the history of items that changed daily from day 1 to day 4, by organization and last day.
+ */
 async function lived(histories: Record<string, Job['collection']['history']>, count = 2) {
   const test = openTestMirror()
   const jobs = [ACME, GLOBEX].map((organization) =>
@@ -37,19 +39,19 @@ async function lived(histories: Record<string, Job['collection']['history']>, co
 }
 
 describe('a superseded version', () => {
-  it('goes so long after it ended as its organization says, and with the run that finds it too old', async () => {
+  it('is deleted after the time of its organization, by the first run that finds it too old', async () => {
     const { left } = await lived({ acme: 2 * DAY_MS, globex: true })
 
     expect(left).toEqual({ acme: [2, 3, 4], globex: [1, 2, 3, 4] })
   })
 
-  it('of an organization that keeps none is never written', async () => {
+  it('is never written for an organization that keeps none', async () => {
     const { left } = await lived({ acme: false, globex: 1 })
 
     expect(left).toEqual({ globex: [4] })
   })
 
-  it('that was written before none were kept stays', async () => {
+  it('that exists already stays when none are kept any longer', async () => {
     const { test } = await lived({ acme: true })
 
     await runWith(test, jobOf({ history: false }), 9, 2)
@@ -57,13 +59,13 @@ describe('a superseded version', () => {
     expect(test.value('SELECT count(*) FROM orders_history WHERE _organization_id = ?', ACME.id)).toBe(8)
   })
 
-  it('goes together with more than one step takes', async () => {
+  it('is deleted with many others, in several steps', async () => {
     const { left } = await lived({ acme: 1.5 * DAY_MS, globex: 1.5 * DAY_MS }, 300)
 
     expect(left).toEqual({ acme: [3, 4], globex: [3, 4] })
   })
 
-  it('is found by its end in a mirror from before there was an index for that', async () => {
+  it('is found by its end in a mirror of an earlier version, which had no index for that', async () => {
     const { test } = await lived({})
     test.connection.exec('DROP INDEX orders_history_by_end')
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keyColumnTypes } from '../../../src/store/columns/key.ts'
+import { keyColumnTypes } from '../../../src/store/columns/catalog.ts'
 
 describe('keyColumnTypes', () => {
   it.each([

@@ -1,11 +1,11 @@
-import { quoted } from '../sqlite/sql.ts'
-import type { ElementColumn } from './elements.ts'
+import type { ElementColumn } from '../../columns/elements.ts'
+import { quoted } from '../sql.ts'
 
 export interface ViewOptions {
   view: string
   /** The typed table. */
   table: string
-  /** In their order; the view calls them `_parent_NAME`. */
+  /** In order; the view names them `_parent_NAME`. */
   keyColumns: readonly string[]
   /** The TEXT column that holds the array. */
   arrayColumn: string
@@ -13,8 +13,8 @@ export interface ViewOptions {
 }
 
 /**
- * CREATE VIEW for an array of objects: one row for each of its elements that is an object, with its `_index` from 0. It reads rows
- * whose column is null, or text that is no array, as having no elements. For SQLite from 3.38 on.
+ * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0.
+ * A column that is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
  */
 export function viewSql({ view, table, keyColumns, arrayColumn, elements }: ViewOptions): string {
   const columns = [
@@ -27,7 +27,7 @@ export function viewSql({ view, table, keyColumns, arrayColumn, elements }: View
   return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  ${columns.join(',\n  ')}\n${from}\nWHERE e."type" = 'object'`
 }
 
-// CASE in CASE, since only CASE promises that json_type never sees a text that is not JSON.
+// CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
 function arraySql(column: string): string {
   return `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
 }
@@ -40,7 +40,7 @@ function valueSql({ path, type, holds }: ElementColumn): string {
     const zero = type === 'REAL' ? ' + 0.0' : ''
     return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at})${zero} END`
   }
-  // `->` gives a number, a boolean and an array as they stand in the JSON; json_extract would round the number.
+  // `->` returns numbers, booleans and arrays as they are in the JSON; json_extract would round the number.
   return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE e."value" -> ${literal(path)} END`
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnName, foldName } from '../../../src/store/columns/name.ts'
+import { columnName, foldName } from '../../../src/store/columns/column.ts'
 
 describe('columnName', () => {
   it.each([

@@ -1,24 +1,24 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalNumber } from '../../../src/json/decimal.ts'
-import { isRawNumber, numberText } from '../../../src/json/value.ts'
-import { discoverElements, type ElementColumn } from '../../../src/store/columns/elements.ts'
-import type { Leaf } from '../../../src/store/columns/flatten.ts'
-import { sqlitePath } from '../../../src/store/columns/path.ts'
-import { viewSql } from '../../../src/store/columns/view.ts'
-import { items } from '../../json/arbitrary.ts'
-import { elementsOf } from './items.ts'
-import { leavesOf } from './leaves.ts'
+import { canonicalNumber } from '../../../../src/json/decimal.ts'
+import { isRawNumber, numberText } from '../../../../src/json/value.ts'
+import { discoverElements, type ElementColumn } from '../../../../src/store/columns/elements.ts'
+import type { Leaf } from '../../../../src/store/columns/flatten.ts'
+import { sqlitePath } from '../../../../src/store/columns/path.ts'
+import { viewSql } from '../../../../src/store/sqlite/tables/view.ts'
+import { items } from '../../../json/arbitrary.ts'
+import { elementsOf } from '../../columns/items.ts'
+import { leavesOf } from '../../columns/leaves.ts'
 
 const NAMES = { view: 'orders__items', table: 'orders', keyColumns: ['id'], arrayColumn: 'items' }
 
-// SQLite compares names only up to a NUL, so that a path cannot tell such names apart; and it reads half of a surrogate
-// pair as bytes that are no text.
+// SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a
+// surrogate pair as bytes that are not text.
 const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
 
 describe('viewSql', () => {
-  it('makes a row of each element that is an object', () => {
+  it('has a row for each element that is an object', () => {
     const text = '[{"sku":"a","qty":2,"price":9.5},7,null,[{}],"x",{"sku":"b","product":{"id":5}},{}]'
 
     const rows = rowsOf([text], elementsOf([text]))
@@ -67,7 +67,7 @@ describe('viewSql', () => {
     },
   )
 
-  it('takes names with quotes and spaces', () => {
+  it('accepts names with quotes and spaces', () => {
     const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
     const odd = { view: `o"__i's`, table: 'o"', keyColumns: ['a"k', "b'k"], arrayColumn: `i's "` }
     const db = new Database(':memory:')
@@ -112,7 +112,7 @@ describe('viewSql', () => {
     expect(rowsOf([text], elementsOf([text]))[0]).toMatchObject({ f0: 0n, f499: 499n })
   })
 
-  it('shows every value of every element, each in the class of its column', () => {
+  it('shows every value of every element in the class of its column', () => {
     fc.assert(
       fc.property(fc.array(fc.array(tellable, { maxLength: 4 }), { maxLength: 4 }), (arrays) => {
         const elements = arrays.reduce<readonly ElementColumn[]>(discoverElements, [])

@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { MirrorLostError } from '../../../../src/errors.ts'
-import { createWhereabouts } from '../../../../src/store/sqlite/file/same-file.ts'
-import { tempFolder } from '../../../helpers/temp-folder.ts'
+import { MirrorLostError } from '../../../src/errors.ts'
+import { createFileCheck } from '../../../src/store/sqlite/transaction.ts'
+import { tempFolder } from '../../helpers/temp-folder.ts'
 
 function makeFile(name = 'mirror.db'): string {
   const file = path.join(tempFolder(), name)
@@ -14,15 +14,15 @@ function makeFile(name = 'mirror.db'): string {
 describe('a file in use', () => {
   it.each<[string, (file: string) => void]>([
     ['when it is written', (file) => fs.appendFileSync(file, 'more')],
-    ['when others come beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
+    ['when files appear beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
     ['when its rights change', (file) => fs.chmodSync(file, 0o600)],
   ])('is the same %s', (_what, change) => {
     const file = makeFile()
-    const assertThere = createWhereabouts(file)
+    const assertSameFile = createFileCheck(file)
 
     change(file)
 
-    expect(assertThere).not.toThrow()
+    expect(assertSameFile).not.toThrow()
   })
 
   it.each<[string, (file: string) => void, RegExp]>([
@@ -35,52 +35,52 @@ describe('a file in use', () => {
     ],
     ['replaced', (file) => fs.renameSync(makeFile(), file), /replaced by another file/],
     ['emptied', (file) => fs.truncateSync(file), /was emptied/],
-  ])('is missed when it is %s', (_what, change, message) => {
+  ])('is lost when it is %s', (_what, change, message) => {
     const file = makeFile()
-    const assertThere = createWhereabouts(file)
+    const assertSameFile = createFileCheck(file)
 
     change(file)
 
-    expect(assertThere).toThrow(MirrorLostError)
-    expect(assertThere).toThrow(message)
+    expect(assertSameFile).toThrow(MirrorLostError)
+    expect(assertSameFile).toThrow(message)
   })
 
   it.each<[string, (file: string) => void]>([
     ['deleted', (file) => fs.rmSync(file)],
     ['replaced', (file) => fs.renameSync(makeFile(), file)],
-  ])('is lost when what lies beside it is %s', (_what, change) => {
+  ])('is lost when its -wal or -shm is %s', (_what, change) => {
     for (const suffix of ['-wal', '-shm']) {
       const file = makeFile()
       fs.writeFileSync(file + suffix, '')
-      const assertThere = createWhereabouts(file)
+      const assertSameFile = createFileCheck(file)
 
       change(file + suffix)
 
-      expect(assertThere).toThrow(MirrorLostError)
-      expect(assertThere).toThrow(`${file}${suffix} was deleted or replaced`)
+      expect(assertSameFile).toThrow(MirrorLostError)
+      expect(assertSameFile).toThrow(`${file}${suffix} was deleted or replaced`)
     }
   })
 
-  it('is the same again when it is put back', () => {
+  it('is the same after it was put back', () => {
     const file = makeFile()
-    const assertThere = createWhereabouts(file)
+    const assertSameFile = createFileCheck(file)
 
     fs.renameSync(file, `${file}.old`)
     fs.renameSync(`${file}.old`, file)
 
-    expect(assertThere).not.toThrow()
+    expect(assertSameFile).not.toThrow()
   })
 
-  it('is the one that a link leads to', () => {
+  it('is the target of a link', () => {
     const [file, other] = [makeFile(), makeFile('other.db')]
     const link = path.join(tempFolder(), 'link.db')
     fs.symlinkSync(file, link)
-    const assertThere = createWhereabouts(link)
+    const assertSameFile = createFileCheck(link)
 
-    expect(assertThere).not.toThrow()
+    expect(assertSameFile).not.toThrow()
     fs.rmSync(link)
     fs.symlinkSync(other, link)
 
-    expect(assertThere).toThrow(/replaced/)
+    expect(assertSameFile).toThrow(/replaced/)
   })
 })
