@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { splitBody } from '../../src/api/body.ts'
-import { readEnvelope } from '../../src/api/envelope.ts'
+import { readEnvelope } from '../../src/api/page.ts'
 import { errorOf, type Fields, paged } from './helpers/envelope.ts'
 
 function inHalfAMegabyte(text: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Envelope } from '../../src/api/envelope.ts'
+import type { Envelope } from '../../src/api/page.ts'
 import { errorOf, type Fields, LIST, paged, read, textsOf } from './helpers/envelope.ts'
 
 function deep(levels: number): string {

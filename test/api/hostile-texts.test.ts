@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { splitBody } from '../../src/api/body.ts'
-import { readEnvelope } from '../../src/api/envelope.ts'
 import { createLinkReader } from '../../src/api/links.ts'
+import { readEnvelope } from '../../src/api/page.ts'
 import { readRateHeaders } from '../../src/api/rate/headers.ts'
 import { errorOfStatus } from '../../src/api/response-errors.ts'
 import { breaksOff } from '../../src/api/split-items.ts'

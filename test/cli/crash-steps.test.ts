@@ -72,16 +72,10 @@ const OF_A_BEGINNING: Step[] = [
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
   ['before the transaction', dyingBefore(WALK, 'const kept = await keeper.keep(', ON_THIRD)],
-  ['before the rows', dyingBefore(SAVING, 'const keepsHistory = job', ENTRY_IS_THIRD)],
-  [
-    'after the first row',
-    dyingAfter(SAVING, 'tables.insert(job.organization.id, key.parts, text, typed, at)', ENTRY_IS_THIRD),
-  ],
-  ['before the checkpoint', dyingBefore(SAVING, 'walks.addAnswer(', ENTRY_IS_THIRD)],
-  [
-    'within the line of the ledger',
-    dyingBefore('src/store/sqlite/walks/walks.ts', 'countAnswer.run(', ENTRY_IS_THIRD),
-  ],
+  ['before the rows', dyingBefore(SAVING, 'saveRows(job, answer, {', ENTRY_IS_THIRD)],
+  ['after the rows', dyingBefore(SAVING, 'const newRejects = saveRejects(', ENTRY_IS_THIRD)],
+  ['before the checkpoint', dyingBefore(SAVING, 'ledger.add(walk.id, entry, at)', ENTRY_IS_THIRD)],
+  ['within the line of the ledger', dyingBefore(SAVING, 'countAnswer.run(', ENTRY_IS_THIRD)],
   ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `answer.${ENTRY_IS_THIRD}`)],
   ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],
   [
@@ -120,7 +114,7 @@ const OF_A_KEY: Step[] = [
 
 const BETWEEN_PASSES: Step[] = [
   ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end)')],
-  ['beginning the second', dyingWith(MIRROR, 'walks.saveCheckpoint(page.walk.id, page.next, time())')],
+  ['beginning the second', dyingWith(MIRROR, 'commit.checkpoint(page.walk.id, page.next, time())')],
   ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
 ]
 

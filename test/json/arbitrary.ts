@@ -74,7 +74,7 @@ export const names = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }),
 )
 
-/** Texts that look like numbers, or hold the mark of one (see `raw-numbers.ts`). */
+/** Texts that look like numbers, or hold the mark of one (see `exact.ts`). */
 const misleading = fc.constantFrom(
   '1.10',
   ':1.10,',

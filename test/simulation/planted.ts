@@ -28,7 +28,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
     'store/sqlite/store.ts',
     'const { result, notices } = await writeWithColumns(',
-    'await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithColumns(',
+    'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithColumns(',
   ]),
   bug('a pause that the server asked for is not kept', 31, [
     'store/sqlite/budgets.ts',
@@ -92,7 +92,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'for (const entry of answers) seen.add({ ...entry, ids: [] })',
   ]),
   bug('a page counts twice in its run', 0, [
-    'store/sqlite/walks/runs.ts',
+    'store/sqlite/walks/commit.ts',
     'rows_seen = rows_seen + ?,\n      rows_added',
     'rows_seen = rows_seen + 2 * ?,\n      rows_added',
   ]),
@@ -152,9 +152,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const STOPPING_MS = 20_000',
   ]),
   bug('what a run has cost is written at its end alone', 17, [
-    'store/sqlite/walks/runs.ts',
-    'addPage.run(items, added, changed, ...numbers(traffic), id)',
-    'addPage.run(items, added, changed, ...numbers(traffic).map(() => 0), id)',
+    'store/sqlite/walks/commit.ts',
+    '...trafficNumbers(run.traffic), run.id)',
+    '...trafficNumbers(run.traffic).map(() => 0), run.id)',
   ]),
   bug('what fell out of the total is not looked for', 7, [
     'sync/coverage/forward.ts',
@@ -211,9 +211,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "const isFull = walk.kind !== ''",
   ]),
   bug('a row that was seen again counts as missed before', 486, [
-    'store/sqlite/walks/missing.ts',
-    'if (has.get(nameOf(job)) === undefined) return',
-    'if (has.get(nameOf(job)) === undefined || ids.length > 0) return',
+    'store/sqlite/walks/commit.ts',
+    'if (hasMissing.get(nameOf(job)) === undefined) return',
+    'if (hasMissing.get(nameOf(job)) === undefined || keys.length > 0) return',
   ]),
   bug('the history loses what was removed', 5, [
     'store/sqlite/walks/missing.ts',

@@ -63,7 +63,7 @@ export function openSqliteStore({
     const { name } = job.collection
     return collections.get(name, () => openCollection(connection, name, keyPathsOf(job)))
   }
-  const writeAnswer = createCommit({ connection, walks, runs, jobs })
+  const commit = createCommit(connection)
 
   // `forget` may have deleted the organization since this process registered it.
   const addOrganization = connection.prepare(
@@ -119,11 +119,11 @@ export function openSqliteStore({
     lookup: async (job, items) => read(() => lookup.items(job, items)),
     async commit({ job }, { answer, ...page }) {
       if (!answer) {
-        await transact(() => walks.saveCheckpoint(page.walk.id, page.next, time()))
+        await transact(() => commit.checkpoint(page.walk.id, page.next, time()))
         return { newRejects: 0, notices: [] }
       }
       const { result, notices } = await writeWithColumns(options, job.collection.name, () => {
-        const outcome = writeAnswer(job, { ...page, answer }, openTables(job), time())
+        const outcome = commit.answer(job, { ...page, answer }, openTables(job), time())
         if (outcome.changes) collections.clear()
         else collections.keep()
         return outcome

@@ -1,5 +1,5 @@
 import { splitBody } from '../../../src/api/body.ts'
-import { type Envelope, readEnvelope } from '../../../src/api/envelope.ts'
+import { type Envelope, readEnvelope } from '../../../src/api/page.ts'
 import { EnvelopeError } from '../../../src/api/response-errors.ts'
 
 const MOST_BYTES = 32 * 1024 * 1024

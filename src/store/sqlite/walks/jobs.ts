@@ -17,8 +17,6 @@ export interface JobState {
 /** `sync_jobs`. Scope: the list that a job reads, by its path and the configured filters. */
 export interface JobStore {
   state(job: Job): JobState
-  /** Counts the rows that a page added, and notes its list. */
-  addPage(job: Job, added: number): void
   addRows(job: Job, rows: number): void
   held(job: Job): HeldRemovals | null
   /** After a trusted walk: each live row is listed in this scope, or known to be missing. */
@@ -27,8 +25,6 @@ export interface JobStore {
 
 /** The condition for the rows of a job, with the parameters of `nameOf`. */
 export const OF_JOB = 'organization_id = :organization AND collection = :collection'
-
-const IS_OTHER = '(scope_path <> :path OR scope_filters <> :filters)'
 
 export function createJobStore(connection: Connection): JobStore {
   const findState = connection.prepare(`
@@ -40,18 +36,7 @@ export function createJobStore(connection: Connection): JobStore {
     FROM sync_jobs
     WHERE ${OF_JOB}
   `)
-  const update = (change: string, where = '') =>
-    connection.prepare(`UPDATE sync_jobs SET ${change} WHERE ${OF_JOB}${where}`)
-  // Most pages change nothing, and then nothing is written.
-  const addPage = update(
-    `
-      rows = rows + :added,
-      scope_mixed = scope_mixed OR coalesce(${IS_OTHER}, 0),
-      scope_path = coalesce(scope_path, :path),
-      scope_filters = coalesce(scope_filters, :filters)
-    `,
-    ` AND (:added <> 0 OR scope_path IS NULL OR (scope_mixed = 0 AND ${IS_OTHER}))`,
-  )
+  const update = (change: string) => connection.prepare(`UPDATE sync_jobs SET ${change} WHERE ${OF_JOB}`)
   const addRows = update('rows = rows + :rows')
   const findHeld = connection.prepare(`
     SELECT removals_held AS rows, rows AS live, held_why AS why FROM sync_jobs WHERE ${OF_JOB} AND removals_held > 0
@@ -66,9 +51,6 @@ export function createJobStore(connection: Connection): JobStore {
     state(job) {
       const row = findState.get({ ...nameOf(job), ...scopeOf(job) }) as Record<keyof JobState, number>
       return { ...row, isOtherScope: row.isOtherScope === 1, isMixed: row.isMixed === 1 }
-    },
-    addPage: (job, added) => {
-      addPage.run({ ...nameOf(job), ...scopeOf(job), added })
     },
     addRows: (job, rows) => {
       if (rows !== 0) addRows.run({ ...nameOf(job), rows })
@@ -85,6 +67,6 @@ export function nameOf({ organization, collection }: Job): { organization: strin
 }
 
 /** By the configured filters: those of a backfill only narrow the list. */
-function scopeOf({ collection }: Job): { path: string; filters: string } {
+export function scopeOf({ collection }: Job): { path: string; filters: string } {
   return { path: collection.path, filters: sortedJson(collection.scope ?? collection.filters) }
 }

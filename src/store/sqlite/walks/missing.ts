@@ -69,18 +69,6 @@ export function noteMissing(
     })
 }
 
-/** Returns a function that deletes the entries of items that were seen again; a job rarely has any. */
-export function createSeenAgain(connection: Connection): (job: Job, ids: readonly string[]) => void {
-  const has = connection.prepare(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`)
-  const drop = connection.prepare(
-    `DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (SELECT value FROM json_each(:ids))`,
-  )
-  return (job, ids) => {
-    if (has.get(nameOf(job)) === undefined) return
-    if (drop.run({ ...nameOf(job), ids: JSON.stringify(ids) }).changes > 0) countHeld(connection, job)
-  }
-}
-
 export function countMissing(connection: Connection, job: Job): MissingCounts {
   const { rows: live, held } = createJobStore(connection).state(job)
   const count = connection
@@ -162,7 +150,8 @@ function removableRows(columns: KeyColumns, table: string): string {
   `
 }
 
-function countHeld(connection: Connection, job: Job, why: HoldReason | null = null): void {
+/** Counts the held rows of a job again. */
+export function countHeld(connection: Connection, job: Job, why: HoldReason | null = null): void {
   connection
     .prepare(`
       UPDATE sync_jobs

@@ -1,12 +1,12 @@
-import type { Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../../sync/store.ts'
+import type { Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job, Trigger } from '../../../sync/types.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
+import { trafficNumbers } from './commit.ts'
 
 /** `sync_runs`: one row for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
-  addPage(run: Run, items: number, rows: { added: number; changed: number }): void
   addRemoved(runId: number, rows: number): void
   finish(run: Run, outcome: RunOutcome, at: string): RunRecord
 }
@@ -22,19 +22,6 @@ export function createRunStore(connection: Connection): RunStore {
     VALUES (?, ?, ?, ?, 'running', ?, ?)
   `)
   const deleteRun = connection.prepare('DELETE FROM sync_runs WHERE id = ?')
-  const addPage = connection.prepare(`
-    UPDATE sync_runs
-    SET
-      pages = pages + 1,
-      rows_seen = rows_seen + ?,
-      rows_added = rows_added + ?,
-      rows_changed = rows_changed + ?,
-      requests = ?,
-      retries = ?,
-      rate_limit_hits = ?,
-      rate_limit_wait_ms = ?
-    WHERE id = ?
-  `)
   const addRemoved = connection.prepare('UPDATE sync_runs SET rows_removed = rows_removed + ? WHERE id = ?')
   const finishRun = connection.prepare(`
     UPDATE sync_runs
@@ -64,23 +51,22 @@ export function createRunStore(connection: Connection): RunStore {
         insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
       )
     },
-    addPage: ({ id, traffic }, items, { added, changed }) => {
-      addPage.run(items, added, changed, ...numbers(traffic), id)
-    },
     addRemoved: (runId, rows) => {
       addRemoved.run(rows, runId)
     },
     finish({ id, traffic }, { status, errorCode, errorMessage }, at) {
-      const record = finishRun.get(status, at, ...numbers(traffic), errorCode, errorMessage, id) as RunRecord
+      const record = finishRun.get(
+        status,
+        at,
+        ...trafficNumbers(traffic),
+        errorCode,
+        errorMessage,
+        id,
+      ) as RunRecord
       if (status === 'refused') deleteRun.run(id)
       return record
     },
   }
-}
-
-/** Written with each page too: a killed run has nothing later. */
-function numbers({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): number[] {
-  return [requests, retries, rateLimitHits, Math.round(rateLimitWaitMs)]
 }
 
 /** When a job last did what its schedule demands. Epoch milliseconds. */

@@ -1,8 +1,8 @@
-import type { BeginRun, ClosedWalk, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
+import type { BeginRun, ClosedWalk, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
+import { checkpointText } from './commit.ts'
 import { createJobStore } from './jobs.ts'
-import { createLedger } from './ledger.ts'
 import { forgetMissedBy, holdMissing, isOverlapped, removeMissing } from './missing.ts'
 import { createRunStore } from './runs.ts'
 
@@ -29,23 +29,11 @@ export interface WalkStore {
   resume(walkId: number, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
-  /** Adds an answer to the page ledger, and saves the checkpoint. */
-  addAnswer(walkId: number, entry: LedgerEntry, counts: AnswerCounts, next: Checkpoint, at: string): void
-  saveCheckpoint(walkId: number, next: Checkpoint, at: string): void
   complete(walkId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
 }
 
-/**
- * Items of an answer that are new to its walk, and those without a usable key that came for the first time.
- */
-export interface AnswerCounts {
-  newToWalk: number
-  newRejects: number
-}
-
 export function createWalkStore(connection: Connection): WalkStore {
-  const ledger = createLedger(connection)
   const openWalks = connection.prepare(`
     SELECT id, origin, kind, path, filters, first_page AS firstPage, updated_at AS updatedAt
     FROM sync_walks
@@ -70,22 +58,6 @@ export function createWalkStore(connection: Connection): WalkStore {
     ORDER BY id DESC
     LIMIT 1
   `)
-  const countAnswer = connection.prepare(`
-    UPDATE sync_walks
-    SET
-      pages = pages + 1,
-      rows_seen = rows_seen + ?,
-      new_rejects = new_rejects + ?,
-      total = coalesce(?, total),
-      next_page = ?,
-      passes = ?,
-      account = ?,
-      updated_at = ?
-    WHERE id = ?
-  `)
-  const updateCheckpoint = connection.prepare(
-    'UPDATE sync_walks SET next_page = ?, passes = ?, account = ?, updated_at = ? WHERE id = ?',
-  )
   const completeWalk = connection.prepare(`
     UPDATE sync_walks
     SET
@@ -128,7 +100,7 @@ export function createWalkStore(connection: Connection): WalkStore {
         plan.origin,
         job.collection.path,
         plan.firstPage,
-        accountText(first),
+        checkpointText(first),
       )
       const { kind, firstPage } = plan
       const id = Number(lastInsertRowid)
@@ -153,23 +125,11 @@ export function createWalkStore(connection: Connection): WalkStore {
       (lastOutcome.get(organization.id, collection.name) as
         | Pick<WalkOutcome, 'coverage' | 'totalOff'>
         | undefined) ?? null,
-    addAnswer(walkId, entry, { newToWalk, newRejects }, next, at) {
-      ledger.add(walkId, entry, at)
-      const { nextPage, pass: passes } = next
-      countAnswer.run(newToWalk, newRejects, entry.total, nextPage, passes, accountText(next), at, walkId)
-    },
-    saveCheckpoint(walkId, next, at) {
-      updateCheckpoint.run(next.nextPage, next.pass, accountText(next), at, walkId)
-    },
     complete(walkId, outcome, at) {
       completeWalk.run({ ...outcome, at, walkId })
     },
     abandon,
   }
-}
-
-function accountText({ ask, state }: Checkpoint): string {
-  return JSON.stringify({ ask, state })
 }
 
 export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'> {
