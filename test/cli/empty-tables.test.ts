@@ -77,7 +77,7 @@ describe.concurrent('the tables of a configured collection', () => {
     expect(await run('export', 'invoices', '--format', 'ndjson')).toEqual({ code: 0, stdout: '' })
     expect(await run('rebuild', 'invoices')).toEqual({
       code: 0,
-      stdout: 'invoices: 0 rows made anew, 0 views\n',
+      stdout: 'invoices: 0 rows rebuilt, 0 views\n',
     })
     expect((await run('status')).stdout).toMatch(/acme invoices +0 rows/)
     expect((await run('verify', '--collection', 'invoices')).code).toBe(3)

@@ -138,7 +138,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
 
     const ended = await workspace.run(['sync', '--log-level', 'trace'])
 
-    expectRefusal(ended, /mirror\.db.* full.*make room.*goes on from here/)
+    expectRefusal(ended, /mirror\.db.* full.*make room.*continues from here/)
     expect(ended.logs.at(-1)).toMatchObject({
       level: 'error',
       msg: 'run finished',
@@ -204,7 +204,7 @@ async function limited(bytes: number) {
   const server = await serve((asked) => pageOf(ITEMS, asked))
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   const ended = await workspace.run(['sync'], { through: ['prlimit', `--fsize=${bytes}`] })
-  expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*goes on from here/)
+  expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*continues from here/)
   return { server, workspace }
 }
 

@@ -29,7 +29,7 @@ describe.concurrent('rebuild', () => {
     const left = wrong()
     const all = await workspace.run(['rebuild'])
 
-    expect(one).toMatchObject({ code: 0, stdout: 'orders: 4 rows made anew, 0 views\n' })
+    expect(one).toMatchObject({ code: 0, stdout: 'orders: 4 rows rebuilt, 0 views\n' })
     expect(left).toEqual([0, 4])
     expect(all.stdout).toMatch(/^establishments: 4 rows .*\norders: 4 rows .*\n$/)
     expect(wrong()).toEqual([0, 0])

@@ -126,7 +126,7 @@ it('forget says that it needs --yes also of a mirror that cannot be read', async
   const { code, stderr } = await place.run(['forget', '--org', 'acme'])
 
   expect(code).toBe(2)
-  expect(stderr).toMatch(/only with --yes\. What would go cannot be told: .*no SQLite database/)
+  expect(stderr).toMatch(/only with --yes\. What would go is unknown: .*no SQLite database/)
 })
 
 describe.concurrent('help and version', () => {

@@ -67,7 +67,7 @@ describe.concurrent('verify', () => {
     const why = '3 items came of a total of 4, 1 of them twice'
     const note = `nothing is removed on the word of this reading: ${why}`
     expect([verified, synced].map(({ code }) => code)).toEqual([1, 0])
-    expect(verified.stdout).toContain('cannot be told from this reading')
+    expect(verified.stdout).toContain('this reading cannot say whether')
     expect(synced.logs.map(({ msg }) => msg)).toContain(note)
     expect(status.stdout).toContain(note.replace('this', 'its last'))
     expect(status.stdout).toContain('1 of 2 lists were read without certainty')

@@ -80,7 +80,7 @@ function whatWouldGo(config: Config, org: string, collections: string[]): string
     connection = openForReading(config.database)
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error
-    return `${ONLY_WITH_YES}. What would go cannot be told: ${error.message}`
+    return `${ONLY_WITH_YES}. What would go is unknown: ${error.message}`
   }
   if (!connection) return `${ONLY_WITH_YES}; there is nothing to forget yet`
   try {

@@ -54,5 +54,5 @@ async function rebuildOne(
   const { rows, strays, views, notices } = await rebuilding.collection(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''
-  stdout.write(`${name}: ${counted(rows, 'row')} made anew${gone}, ${counted(views, 'view')}\n`)
+  stdout.write(`${name}: ${counted(rows, 'row')} rebuilt${gone}, ${counted(views, 'view')}\n`)
 }

@@ -52,7 +52,7 @@ function summary(differences: Differences): string {
     ...(apart.length > 0 && hasMoved(differences)
       ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']
       : []),
-    ...(isExtraKnown ? [] : ['whether the mirror has more than the list cannot be told from this reading']),
+    ...(isExtraKnown ? [] : ['this reading cannot say whether the mirror has more than the list']),
   ].join('; ')
 }
 

@@ -76,7 +76,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
     assertAlive() {
       if (lock.isInPlace()) return
       throw new MirrorLostError(
-        `${path.join(folder, name)} was deleted, which told other processes that this one is at work; leave that folder ` +
+        `${path.join(folder, name)} was deleted, so other processes take this one for dead; leave that folder ` +
           'alone while anything runs, and run the command again',
       )
     },

@@ -139,7 +139,7 @@ export function createFileCheck(file: string): () => void {
     if (!stat)
       throw lost(file, 'was deleted or moved away', 'put it back, or run the command again to make a new one')
     if (!isSame(stat, first))
-      throw lost(file, 'was replaced by another file', 'run the command again to go on with the new file')
+      throw lost(file, 'was replaced by another file', 'run the command again to use the new file')
     if (stat.size === 0n)
       throw lost(
         file,

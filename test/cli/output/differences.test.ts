@@ -72,7 +72,7 @@ describe('what verify prints', () => {
       { moved: 2, coverage: 'drifted', isExtraKnown: false },
       [
         'acme orders: no difference (4,000 items, drifted); 2 moved meanwhile, which counts as no difference; ' +
-          'whether the mirror has more than the list cannot be told from this reading',
+          'this reading cannot say whether the mirror has more than the list',
       ],
     ],
     [

@@ -31,7 +31,7 @@ export function explainSqliteError(file: string, error: { code: string; message:
     )
   }
   if (code.startsWith('SQLITE_FULL'))
-    return new MirrorError(`the disk with ${file} is full; make room, and the next run goes on from here`)
+    return new MirrorError(`the disk with ${file} is full; make room, and the next run continues from here`)
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
   if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
   if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
@@ -55,7 +55,7 @@ function unreachable(file: string, code: string): MirrorError {
   if (/READ/.test(code)) return new MirrorError(`${file} cannot be read (${code}); look at the disk`)
   return new MirrorError(
     `${file} cannot be written (${code}); look at the disk, and at limits: on the size of files (ulimit -f), or on this ` +
-      "user's share of the disk. Then the next run goes on from here",
+      "user's share of the disk. Then the next run continues from here",
   )
 }
 

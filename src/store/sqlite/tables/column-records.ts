@@ -19,7 +19,7 @@ export function assertKey(connection: Connection, name: string, keyPaths: KeyPat
   throw new JobError(
     'CONFIGURATION',
     `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
-      `back its key; or, to read everything anew by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
+      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
       '--yes" for every organization, and then sync',
   )
 }

@@ -59,7 +59,7 @@ export function createTypedTableRebuild({
       return progress.isDone
     })
     if (isDone) return progress.count
-    throw new InterruptedError('stopped before everything was made anew; the same command does the rest')
+    throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
   }
 
   return {

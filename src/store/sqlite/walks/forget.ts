@@ -52,7 +52,7 @@ export function createForgetting({
 
   async function runSteps(step: (rows: number) => boolean): Promise<void> {
     if (await inBatches(patience, () => transact(() => step(MOST_ROWS)))) return
-    throw new InterruptedError('stopped before everything was forgotten; the same command goes on with it')
+    throw new InterruptedError('stopped before everything was forgotten; the same command continues')
   }
 
   async function forgetOwned(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten> {
