@@ -48,7 +48,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   held: KnownError | null
 }
 
-/** The interval between attempts to take a job from another process. */
+/** How often to check whether another process has released the job. */
 const LOOK_EVERY_MS = 250
 
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
@@ -181,7 +181,7 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
   return endWalk({ ...options, seen, newRejects: keeper.newRejects(), rules: options.removals }, reading)
 }
 
-/** A held token or too long a wait: before its first request a run that meets these leaves no line. */
+/** A run that meets a held token or too long a wait before its first request leaves no line in `sync_runs`. */
 function isRefusal({ code }: KnownError): boolean {
   return code === 'UNAUTHORIZED' || code === 'RATE_LIMITED'
 }

@@ -71,6 +71,11 @@ function rejectsOf(items: readonly ListedItem[]): Reject[] {
 function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
   const [first] = rejects
   if (!first) return []
-  const many = `${counted(rejects.length, 'item')} of page ${page} cannot be placed`
-  return [{ level: 'warn', message: `${many} (${first.reason}), and kept in sync_rejects alone` }]
+  const many = `${counted(rejects.length, 'item')} of page ${page} ${rejects.length === 1 ? 'has' : 'have'} no usable key`
+  return [
+    {
+      level: 'warn',
+      message: `${many} (${first.reason}) and ${rejects.length === 1 ? 'is' : 'are'} kept only in sync_rejects`,
+    },
+  ]
 }

@@ -48,7 +48,7 @@ interface AtOnce {
 
 /**
  * Decides what happens to the rows that a trusted walk found missing.
- * @param missing `listed`: items of the walk's last pass, or of the whole walk if those are fewer.
+ * @param missing `listed`: items of the walk's last pass; or those of the whole walk with a usable key, if these are fewer.
  */
 export function decideRemovals(missing: MissingCounts & { listed: number }, rules: RemovalRules): Removals {
   const { removable, held } = missing

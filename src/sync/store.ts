@@ -6,7 +6,8 @@ import type { Key } from './key.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
- * All that `sync` asks of the place where rows are kept. Each method is one transaction, with sets in and sets out.
+ * All that `sync` asks of the place where rows are kept, with sets in and sets out. What a method writes is written together or
+ * not at all; only `prune` works in batches, and `commit` may add columns first.
  * Throws MirrorError when the store cannot be used. test/store/contract.ts tests each promise.
  */
 export interface Store {
@@ -179,7 +180,7 @@ export interface ClosedWalk {
   held: HeldRemovals | null
 }
 
-/** The numbers of a run that the page loop counts itself. */
+/** The numbers of a run that `job.ts` counts. */
 export interface RunTraffic {
   requests: number
   retries: number

@@ -58,7 +58,7 @@ export interface PageObserver {
 
 /** The network, as `sync` sees it. */
 export interface PageSource {
-  /** Why no request may be sent now: a wait beyond `rateLimit.maxWait`. Null: one may. */
+  /** Why no request may be sent now: a wait beyond `rateLimit.maxWait`, a held token, or an unusable mirror. Null: one may. */
   refusal(): Promise<KnownError | null>
   /** Returns one checked page. Throws only errors of ours. */
   fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>

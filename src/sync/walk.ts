@@ -35,7 +35,7 @@ export interface PageKeeper {
   /** Keeps an answer and the checkpoint after it. */
   keep(answer: Answer): Promise<KeptPage>
   beginPass(next: Checkpoint): Promise<void>
-  /** Called when the list ends before its own total: this walk cannot be completed. */
+  /** Called when the list ends before its own total or last page: this walk cannot be completed. */
   giveUp(): Promise<void>
 }
 
@@ -131,7 +131,7 @@ function incomplete(job: Job, why: string, state: CoverageState): JobError {
 /** Advice about a list that ends too early. `total: ignore` does not help if its own pages say that there are more. */
 function afterIncomplete(job: Job, { passShort }: Pick<CoverageState, 'passShort'>): string {
   return passShort
-    ? 'its last page names no next one and counts more of them, so something is wrong with the API'
+    ? 'its last page has no next link but says that there are more pages, so something is wrong with the API'
     : `if the API counts items that it does not list, set ${totalKey(job)}: ignore`
 }
 

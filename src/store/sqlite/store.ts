@@ -47,7 +47,7 @@ export function openSqliteStore({
   const jobs = createJobStore(connection)
   const lookup = createLookup(connection)
   const pruneWalks = createPruning(connection)
-  // A rollback removes the columns of its transaction.
+  // A rollback also undoes the columns that its transaction added, so the cache is cleared.
   const collections = createSchemaCache<CollectionTables>(connection)
   const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
   const maintain = createMaintenance({ file, ...patience })
@@ -83,14 +83,14 @@ export function openSqliteStore({
     return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced }
   }
 
-  /** Runs a task on many rows in another process, since it would block the event loop for long. */
+  /** Runs a task: here, or in another process if its many rows would block the event loop for long. */
   async function runTask<N extends TaskName>(
     name: N,
     argument: TaskArgument<N>,
     { what, rows }: { what: string; rows: number },
   ): Promise<TaskResult<N>> {
     if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
-    // The type of the table cannot express that each task takes its own argument.
+    // The type of `TASKS` cannot express that each task takes its own argument.
     const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
     return transact(() => run(connection, argument))
   }
@@ -137,14 +137,15 @@ export function openSqliteStore({
       const isNone = () =>
         rows === rule.listed && !hasMissing(connection, job) && !isOverlapped(connection, job, rule.walkId)
       if (!read(isNone)) {
-        const what = `${nameOf(job)}: rows that the list no longer holds are looked for`
+        const what = `${nameOf(job)}: looking for rows that are no longer in the list`
         await runTask('noteMissing', { job, rule, at: time() }, { what, rows })
       }
       return read(() => countMissing(connection, job))
     },
     async closeWalk({ job }, { walk, run, outcome, removals }) {
       const { removable, held } = read(() => countMissing(connection, job))
-      const what = `${nameOf(job)}: ${counted(removable + held, 'row')} that left the list are removed`
+      const verb = removals === 'remove' ? 'removing' : 'holding back'
+      const what = `${nameOf(job)}: ${verb} ${counted(removable + held, 'row')} that left the list`
       const rows = removals === 'none' ? 0 : removable + held
       const argument = {
         job,
@@ -168,9 +169,9 @@ export function openSqliteStore({
       const end = new Date(now() - history).toISOString()
       await inBatches(patience, () =>
         transact(() => {
-          const isWhole = openTables(job).pruneHistory(job.organization.id, end)
+          const isLast = openTables(job).pruneHistory(job.organization.id, end)
           collections.keep()
-          return isWhole
+          return isLast
         }),
       )
     },

@@ -7,7 +7,7 @@ import { nameOf, OF_JOB, scopeOf } from './jobs.ts'
 import { createLedger } from './ledger.ts'
 import { countHeld } from './missing.ts'
 
-// All that one answer writes beside its rows. Inside the caller's transaction.
+// All that one answer writes, inside the caller's transaction.
 
 type AnswerCommit = PageCommit & { answer: CommittedAnswer }
 
@@ -51,7 +51,7 @@ export function createCommit(connection: Connection): Commit {
       rate_limit_wait_ms = ?
     WHERE id = ?
   `)
-  // Most pages change nothing here, and then nothing is written.
+  // A page without new rows changes nothing here, and then nothing is written.
   const addToJob = connection.prepare(`
     UPDATE sync_jobs
     SET
@@ -85,7 +85,7 @@ export function createCommit(connection: Connection): Commit {
     return isNew.filter(Boolean).length
   }
 
-  /** An item that is seen again is missing no longer. A job rarely has missing rows. */
+  /** An item that is seen again is no longer missing. Most jobs have no missing rows, so check first. */
   function seenAgain(job: Job, { keys }: CommittedAnswer): void {
     if (hasMissing.get(nameOf(job)) === undefined) return
     const ids = JSON.stringify(keys.map(({ id }) => id))
@@ -138,7 +138,7 @@ export function checkpointText({ ask, state }: Checkpoint): string {
   return JSON.stringify({ ask, state })
 }
 
-/** Written with each page too: a killed run has nothing later. */
+/** Also written with each page: a killed run cannot write them later. */
 export function trafficNumbers({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): number[] {
   return [requests, retries, rateLimitHits, Math.round(rateLimitWaitMs)]
 }

@@ -12,7 +12,7 @@ const ORGANIZATION = castParameter('TEXT', ':organization')
 const COLLECTION = castParameter('TEXT', ':collection')
 const OF_JOB = `organization_id = ${ORGANIZATION} AND collection = ${COLLECTION}`
 
-/** The pages that other walks of the job wrote since this walk's first one, while it was interrupted. */
+/** The pages that other walks of the job wrote after this walk's first page. */
 const PAGES_OF_OTHERS = `
   FROM sync_walks AS other
   CROSS JOIN sync_pages AS page ON page.walk_id = other.id AND page._rowid_ > :first
@@ -90,7 +90,7 @@ export function holdMissing(connection: Connection, job: Job, why: HoldReason | 
   countHeld(connection, job, why)
 }
 
-/** Deletes what an abandoned walk noted as missing. */
+/** Deletes the rows that an abandoned walk was the first to miss. Rows that another one missed before stay. */
 export function forgetMissedBy(connection: Connection, walkId: number): void {
   connection
     .prepare(`
