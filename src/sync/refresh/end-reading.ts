@@ -6,8 +6,8 @@ export interface StepBack {
   /** The page from which it goes back, and the number of its answer. */
   from: number
   answer: number
-  /** Whether the total rose meanwhile. */
-  rose: boolean
+  /** Whether the total changed meanwhile. */
+  moved: boolean
 }
 
 /** `settled`: known rows were met. `hole`: it was stopped before. `unsettled`: the list ends before its own total. */
@@ -32,6 +32,8 @@ export interface EndReading {
   topTotal: number | null
   lastPage: number | null
   stepBack: StepBack | null
+  /** Answers whose keys may stand behind a gap, since the list moved while it stepped back. */
+  doubtful: readonly number[]
 }
 
 /** How a reading is judged: the rules of the list, and the job's checkpoint in epoch milliseconds. */
@@ -54,6 +56,7 @@ export function beginReading(end: End, lastPage: number): EndReading {
     topTotal: null,
     lastPage: null,
     stepBack: null,
+    doubtful: [],
   }
 }
 

@@ -57,6 +57,11 @@ export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, 
     : { ...news, items, withoutNew: news.withoutNew + slid.length }
 }
 
+/** Counts what an answer added that the reading does not rest on. */
+export function noteAdded(news: News, rows: readonly RefreshRow[], at: number): News {
+  return { ...news, added: news.added + countAdded(rows, at) }
+}
+
 function countAdded(rows: readonly RefreshRow[], at: number): number {
   return rows.filter(({ seen }) => seen?.firstAt === at).length
 }

@@ -1,7 +1,7 @@
 import type { RefreshAnswer } from './answer.ts'
 import { type EndReading, isPastEnd, noteAnswer, type ReadingRules } from './end-reading.ts'
 import { seekLastPage } from './last-page.ts'
-import { countNews } from './news.ts'
+import { countNews, noteAdded } from './news.ts'
 import { hasSlid, lookBehind, stepBack } from './step-back.ts'
 
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
@@ -21,7 +21,7 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
     return reading.ask === null ? goOn(reading, rules, before.stepBack.from + 1) : reading
   }
   const reading = noted.top === null ? findTop(noted, answer) : noted
-  if (reading.top === null) return reading
+  if (reading.top === null) return { ...reading, news: noteAdded(reading.news, answer.rows, answer.at) }
   return readPage(before, reading, reading.top, rules, answer)
 }
 

@@ -89,7 +89,7 @@ export function finishRefresh(
   if (judged.some(({ outcome }) => outcome === 'hole'))
     return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
   const isFresh = state.holeSince === null && newestEnd(places, rules.newest) !== null
-  const freshAsOf = isFresh ? startedAt : state.freshAsOf
+  const freshAsOf = isFresh ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf
   return { ...settled, holes: 0, freshAsOf }
 }
 
