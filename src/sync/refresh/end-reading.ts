@@ -69,11 +69,6 @@ export function noteAnswer(reading: EndReading, rules: ReadingRules, answer: Ref
   return { ...reading, answers: reading.answers + 1, ask: null, total, leastTotal, lastPage }
 }
 
-/** Laravel answers a page past the end with 200, no items and no next page. */
-export function isPastEnd({ rows, page, next, lastPage }: RefreshAnswer): boolean {
-  return rows.length === 0 && page > 1 && next === null && (lastPage === null || page > lastPage)
-}
-
 /** By how much the total rose since the last answer; below 0 where it fell. */
 export function riseSince({ total: before }: EndReading, { total }: EndReading): number {
   return before === null || total === null ? 0 : total - before

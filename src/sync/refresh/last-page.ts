@@ -1,5 +1,5 @@
 import type { RefreshAnswer } from './answer.ts'
-import { type EndReading, isPastEnd } from './end-reading.ts'
+import type { EndReading } from './end-reading.ts'
 
 /** An answer that names no last page leads one page further; so many of them find no end. */
 const MOST_ANSWERS = 40
@@ -28,4 +28,9 @@ export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndRea
 function laterPage({ answers }: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
   if (lastPage === null) return next
   return answers === 1 && lastPage > page ? lastPage : null
+}
+
+/** Laravel answers a page past the end with 200, no items and no next page. */
+export function isPastEnd({ rows, page, next, lastPage }: RefreshAnswer): boolean {
+  return rows.length === 0 && page > 1 && next === null && (lastPage === null || page > lastPage)
 }

@@ -1,6 +1,6 @@
 import type { RefreshAnswer } from './answer.ts'
-import { type EndReading, isPastEnd, noteAnswer, type ReadingRules } from './end-reading.ts'
-import { seekLastPage } from './last-page.ts'
+import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
+import { isPastEnd, seekLastPage } from './last-page.ts'
 import { countNews, noteAdded } from './news.ts'
 import { hasSlid, lookBehind, stepBack } from './step-back.ts'
 

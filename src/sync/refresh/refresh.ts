@@ -1,5 +1,5 @@
 import type { End, RefreshAnswer, RefreshRules } from './answer.ts'
-import { beginReading, type EndReading } from './end-reading.ts'
+import { beginReading, type EndReading, type ReadingOutcome } from './end-reading.ts'
 import { endsToRead, hidden, learn, newestEnd, youngEnds } from './ends.ts'
 import { readInward } from './read-inward.ts'
 import type { RefreshState } from './state.ts'
@@ -65,32 +65,33 @@ function otherEnd(
 export function finishRefresh(
   state: RefreshState,
   rules: RefreshRules,
-  { startedAt, done }: Refresh,
+  refresh: Refresh,
   at: number,
   found: number,
 ): RefreshState {
-  const [newestPage] = done
+  const { startedAt, done } = refresh
   const cost = meanCost(state.cost, done)
+  const [newestPage] = done
   if (!newestPage) return { ...state, startedAt, cost }
-  const read = {
-    ...state,
-    startedAt,
-    bothEndsAt: done.length > 1 ? startedAt : state.bothEndsAt,
-    lastPage: done.at(-1)?.lastPage ?? state.lastPage,
-    cost,
-  }
+  const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
+  const lastPage = done.at(-1)?.lastPage ?? state.lastPage
+  const read = { ...state, startedAt, bothEndsAt, lastPage, cost }
   const places = learnFrom(state, done, found)
-  const young = youngEnds(places, rules.newest)
-  const isRead = done.some(({ end }) => young.includes(end))
-  const judged = isRead ? done.filter(({ end }) => young.includes(end)) : done
-  if (judged.some(({ outcome }) => outcome === 'unsettled')) return read
+  const outcome = judge(done, youngEnds(places, rules.newest))
+  if (outcome === 'unsettled') return read
   const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal }
   // Of later refreshes none reads what a hole left unread: only a walk does.
-  if (judged.some(({ outcome }) => outcome === 'hole'))
-    return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
+  if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
   const isFresh = state.holeSince === null && newestEnd(places, rules.newest) !== null
   const freshAsOf = isFresh ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf
   return { ...settled, holes: 0, freshAsOf }
+}
+
+/** How the young ends came out: an end that is read once in a while only has no say beside them. */
+function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutcome {
+  const read = done.filter(({ end }) => young.includes(end))
+  const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
+  return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
 }
 
 function learnFrom(state: RefreshState, done: readonly EndReading[], all: number): RefreshState['places'] {

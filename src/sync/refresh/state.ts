@@ -19,7 +19,7 @@ export interface RefreshState {
   /** When both ends were read last; null before the first time. */
   bothEndsAt: number | null
   lastPage: number
-  /** The total that the last refresh met first. */
+  /** The list's total at the time of `settledAt`, nearly; null where it has none. */
   total: number | null
   places: Places
   /** Requests that a refresh takes, without older pages: a running mean; null before the first one. */
@@ -35,8 +35,10 @@ export interface CompleteWalk {
   startedAt: number
   /** The time of its last page. */
   endedAt: number
+  /** Of its last answer. */
   lastPage: number
-  total: number | null
+  /** Of its first answer and of its last one. */
+  totals: { first: number | null; last: number | null }
 }
 
 /** The state that fits the list; null before its first complete full walk, and after its path or filters changed. */
@@ -51,11 +53,12 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
 export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): RefreshState {
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
-  const { startedAt } = walk
+  const { startedAt, lastPage, totals } = walk
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   return {
     ...state,
-    settledAt: Math.max(state.settledAt, startedAt),
+    lastPage,
+    ...(startedAt > state.settledAt ? { settledAt: startedAt, total: totals.first } : {}),
     freshAsOf: Math.max(state.freshAsOf, startedAt),
     startedAt: Math.max(state.startedAt, startedAt),
     holeSince: hasRead ? null : state.holeSince,
@@ -63,7 +66,7 @@ export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): 
   }
 }
 
-function firstState({ scope, startedAt, endedAt, lastPage, total }: CompleteWalk): RefreshState {
+function firstState({ scope, startedAt, endedAt, lastPage, totals }: CompleteWalk): RefreshState {
   return {
     scope,
     settledAt: endedAt,
@@ -73,7 +76,7 @@ function firstState({ scope, startedAt, endedAt, lastPage, total }: CompleteWalk
     startedAt,
     bothEndsAt: null,
     lastPage,
-    total,
+    total: totals.last,
     places: NO_PLACES,
     cost: null,
     bands: [],

@@ -59,8 +59,8 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
 
   const refresher = createRefresher(policy, limit, read)
   const { total, lastPage } = world.pageAt(1)
-  refresher.onWalk(0, 1, lastPage, total)
-  let walk: { startedAt: number; page: number } | null = null
+  refresher.onWalk({ startedAt: 0, endedAt: 1, lastPage, totals: { first: total, last: total } })
+  let walk: { startedAt: number; page: number; total: number | null } | null = null
   let nextWalk = policy.walkEvery
   let mayReadOlder = true
   let isMeasured = false
@@ -76,11 +76,14 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   function walkOn(): void {
-    walk ??= { startedAt: time, page: 1 }
+    walk ??= { startedAt: time, page: 1, total: null }
     const answer = read(walk.page)
+    walk.total ??= answer.total
     if (walk.page < answer.lastPage) walk.page++
     else {
-      refresher.onWalk(Math.round(walk.startedAt * MINUTE_MS), at, answer.lastPage, answer.total)
+      const startedAt = Math.round(walk.startedAt * MINUTE_MS)
+      const totals = { first: walk.total, last: answer.total }
+      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals })
       nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
       walk = null
     }

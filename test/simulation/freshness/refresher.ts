@@ -17,6 +17,7 @@ import {
 import {
   afterFullWalk,
   afterOlderPage,
+  type CompleteWalk,
   freshAsOf,
   type RefreshState,
 } from '../../../src/sync/refresh/state.ts'
@@ -43,7 +44,7 @@ export interface Refresher {
   /** Reads an older page, if one may be asked for. */
   readOlder(): boolean
   /** A full walk is complete. */
-  onWalk(startedAt: number, endedAt: number, lastPage: number, total: number): void
+  onWalk(walk: Omit<CompleteWalk, 'scope'>): void
   /** Counts rows that were written for the first time. */
   onAdded(count: number, at: number): void
   /** Items that came before then are in the mirror, as far as it claims; null where it claims nothing. */
@@ -112,8 +113,8 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
     onAdded: (count, at) => {
       if (count > 0) added.push({ at, count })
     },
-    onWalk(startedAt, endedAt, lastPage, total) {
-      state = afterFullWalk(state, { scope: '', startedAt, endedAt, lastPage, total })
+    onWalk(walk) {
+      state = afterFullWalk(state, { scope: '', ...walk })
     },
     refresh(now, isKilled) {
       if (!state) return true

@@ -81,7 +81,8 @@ export class Listing {
     const startedAt = this.clock++
     for (let page = 1; page <= this.lastPage; page++) this.read(page)
     const { lastPage, clock: endedAt } = this
-    return afterFullWalk(state, { scope: '', startedAt, endedAt, lastPage, total: this.rows.length })
+    const totals = { first: this.rows.length, last: this.rows.length }
+    return afterFullWalk(state, { scope: '', startedAt, endedAt, lastPage, totals })
   }
 
   get lastPage(): number {

@@ -9,7 +9,13 @@ import {
   stateOf,
 } from '../../../src/sync/refresh/state.ts'
 
-const WALK: CompleteWalk = { scope: 'orders', startedAt: 100, endedAt: 200, lastPage: 40, total: 1000 }
+const WALK: CompleteWalk = {
+  scope: 'orders',
+  startedAt: 100,
+  endedAt: 200,
+  lastPage: 40,
+  totals: { first: 990, last: 1000 },
+}
 
 const FIRST = afterFullWalk(null, WALK)
 
@@ -21,8 +27,9 @@ describe('a complete full walk', () => {
   })
 
   it.each([
-    { before: { settledAt: 250 }, expected: { settledAt: 300 } },
-    { before: { settledAt: 450 }, expected: { settledAt: 450 } },
+    { before: { settledAt: 250 }, expected: { settledAt: 300, total: 990 } },
+    { before: { settledAt: 450, total: 995 }, expected: { settledAt: 450, total: 995 } },
+    { before: { lastPage: 4 }, expected: { lastPage: 40 } },
     { before: { freshAsOf: 420, startedAt: 420 }, expected: { freshAsOf: 420, startedAt: 420 } },
     { before: { freshAsOf: 250, startedAt: 250 }, expected: { freshAsOf: 300, startedAt: 300 } },
     { before: { holeSince: 290, holes: 2 }, expected: { holeSince: null, holes: 0 } },
@@ -33,6 +40,7 @@ describe('a complete full walk', () => {
     expect(afterFullWalk({ ...KNOWN, ...before }, walk)).toEqual({
       ...KNOWN,
       settledAt: 300,
+      total: 990,
       freshAsOf: 300,
       startedAt: 300,
       ...expected,
