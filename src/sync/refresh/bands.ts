@@ -63,8 +63,8 @@ function withPeriods(bands: readonly Pages[], { interval, budget }: BandSetting)
 }
 
 /**
- * The period of the first band with which all of them use the budget. Some of the first ones may be due at every refresh;
- * the others then share what is left, and it does not matter that they begin at a period below the interval.
+ * The period of the first band with which all of them use the budget, in milliseconds. Below the interval where the first
+ * bands are read by every refresh: the deeper ones then share what these leave.
  */
 function shortestPeriod(bands: readonly Pages[], interval: number, budget: number): number {
   let left = budget

@@ -48,12 +48,12 @@ export function learn(places: Places, found: Found): Places {
   return { first: more.first * scale, last: more.last * scale, elsewhere: more.elsewhere * scale }
 }
 
-/** New items that the total tells of, and that nothing has found. */
+/** New items that the total counts, and that nothing has found. */
 export function hidden({ rise, all }: Pick<Found, 'rise' | 'all'>): number {
   return Math.max(0, (rise ?? 0) - all)
 }
 
-/** The ends that each refresh reads, the one with more new items first; both while too few items came to tell. */
+/** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
 export function youngEnds(places: Places, newest: End | 'auto'): readonly End[] {
   if (newest !== 'auto') return [newest]
   const count = sum(places)

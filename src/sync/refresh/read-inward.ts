@@ -7,7 +7,7 @@ import { hasSlid, lookBehind, stepBack } from './step-back.ts'
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
 const OLD_NEWS = 25
 
-/** Without a total nothing tells that an item slid past, so the reading goes further. */
+/** Without a total no answer shows that an item slid past, so the reading goes further. */
 const OLD_NEWS_UNCOUNTED = 50
 
 /** So many rows in a row without a new one are a bulk update, or a field that changes always. */

@@ -12,7 +12,7 @@ export interface WorldSetting {
   minutes: number
 }
 
-/** Told of what happens to the items of a list. Times are minutes. */
+/** Receives what happens to the items of a list. Times are minutes. */
 export interface WorldObserver {
   onAdd(id: number, time: number): void
   onChange(id: number, time: number): void

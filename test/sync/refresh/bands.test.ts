@@ -13,7 +13,7 @@ const SETTING: BandSetting = {
   hasNewestEnd: true,
 }
 
-function told(plan: readonly Band[]): string {
+function planText(plan: readonly Band[]): string {
   return plan.map(({ from, to, period }) => `${from}-${to} ${Math.round(period / MINUTE)}`).join(', ')
 }
 
@@ -32,7 +32,7 @@ describe('how often older pages are read', () => {
     { setting: { hasNewestEnd: false }, plan: '1-4000 714' },
     { setting: { hasNewestEnd: false, pages: 40_000 }, plan: '' },
   ])('$setting: $plan', ({ setting, plan }) => {
-    expect(told(planBands({ ...SETTING, ...setting }))).toBe(plan)
+    expect(planText(planBands({ ...SETTING, ...setting }))).toBe(plan)
   })
 
   it('never takes more than the budget, and none more often than refreshes come', () => {

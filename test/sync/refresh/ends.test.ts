@@ -16,7 +16,7 @@ describe('where new items appear', () => {
   it.each([
     { what: 'found at an end', found: { first: 4, all: 4, rise: 4 }, expected: { first: 4 } },
     {
-      what: 'that only the total tells of',
+      what: 'that only the total counts',
       found: { first: 1, all: 1, rise: 4 },
       expected: { first: 1, elsewhere: 3 },
     },

@@ -63,8 +63,8 @@ describe('what is claimed', () => {
     { state: { ...KNOWN, places: { first: 0, last: 0, elsewhere: 20 } }, asOf: 150, expected: null },
   ])(
     'never before the last full walk, and nothing of a list without a newest end: $asOf, $expected',
-    (told) => {
-      expect(freshAsOf(told.state, told.asOf, 'auto')).toBe(told.expected)
+    (claim) => {
+      expect(freshAsOf(claim.state, claim.asOf, 'auto')).toBe(claim.expected)
     },
   )
 
