@@ -4,15 +4,21 @@ import { KINDS } from './coverage/kinds.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
 import { HEADING, rowText } from './coverage/table.ts'
 import { findBug } from './find-bug.ts'
+import { LIVES } from './freshness/lives.ts'
+import { ORDERS } from './freshness/living-list.ts'
+import { measurePolicies, SETTING } from './freshness/measure-policies.ts'
+import * as freshness from './freshness/table.ts'
 import { PLANTED_BUGS } from './planted.ts'
 import { runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S]: lives through these histories, and tells the story of the first that failed.
 // npm run simulate -- --planted: looks for a seed that finds each planted bug.
 // npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
+// npm run simulate -- --freshness [--days N] [--kind NAME]...: measures how old rows become, and what that costs.
 
 const USAGE =
-  'npm run simulate -- [--seeds N] [--from S] [--planted | --coverage [--walks N] [--kind NAME]...]'
+  'npm run simulate -- [--seeds N] [--from S] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
+  '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]]'
 
 async function runHistories(from: number, seeds: number): Promise<number> {
   const { passed, failed, first, counts } = await runSeeds({ from, seeds })
@@ -43,13 +49,28 @@ async function tellCoverage(walks: number, kinds: readonly string[]): Promise<nu
   return 0
 }
 
-function readKinds(names: readonly string[]): readonly string[] {
-  const unknown = names.find((name) => !KINDS[name])
-  if (unknown !== undefined) {
-    process.stderr.write(`there is no kind ${unknown}; there are:\n  ${Object.keys(KINDS).join('\n  ')}\n`)
-    process.exit(2)
+/** Prints a table in Markdown for each order of a list, a line for each policy as soon as it is measured. */
+function tellFreshness(setting: typeof SETTING, kinds: readonly string[]): number {
+  const { rows, limit, arrivals, life, days } = setting
+  for (const order of ORDERS.filter((name) => kinds.includes(name))) {
+    const about = `${rows} rows, ${limit} requests a minute, ${arrivals} new a minute, ${life}, ${days} days`
+    process.stdout.write(`${order}: ${about}\n\n${freshness.HEADING}\n`)
+    for (const row of measurePolicies({ ...setting, order }))
+      process.stdout.write(`${freshness.rowText(row)}\n`)
+    process.stdout.write('\n')
   }
-  return names.length > 0 ? names : Object.keys(KINDS)
+  return 0
+}
+
+function readKinds(names: readonly string[], all: readonly string[]): readonly string[] {
+  for (const name of names) readName(name, all)
+  return names.length > 0 ? names : all
+}
+
+function readName(name: string, all: readonly string[]): string {
+  if (all.includes(name)) return name
+  process.stderr.write(`there is no kind ${name}; there are:\n  ${all.join('\n  ')}\n`)
+  return process.exit(2)
 }
 
 function readWhole(text: string, name: string): number {
@@ -68,10 +89,32 @@ const { values } = parseArgs({
     coverage: { type: 'boolean', default: false },
     walks: { type: 'string', default: '1000' },
     kind: { type: 'string', multiple: true, default: [] },
+    freshness: { type: 'boolean', default: false },
+    days: { type: 'string', default: String(SETTING.days) },
+    rows: { type: 'string', default: String(SETTING.rows) },
+    limit: { type: 'string', default: String(SETTING.limit) },
+    new: { type: 'string', default: String(SETTING.arrivals) },
+    life: { type: 'string', default: SETTING.life },
+    killed: { type: 'string', default: '0' },
   },
 })
 const from = readWhole(values.from, 'from')
 const seeds = readWhole(values.seeds, 'seeds')
 if (values.coverage)
-  process.exitCode = await tellCoverage(readWhole(values.walks, 'walks'), readKinds(values.kind))
+  process.exitCode = await tellCoverage(
+    readWhole(values.walks, 'walks'),
+    readKinds(values.kind, Object.keys(KINDS)),
+  )
+else if (values.freshness)
+  process.exitCode = tellFreshness(
+    {
+      days: readWhole(values.days, 'days'),
+      rows: readWhole(values.rows, 'rows'),
+      limit: readWhole(values.limit, 'limit'),
+      arrivals: readWhole(values.new, 'new'),
+      life: readName(values.life, Object.keys(LIVES)),
+      killed: readWhole(values.killed, 'killed') / 100,
+    },
+    readKinds(values.kind, ORDERS),
+  )
 else process.exitCode = values.planted ? await findPlanted(from, seeds) : await runHistories(from, seeds)

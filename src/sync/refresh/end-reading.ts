@@ -1,0 +1,75 @@
+import type { End, RefreshAnswer, RefreshRules } from './answer.ts'
+import { type News, NO_NEWS } from './news.ts'
+
+/** The pages before are asked again, since the total fell while they were read. */
+export interface StepBack {
+  /** The page from which it goes back, and the number of its answer. */
+  from: number
+  answer: number
+  /** Whether the total changed meanwhile. */
+  moved: boolean
+}
+
+/** `settled`: known rows were met. `hole`: it was stopped before. `unsettled`: the list ends before its own total. */
+export type ReadingOutcome = 'settled' | 'hole' | 'unsettled'
+
+/** A list that is read from one end inwards. Kept in memory: an interrupted one begins again. */
+export interface EndReading {
+  end: End
+  /** The page to ask for; null at the end. */
+  ask: number | null
+  outcome: ReadingOutcome | null
+  /** Answers so far, and the number of the first one that is not part of the search for the last page; null before it. */
+  answers: number
+  top: number | null
+  /** Whether a page past the end was met in that search. */
+  isPastEnd: boolean
+  news: News
+  /** The total of the last answer, and the smallest one of the reading. */
+  total: number | null
+  leastTotal: number | null
+  /** Of the answer that `top` is the number of. */
+  topTotal: number | null
+  lastPage: number | null
+  stepBack: StepBack | null
+  /** Answers whose keys may stand behind a gap, since the list moved while it stepped back. */
+  doubtful: readonly number[]
+}
+
+/** How a reading is judged: the rules of the list, and the job's checkpoint in epoch milliseconds. */
+export interface ReadingRules extends Pick<RefreshRules, 'total'> {
+  settledAt: number
+}
+
+/** @param lastPage The last page as the refresh before met it: where the end was is where it is looked for. */
+export function beginReading(end: End, lastPage: number): EndReading {
+  return {
+    end,
+    ask: end === 'first' ? 1 : Math.max(1, lastPage),
+    outcome: null,
+    answers: 0,
+    top: null,
+    isPastEnd: false,
+    news: NO_NEWS,
+    total: null,
+    leastTotal: null,
+    topTotal: null,
+    lastPage: null,
+    stepBack: null,
+    doubtful: [],
+  }
+}
+
+/** What every answer changes, whatever it was asked for. */
+export function noteAnswer(reading: EndReading, rules: ReadingRules, answer: RefreshAnswer): EndReading {
+  const total = rules.total === 'ignore' ? null : answer.total
+  const leastTotal =
+    total === null ? reading.leastTotal : Math.min(total, reading.leastTotal ?? Number.POSITIVE_INFINITY)
+  const lastPage = answer.lastPage ?? reading.lastPage
+  return { ...reading, answers: reading.answers + 1, ask: null, total, leastTotal, lastPage }
+}
+
+/** By how much the total rose since the last answer; below 0 where it fell. */
+export function riseSince({ total: before }: EndReading, { total }: EndReading): number {
+  return before === null || total === null ? 0 : total - before
+}

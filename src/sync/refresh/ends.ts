@@ -1,0 +1,88 @@
+import type { End } from './answer.ts'
+
+/** Where new items were found lately: how many, the older ones counting less and less. */
+export interface Places {
+  first: number
+  last: number
+  /** Those that no end showed: the total rose by them, or older pages held them. */
+  elsewhere: number
+}
+
+/** What a refresh found out about where items are new. */
+export interface Found {
+  /** Rows that it added at each end, and that older pages added since the refresh before. */
+  first: number
+  last: number
+  older: number
+  /** By how many items the total rose since then; null without a total. */
+  rise: number | null
+  /** Rows of the job first seen since then, wherever they were found. */
+  all: number
+}
+
+export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
+
+/** So many new items are remembered: a list that turns round is learned after about half as many. */
+const MEMORY = 20
+
+/** Below so many, chance decides where they were found. */
+const LEAST = 3
+
+/** The share of new items that makes an end worth reading, and the share that makes it the newest end. */
+const YOUNG = 0.2
+const NEWEST = 0.8
+
+/** An end that is not young is read this often too: a list that turns round may hide it in its total. Milliseconds. */
+const OTHER_END_EVERY = 3_600_000
+
+const BOTH: readonly End[] = ['first', 'last']
+
+export function learn(places: Places, found: Found): Places {
+  const { first, last, older } = found
+  const more = {
+    first: places.first + first,
+    last: places.last + last,
+    elsewhere: places.elsewhere + Math.max(older, hidden(found)),
+  }
+  const scale = Math.min(1, MEMORY / Math.max(1, sum(more)))
+  return { first: more.first * scale, last: more.last * scale, elsewhere: more.elsewhere * scale }
+}
+
+/** New items that the total counts, and that nothing has found. */
+export function hidden({ rise, all }: Pick<Found, 'rise' | 'all'>): number {
+  return Math.max(0, (rise ?? 0) - all)
+}
+
+/** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
+export function youngEnds(places: Places, newest: End | 'auto'): readonly End[] {
+  if (newest !== 'auto') return [newest]
+  const count = sum(places)
+  const ends = places.last > places.first ? BOTH.toReversed() : BOTH
+  return count < LEAST ? ends : ends.filter((end) => places[end] >= YOUNG * count)
+}
+
+/** The end where new items appear; null while neither is known to be it. */
+export function newestEnd(places: Places, newest: End | 'auto'): End | null {
+  if (newest !== 'auto') return newest
+  const count = sum(places)
+  return count < LEAST ? null : (BOTH.find((end) => places[end] >= NEWEST * count) ?? null)
+}
+
+/**
+ * The ends that a refresh at this time reads: the young ones, and from time to time the other one too.
+ * @param bothEndsAt When both were read last.
+ */
+export function endsToRead(
+  places: Places,
+  newest: End | 'auto',
+  bothEndsAt: number | null,
+  now: number,
+): readonly End[] {
+  const young = youngEnds(places, newest)
+  const isDue = bothEndsAt === null || Math.abs(now - bothEndsAt) >= OTHER_END_EVERY
+  return newest === 'auto' && isDue ? [...young, ...BOTH.filter((end) => !young.includes(end))] : young
+}
+
+function sum({ first, last, elsewhere }: Places): number {
+  return first + last + elsewhere
+}

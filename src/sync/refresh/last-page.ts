@@ -1,0 +1,36 @@
+import type { RefreshAnswer } from './answer.ts'
+import type { EndReading } from './end-reading.ts'
+
+/** An answer that names no last page leads one page further; so many of them find no end. */
+const MOST_ANSWERS = 40
+
+/**
+ * Looks for the last page from where it was before. The page is asked again when its turn comes: an insertion hides a
+ * deletion in the total, and what its first answer held may have moved since.
+ * @returns The reading with the page to ask, or with this answer as the first that counts, or unsettled.
+ */
+export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndReading {
+  if (reading.answers >= MOST_ANSWERS) return { ...reading, outcome: 'unsettled' }
+  const { page, lastPage } = answer
+  if (isPastEnd(answer))
+    return { ...reading, isPastEnd: true, ask: Math.max(1, Math.min(page - 1, lastPage ?? page - 1)) }
+  const ask = reading.isPastEnd ? null : laterPage(reading, answer)
+  if (ask !== null) return { ...reading, ask }
+  return {
+    ...reading,
+    top: reading.answers,
+    topTotal: reading.total,
+    lastPage: lastPage ?? page,
+  }
+}
+
+/** A list that grows would be chased for ever: the last page that the first answer named is taken for it. */
+function laterPage({ answers }: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
+  if (lastPage === null) return next
+  return answers === 1 && lastPage > page ? lastPage : null
+}
+
+/** Laravel answers a page past the end with 200, no items and no next page. */
+export function isPastEnd({ rows, page, next, lastPage }: RefreshAnswer): boolean {
+  return rows.length === 0 && page > 1 && next === null && (lastPage === null || page > lastPage)
+}

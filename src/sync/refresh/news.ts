@@ -1,0 +1,81 @@
+import type { RefreshRow } from './answer.ts'
+
+/** What a reading from one end has met so far. */
+export interface News {
+  /** Whether all rows so far are new or changed: a list by update has its news in one block at its end. */
+  inBlock: boolean
+  /** Rows in a row that are old news, behind the block. */
+  run: number
+  /** Rows in a row that are not new, changed ones too. */
+  withoutNew: number
+  /** Rows that the mirror did not have before, and distinct items. */
+  added: number
+  items: number
+}
+
+export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, items: 0 }
+
+/** What the rows of an answer are judged by. */
+export interface Judging {
+  /** The job's checkpoint, and the time that the answer is written with. Epoch milliseconds. */
+  settledAt: number
+  at: number
+  /** The first answer whose keys count as met. */
+  top: number
+}
+
+/** An answer without items counts as so many that are not new, or a list of empty pages would be read for ever. */
+const EMPTY_ANSWER = 25
+
+/**
+ * Counts the rows of an answer.
+ * @param rows From the newest to the oldest.
+ */
+export function countNews(news: News, rows: readonly RefreshRow[], judging: Judging): News {
+  if (rows.length === 0) return { ...news, withoutNew: news.withoutNew + EMPTY_ANSWER }
+  return rows.reduce((counted, row) => countRow(counted, row, judging), news)
+}
+
+function countRow(news: News, row: RefreshRow, judging: Judging): News {
+  const { settledAt, at, top } = judging
+  // What was pushed here by an insertion says nothing of what stands behind it.
+  if (isMet(row, top)) return { ...news, withoutNew: news.withoutNew + 1 }
+  const items = news.items + 1
+  if (isNew(row, settledAt))
+    return { ...news, items, run: 0, withoutNew: 0, added: news.added + countAdded([row], at) }
+  const inBlock = news.inBlock && !isCalm(row, settledAt)
+  return { ...news, items, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
+}
+
+/** Counts a page that was read before: what is new there slid out of the pages that follow, and they have to be read. */
+export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, at, top }: Judging): News {
+  const slid = rows.filter((row) => !isMet(row, top))
+  const added = news.added + countAdded(slid, at)
+  const items = news.items + slid.length
+  return slid.some((row) => isNew(row, settledAt))
+    ? { ...news, items, added, run: 0, withoutNew: 0 }
+    : { ...news, items, withoutNew: news.withoutNew + slid.length }
+}
+
+/** Counts what an answer added that the reading does not rest on. */
+export function noteAdded(news: News, rows: readonly RefreshRow[], at: number): News {
+  return { ...news, added: news.added + countAdded(rows, at) }
+}
+
+function countAdded(rows: readonly RefreshRow[], at: number): number {
+  return rows.filter(({ seen }) => seen?.firstAt === at).length
+}
+
+/** Whether an answer of this reading held the key before. */
+export function isMet({ metIn }: RefreshRow, top: number): boolean {
+  return metIn !== null && metIn >= top
+}
+
+/** Whatever an unfinished reading wrote is new, too: gaps may stand behind it. */
+function isNew({ seen }: RefreshRow, settledAt: number): boolean {
+  return seen !== null && seen.firstAt > settledAt
+}
+
+function isCalm({ seen }: RefreshRow, settledAt: number): boolean {
+  return seen !== null && seen.changedAt <= settledAt
+}

@@ -1,0 +1,67 @@
+import type { RefreshAnswer } from './answer.ts'
+import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
+import { isPastEnd, seekLastPage } from './last-page.ts'
+import { countNews, noteAdded } from './news.ts'
+import { hasSlid, lookBehind, stepBack } from './step-back.ts'
+
+/** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
+const OLD_NEWS = 25
+
+/** Without a total no answer shows that an item slid past, so the reading goes further. */
+const OLD_NEWS_UNCOUNTED = 50
+
+/** So many rows in a row without a new one are a bulk update, or a field that changes always. */
+const CEILING = 1000
+
+/** What an answer means for a reading from one end, and which page to ask next. */
+export function readInward(before: EndReading, rules: ReadingRules, answer: RefreshAnswer): EndReading {
+  const noted = noteAnswer(before, rules, answer)
+  if (before.stepBack) {
+    const reading = lookBehind(before, noted, before.stepBack, rules, answer)
+    return reading.ask === null ? goOn(reading, rules, before.stepBack.from + 1) : reading
+  }
+  const reading = noted.top === null ? findTop(noted, answer) : noted
+  if (reading.top === null) return { ...reading, news: noteAdded(reading.news, answer.rows, answer.at) }
+  return readPage(before, reading, reading.top, rules, answer)
+}
+
+function findTop(reading: EndReading, answer: RefreshAnswer): EndReading {
+  if (reading.end === 'last') return seekLastPage(reading, answer)
+  return { ...reading, top: reading.answers, topTotal: reading.total }
+}
+
+function readPage(
+  before: EndReading,
+  noted: EndReading,
+  top: number,
+  rules: ReadingRules,
+  answer: RefreshAnswer,
+): EndReading {
+  const judging = { settledAt: rules.settledAt, at: answer.at, top }
+  const rows = noted.end === 'first' ? answer.rows : answer.rows.toReversed()
+  const reading = { ...noted, news: countNews(noted.news, rows, judging) }
+  if (hasSlid(before, reading, answer)) return stepBack(reading, answer)
+  return goOn(reading, rules, pageBehind(reading, answer))
+}
+
+/** The next page inwards; null behind the list's other end. */
+function pageBehind({ end }: EndReading, answer: RefreshAnswer): number | null {
+  const { page, next, lastPage } = answer
+  if (end === 'first') return next === null ? null : page + 1
+  const inside = isPastEnd(answer) && lastPage !== null ? lastPage : page - 1
+  return inside >= 1 ? inside : null
+}
+
+/** Ends the reading where known rows were met or too many changed ones came, else asks for the page. */
+function goOn(reading: EndReading, { total }: ReadingRules, ask: number | null): EndReading {
+  const { run, withoutNew } = reading.news
+  if (run >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return { ...reading, outcome: 'settled' }
+  if (withoutNew >= CEILING) return { ...reading, outcome: 'hole' }
+  if (ask !== null) return { ...reading, ask }
+  return { ...reading, outcome: isWhole(reading) ? 'settled' : 'unsettled' }
+}
+
+/** Whether a list that was read to its other end was all of it: it must not be shorter than it says, or empty. */
+function isWhole({ news, leastTotal }: EndReading): boolean {
+  return news.items > 0 && news.items >= (leastTotal ?? 0)
+}

@@ -1,0 +1,114 @@
+import type { End, RefreshAnswer, RefreshRules } from './answer.ts'
+import { beginReading, type EndReading, type ReadingOutcome } from './end-reading.ts'
+import { endsToRead, hidden, learn, newestEnd, youngEnds } from './ends.ts'
+import { readInward } from './read-inward.ts'
+import type { RefreshState } from './state.ts'
+
+/** A refresh under way, without its older pages. Kept in memory: an interrupted one begins again. */
+export interface Refresh {
+  /** Epoch milliseconds. */
+  startedAt: number
+  /** The reading under way: its `ask` is the next page. Null when all ends are read, and the refresh can be finished. */
+  reading: EndReading | null
+  /** Ends that are read after this one. */
+  waiting: readonly End[]
+  done: readonly EndReading[]
+}
+
+/** A refresh of a list whose new items appear anywhere has no page to ask, but for once in a while. */
+export function beginRefresh(state: RefreshState, { newest }: RefreshRules, now: number): Refresh {
+  const waiting = endsToRead(state.places, newest, state.bothEndsAt, now)
+  return readNext({ startedAt: now, reading: null, waiting, done: [] }, state)
+}
+
+/** What an answer means for the refresh, and which page to ask next. */
+export function advanceRefresh(
+  state: RefreshState,
+  rules: RefreshRules,
+  refresh: Refresh,
+  answer: RefreshAnswer,
+): Refresh {
+  if (!refresh.reading) return refresh
+  const { settledAt } = state
+  const reading = readInward(refresh.reading, { settledAt, total: rules.total }, answer)
+  if (reading.outcome === null) return { ...refresh, reading }
+  const done = [...refresh.done, reading]
+  const waiting = refresh.waiting.length > 0 ? refresh.waiting : otherEnd(state, rules, done, answer.found)
+  return readNext({ ...refresh, reading: null, waiting, done }, state)
+}
+
+function readNext(refresh: Refresh, { lastPage }: RefreshState): Refresh {
+  const [end, ...waiting] = refresh.waiting
+  if (!end) return refresh
+  const known = refresh.done.at(-1)?.lastPage ?? lastPage
+  return { ...refresh, waiting, reading: beginReading(end, known) }
+}
+
+/** The end that was not read, where the total says that more is new than was found. */
+function otherEnd(
+  state: RefreshState,
+  { newest }: RefreshRules,
+  done: readonly EndReading[],
+  found: number,
+): readonly End[] {
+  const [only, other] = done
+  if (newest !== 'auto' || !only || other) return []
+  if (hidden({ rise: riseOf(state, done), all: found }) === 0) return []
+  return [only.end === 'first' ? 'last' : 'first']
+}
+
+/**
+ * The state after a refresh, to be written with its last page.
+ * @param at The time of that page, epoch milliseconds.
+ * @param found As its answer says.
+ */
+export function finishRefresh(
+  state: RefreshState,
+  rules: RefreshRules,
+  refresh: Refresh,
+  at: number,
+  found: number,
+): RefreshState {
+  const { startedAt, done } = refresh
+  const cost = meanCost(state.cost, done)
+  const [newestPage] = done
+  if (!newestPage) return { ...state, startedAt, cost }
+  const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
+  const lastPage = done.at(-1)?.lastPage ?? state.lastPage
+  const read = { ...state, startedAt, bothEndsAt, lastPage, cost }
+  const places = learnFrom(state, done, found)
+  const outcome = judge(done, youngEnds(places, rules.newest))
+  if (outcome === 'unsettled') return read
+  const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal }
+  // Of later refreshes none reads what a hole left unread: only a walk does.
+  if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
+  const isFresh = state.holeSince === null && newestEnd(places, rules.newest) !== null
+  const freshAsOf = isFresh ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf
+  return { ...settled, holes: 0, freshAsOf }
+}
+
+/** How the young ends came out: an end that is read once in a while only has no say beside them. */
+function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutcome {
+  const read = done.filter(({ end }) => young.includes(end))
+  const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
+  return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
+}
+
+function learnFrom(state: RefreshState, done: readonly EndReading[], all: number): RefreshState['places'] {
+  const at = (end: End) => done.find((reading) => reading.end === end)?.news.added ?? 0
+  const rise = riseOf(state, done)
+  return learn(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
+}
+
+function riseOf({ total }: RefreshState, [newestPage]: readonly EndReading[]): number | null {
+  const now = newestPage?.topTotal ?? null
+  return total === null || now === null ? null : now - total
+}
+
+/** The part of the last refresh in the mean. */
+const WEIGHT = 0.2
+
+function meanCost(cost: number | null, done: readonly EndReading[]): number {
+  const requests = done.reduce((sum, { answers }) => sum + answers, 0)
+  return cost === null ? requests : cost + WEIGHT * (requests - cost)
+}

@@ -1,0 +1,109 @@
+import type { End } from './answer.ts'
+import type { BandState } from './band-credit.ts'
+import { NO_PLACES, type Places, youngEnds } from './ends.ts'
+
+/** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
+export interface RefreshState {
+  /** The path and filters that it is about, as one text. */
+  scope: string
+  /** Rows first seen later are new to the next refresh. Moves only at the end of one, so an interrupted one leaves no gap. */
+  settledAt: number
+  /** Items added at the newest end before then are in the mirror. */
+  freshAsOf: number
+  /** The start of the last refresh that stopped before it met known rows; null once a later full walk is complete. */
+  holeSince: number | null
+  /** Refreshes in a row that stopped so. */
+  holes: number
+  /** The start of the last finished refresh or complete full walk, whichever is later. */
+  startedAt: number
+  /** When both ends were read last; null before the first time. */
+  bothEndsAt: number | null
+  lastPage: number
+  /** The list's total at the time of `settledAt`, nearly; null where it has none. */
+  total: number | null
+  places: Places
+  /** Requests that a refresh takes, without older pages: a running mean; null before the first one. */
+  cost: number | null
+  bands: readonly BandState[]
+  /** Rows that older pages added since the last refresh. */
+  older: number
+}
+
+/** A full walk that is complete. */
+export interface CompleteWalk {
+  scope: string
+  startedAt: number
+  /** The time of its last page. */
+  endedAt: number
+  /** Of its last answer. */
+  lastPage: number
+  /** Of its first answer and of its last one. */
+  totals: { first: number | null; last: number | null }
+}
+
+/** The state that fits the list; null before its first complete full walk, and after its path or filters changed. */
+export function stateOf(state: RefreshState | null, scope: string): RefreshState | null {
+  return state?.scope === scope ? state : null
+}
+
+/**
+ * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them; the first walk has
+ * no older rows to stop at, and settles at its end instead.
+ */
+export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): RefreshState {
+  const state = stateOf(before, walk.scope)
+  if (!state) return firstState(walk)
+  const { startedAt, lastPage, totals } = walk
+  const hasRead = state.holeSince === null || startedAt > state.holeSince
+  return {
+    ...state,
+    lastPage,
+    ...(startedAt > state.settledAt ? { settledAt: startedAt, total: totals.first } : {}),
+    freshAsOf: Math.max(state.freshAsOf, startedAt),
+    startedAt: Math.max(state.startedAt, startedAt),
+    holeSince: hasRead ? null : state.holeSince,
+    holes: hasRead ? 0 : state.holes,
+  }
+}
+
+function firstState({ scope, startedAt, endedAt, lastPage, totals }: CompleteWalk): RefreshState {
+  return {
+    scope,
+    settledAt: endedAt,
+    freshAsOf: startedAt,
+    holeSince: null,
+    holes: 0,
+    startedAt,
+    bothEndsAt: null,
+    lastPage,
+    total: totals.last,
+    places: NO_PLACES,
+    cost: null,
+    bands: [],
+    older: 0,
+  }
+}
+
+/** The state after an older page, which is written with it. */
+export function afterOlderPage(
+  state: RefreshState,
+  bands: readonly BandState[],
+  added: number,
+): RefreshState {
+  return { ...state, bands, older: state.older + added }
+}
+
+/** `fresh_as_of`: never before `asOf`, and null where new items appear at neither end, or no full walk was complete. */
+export function freshAsOf(
+  state: RefreshState | null,
+  asOf: number | null,
+  newest: End | 'auto',
+): number | null {
+  if (!state || youngEnds(state.places, newest).length === 0) return null
+  return Math.max(state.freshAsOf, asOf ?? state.freshAsOf)
+}
+
+/** Whether to warn: refreshes meet changed rows only, so a field that changes in every answer should be ignored. */
+export function isAlwaysChanging({ holes }: RefreshState): boolean {
+  return holes >= 2
+}

@@ -1,0 +1,52 @@
+import type { RefreshAnswer, RefreshRow } from './answer.ts'
+import { type EndReading, type ReadingRules, riseSince, type StepBack } from './end-reading.ts'
+import { countSlid, isMet } from './news.ts'
+
+/**
+ * Whether something may have slid past the reading: an item is gone from the pages already read, since the total fell and
+ * nothing came twice. From `last` inwards a deletion moves rows that were read to pages that were not.
+ */
+export function hasSlid(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
+  const isInside = reading.end === 'first' && page > 1
+  return isInside && riseSince(before, reading) < 0 && !isJoined(reading, rows, reading.answers)
+}
+
+export function stepBack(reading: EndReading, { page }: RefreshAnswer): EndReading {
+  const { answers, doubtful } = reading
+  return {
+    ...reading,
+    ask: page - 1,
+    stepBack: { from: page, answer: answers, moved: false },
+    doubtful: [...doubtful, answers],
+  }
+}
+
+/**
+ * An answer on the way back; it ends at a page that holds a key that was read before it began.
+ * @returns The reading with the page to ask, or with none where it reads on behind the page where it began.
+ */
+export function lookBehind(
+  before: EndReading,
+  noted: EndReading,
+  back: StepBack,
+  rules: ReadingRules,
+  { page, rows, at }: RefreshAnswer,
+): EndReading {
+  const moved = back.moved || riseSince(before, noted) !== 0
+  const { settledAt } = rules
+  const reading = { ...noted, news: countSlid(noted.news, rows, { settledAt, at, top: noted.top ?? 1 }) }
+  const { doubtful, answers, news } = reading
+  if (page > 1 && !isJoined(noted, rows, back.answer))
+    return { ...reading, ask: page - 1, stepBack: { ...back, moved }, doubtful: [...doubtful, answers] }
+  if (!moved) return { ...reading, stepBack: null, doubtful: [] }
+  // Items have moved across the bounds of the pages behind this one meanwhile: these are read again.
+  return { ...reading, ask: page + 1, stepBack: null, news: { ...news, run: 0 } }
+}
+
+/** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
+function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], before: number): boolean {
+  return rows.some((row) => {
+    const { metIn } = row
+    return metIn !== null && isMet(row, top ?? 1) && metIn < before && !doubtful.includes(metIn)
+  })
+}

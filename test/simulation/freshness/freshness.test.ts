@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { type FreshnessSetting, measureFreshness } from './measure.ts'
+import { SETTING } from './measure-policies.ts'
+import { POLICIES } from './policies.ts'
+import { rowText, summarize } from './table.ts'
+
+/** A small list for two days; what is promised of these was measured on more. */
+const SMALL = { ...SETTING, rows: 5000, days: 2 }
+
+function measure(name: string, setting: FreshnessSetting) {
+  const policy = POLICIES[name]
+  if (!policy) throw new Error(`there is no policy ${name}`)
+  return measureFreshness(policy, setting, 1)
+}
+
+describe('a list that is refreshed each five minutes', () => {
+  it.each([
+    { order: 'first', killed: 0 },
+    { order: 'last', killed: 0 },
+    { order: 'by update', killed: 0 },
+    { order: 'first', killed: 0.2 },
+    { order: 'last', killed: 0.2 },
+  ] as const)(
+    'shows new rows in time, within its share, and claims what is true: $order, $killed',
+    (list) => {
+      const measured = measure('share 10 %', { ...SMALL, ...list })
+      const row = summarize('', measured)
+
+      expect(row.newAge.p95).toBeLessThanOrEqual(5)
+      expect(row.changedAge.mean).toBeLessThan(15)
+      expect(row.wrongRows).toBeLessThan(50)
+      expect(row.requestsPerDay).toBeLessThan(8640 + 200 + 300)
+      expect({ untrue: measured.untrue, refreshes: measured.refreshes > 500 }).toEqual({
+        untrue: 0,
+        refreshes: true,
+      })
+    },
+  )
+
+  it('takes two requests for each refresh, beside the walks', () => {
+    const { requestsPerDay } = measure('a walk a day, a refresh each 5 minutes', { ...SMALL, order: 'first' })
+
+    expect(requestsPerDay).toBeLessThan(288 * 2.1 + 48 + 200)
+  })
+})
+
+describe('a list without an order', () => {
+  it('is read evenly, and nothing is claimed of its new rows', () => {
+    const measured = measure('share 10 %', { ...SMALL, order: 'random' })
+
+    expect(measured.untrue).toBe(0)
+    expect(summarize('', measured).newAge.p95).toBeLessThan(60)
+  })
+})
+
+describe('a list that is walked once a day', () => {
+  it('has new rows half a day late, and makes no claims', () => {
+    const measured = measure('a walk a day', { ...SMALL, order: 'first' })
+
+    expect(summarize('', measured).newAge.median).toBeGreaterThan(600)
+    expect(measured.refreshes).toBe(0)
+  })
+})
+
+describe('a line of the table', () => {
+  const ages = Array.from({ length: 100 }, (_, index) => index)
+
+  it.each([
+    {
+      freshness: {
+        newAges: [3],
+        changedAges: ages,
+        wrongRows: 1234.4,
+        requestsPerDay: 12638,
+        refreshes: 1151,
+        untrue: 1,
+      },
+      line: '| some | 3.0 min / 3.0 min | 50 min / 95 min / 50 min | 16 % / 61 % | 1,234 | 12,638 | 1 of 1,151 |',
+    },
+    {
+      freshness: {
+        newAges: [130, 700],
+        changedAges: [],
+        wrongRows: 0,
+        requestsPerDay: 400,
+        refreshes: 0,
+        untrue: 0,
+      },
+      line: '| some | 12 h / 12 h | 0.0 min / 0.0 min / 0.0 min | 0 % / 0 % | 0 | 400 | - |',
+    },
+  ])('$line', ({ freshness, line }) => {
+    expect(rowText(summarize('some', freshness))).toBe(line)
+  })
+})

@@ -1,0 +1,137 @@
+import type { RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import { addCredit, type BandState, takeOlderPage } from '../../../src/sync/refresh/band-credit.ts'
+import { type Band, pageAt, planBands } from '../../../src/sync/refresh/bands.ts'
+import {
+  isDue,
+  olderPagesBudget,
+  type RefreshBudget,
+  refreshInterval,
+} from '../../../src/sync/refresh/due.ts'
+import { youngEnds } from '../../../src/sync/refresh/ends.ts'
+import {
+  advanceRefresh,
+  beginRefresh,
+  finishRefresh,
+  type Refresh,
+} from '../../../src/sync/refresh/refresh.ts'
+import {
+  afterFullWalk,
+  afterOlderPage,
+  type CompleteWalk,
+  freshAsOf,
+  type RefreshState,
+} from '../../../src/sync/refresh/state.ts'
+import type { Policy } from './policies.ts'
+
+/** A page as it is read and written: one request. */
+export type ReadPage = (page: number) => WrittenPage
+
+export interface WrittenPage {
+  ids: readonly number[]
+  seen: readonly RefreshRow['seen'][]
+  added: number
+  total: number
+  lastPage: number
+  /** Epoch milliseconds. */
+  at: number
+}
+
+/** The refreshes of one job, with nothing but the program's decisions. Times are epoch milliseconds. */
+export interface Refresher {
+  isDue(now: number): boolean
+  /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
+  refresh(now: number, isKilled: () => boolean): boolean
+  /** Reads an older page, if one may be asked for. */
+  readOlder(): boolean
+  /** A full walk is complete. */
+  onWalk(walk: Omit<CompleteWalk, 'scope'>): void
+  /** Counts rows that were written for the first time. */
+  onAdded(count: number, at: number): void
+  /** Items that came before then are in the mirror, as far as it claims; null where it claims nothing. */
+  freshAsOf(): number | null
+  /** When an interrupted or finished one has to be done next. */
+  nextAt(): number
+}
+
+const RULES: RefreshRules = { total: 'check', newest: 'auto' }
+const MINUTE = 60_000
+
+export function createRefresher(policy: Policy, limit: number, read: ReadPage): Refresher {
+  let state: RefreshState | null = null
+  let added: { at: number; count: number }[] = []
+  let plan: Band[] = []
+
+  const budget = (cost: number | null): RefreshBudget => ({
+    every: (policy.refreshEvery ?? 0) * MINUTE,
+    share: policy.share,
+    limit,
+    costs: [cost],
+  })
+  const interval = () => refreshInterval(budget(state?.cost ?? null))
+  const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
+
+  function readEnds(before: RefreshState, now: number, isKilled: () => boolean): RefreshState | null {
+    let refresh: Refresh = beginRefresh(before, RULES, now)
+    let met = new Map<number, number>()
+    let at = now
+    while (refresh.reading) {
+      const { ask, end, answers } = refresh.reading
+      if (ask === null || isKilled()) return null
+      const page = read(ask)
+      const rows = page.ids.map((id, index) => ({
+        seen: page.seen[index] ?? null,
+        metIn: met.get(id) ?? null,
+      }))
+      const { total, lastPage } = page
+      at = page.at
+      const next = ask < lastPage ? ask + 1 : null
+      const answer = { page: ask, at, total, next, lastPage, rows, found: found(before.settledAt) }
+      for (const id of page.ids) met.set(id, answers + 1)
+      refresh = advanceRefresh(before, RULES, refresh, answer)
+      if (refresh.reading?.end !== end) met = new Map()
+    }
+    return finishRefresh(before, RULES, refresh, at, found(before.settledAt))
+  }
+
+  function creditBands(after: RefreshState, elapsed: number): BandState[] {
+    if (!policy.readsOlder) return []
+    plan = planBands({
+      pages: after.lastPage,
+      interval: interval(),
+      budget: olderPagesBudget(budget(after.cost)),
+      walkEvery: policy.walkEvery * MINUTE,
+      hasNewestEnd: youngEnds(after.places, RULES.newest).length > 0,
+    })
+    return addCredit(after.bands, plan, elapsed, interval())
+  }
+
+  return {
+    isDue: (now) => policy.refreshEvery !== null && state !== null && isDue(state, interval(), now),
+    nextAt: () =>
+      state && policy.refreshEvery !== null ? state.startedAt + interval() : Number.POSITIVE_INFINITY,
+    freshAsOf: () => freshAsOf(state, null, RULES.newest),
+    onAdded: (count, at) => {
+      if (count > 0) added.push({ at, count })
+    },
+    onWalk(walk) {
+      state = afterFullWalk(state, { scope: '', ...walk })
+    },
+    refresh(now, isKilled) {
+      if (!state) return true
+      const after = readEnds(state, now, isKilled)
+      if (!after) return false
+      const bands = creditBands(after, now - state.startedAt)
+      state = { ...after, bands }
+      added = added.filter(({ at }) => at > after.settledAt)
+      return true
+    },
+    readOlder() {
+      const taken = state && takeOlderPage(state.bands, plan)
+      if (!state || !taken) return false
+      const newest = youngEnds(state.places, RULES.newest)[0] ?? null
+      const { added: addedThere } = read(pageAt(taken.depth, newest, state.lastPage))
+      state = afterOlderPage(state, taken.next, addedThere)
+      return true
+    },
+  }
+}

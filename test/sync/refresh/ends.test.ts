@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import {
+  endsToRead,
+  type Found,
+  learn,
+  NO_PLACES,
+  newestEnd,
+  type Places,
+  youngEnds,
+} from '../../../src/sync/refresh/ends.ts'
+
+const NOTHING: Found = { first: 0, last: 0, older: 0, rise: 0, all: 0 }
+const HOUR = 3_600_000
+
+describe('where new items appear', () => {
+  it.each([
+    { what: 'found at an end', found: { first: 4, all: 4, rise: 4 }, expected: { first: 4 } },
+    {
+      what: 'that only the total counts',
+      found: { first: 1, all: 1, rise: 4 },
+      expected: { first: 1, elsewhere: 3 },
+    },
+    { what: 'that older pages held', found: { older: 2, all: 2 }, expected: { elsewhere: 2 } },
+    { what: 'that a walk found', found: { all: 6, rise: 6 }, expected: {} },
+    { what: 'hidden by deletions', found: { last: 2, all: 2, rise: -5 }, expected: { last: 2 } },
+    { what: 'without a total', found: { last: 2, all: 2, rise: null }, expected: { last: 2 } },
+  ])('counts those $what', ({ found, expected }) => {
+    expect(learn(NO_PLACES, { ...NOTHING, ...found })).toEqual({ ...NO_PLACES, ...expected })
+  })
+
+  it('forgets: no more than twenty are remembered', () => {
+    const places = learn({ first: 20, last: 0, elsewhere: 0 }, { ...NOTHING, last: 20, all: 20 })
+
+    expect(places).toEqual({ first: 10, last: 10, elsewhere: 0 })
+  })
+
+  it('is learned again within eleven refreshes when the list turns round', () => {
+    let places: Places = { first: 20, last: 0, elsewhere: 0 }
+    let refreshes = 0
+    for (; newestEnd(places, 'auto') !== 'last'; refreshes++)
+      places = learn(places, { ...NOTHING, last: 5, all: 5 })
+
+    expect(refreshes).toBeLessThanOrEqual(11)
+  })
+})
+
+describe('the ends of a list', () => {
+  it.each([
+    { places: NO_PLACES, young: ['first', 'last'], newest: null },
+    { places: { first: 2, last: 0, elsewhere: 0 }, young: ['first', 'last'], newest: null },
+    { places: { first: 0, last: 2, elsewhere: 0 }, young: ['last', 'first'], newest: null },
+    { places: { first: 3, last: 0, elsewhere: 0 }, young: ['first'], newest: 'first' },
+    { places: { first: 1, last: 9, elsewhere: 0 }, young: ['last'], newest: 'last' },
+    { places: { first: 4, last: 16, elsewhere: 0 }, young: ['last', 'first'], newest: 'last' },
+    { places: { first: 5, last: 0, elsewhere: 15 }, young: ['first'], newest: null },
+    { places: { first: 1, last: 1, elsewhere: 18 }, young: [], newest: null },
+  ])('$places: read $young, newest $newest', ({ places, young, newest }) => {
+    expect({ young: youngEnds(places, 'auto'), newest: newestEnd(places, 'auto') }).toEqual({ young, newest })
+  })
+
+  it('are as the configuration says, if it does', () => {
+    const places = { first: 20, last: 0, elsewhere: 0 }
+
+    expect([youngEnds(places, 'last'), newestEnd(places, 'last')]).toEqual([['last'], 'last'])
+    expect(endsToRead(places, 'last', null, 0)).toEqual(['last'])
+  })
+
+  it.each([
+    { bothEndsAt: null, expected: ['last', 'first'] },
+    { bothEndsAt: 5 * HOUR, expected: ['last'] },
+    { bothEndsAt: 4 * HOUR, expected: ['last', 'first'] },
+    { bothEndsAt: 8 * HOUR, expected: ['last', 'first'] },
+  ])('are both read once an hour: last at $bothEndsAt', ({ bothEndsAt, expected }) => {
+    const places = { first: 0, last: 20, elsewhere: 0 }
+
+    expect(endsToRead(places, 'auto', bothEndsAt, 5.5 * HOUR)).toEqual(expected)
+  })
+})

@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest'
+import { Listing } from './listing.ts'
+
+const ENDS = ['first', 'last'] as const
+
+function synced(end: (typeof ENDS)[number], count: number) {
+  const list = new Listing(end, count)
+  return { list, state: list.walk() }
+}
+
+describe('the requests that new rows cost', () => {
+  it.each([
+    { added: 0, first: 1, last: 1 },
+    { added: 1, first: 2, last: 3 },
+    { added: 10, first: 2, last: 3 },
+    { added: 25, first: 2, last: 3 },
+    { added: 100, first: 5, last: 6 },
+    { added: 500, first: 21, last: 22 },
+    { added: 2500, first: 101, last: 102 },
+  ])('$added new rows', ({ added, ...expected }) => {
+    for (const end of ENDS) {
+      const { list, state } = synced(end, 5000)
+      list.add(added)
+
+      const { asked, outcomes } = list.refresh(state)
+
+      expect({ asked: asked.length, outcomes, missing: list.missing }).toEqual({
+        asked: expected[end],
+        outcomes: ['settled'],
+        missing: [],
+      })
+    }
+  })
+
+  it('is one for each page of them, and two at `first` and three at `last` wherever the pages are cut', () => {
+    for (const end of ENDS)
+      for (let count = 500; count < 525; count++)
+        for (let added = 0; added < 60; added += 7) {
+          const { list, state } = synced(end, count)
+          list.add(added)
+
+          const { asked } = list.refresh(state)
+
+          expect(list.missing).toEqual([])
+          expect(asked.length).toBeLessThanOrEqual(Math.ceil(added / 25) + (end === 'first' ? 2 : 3))
+        }
+  })
+})
+
+describe('the search for the last page', () => {
+  it('takes the remembered page where it is still the last one', () => {
+    const { list, state } = synced('last', 490)
+    list.add(5)
+
+    expect(list.refresh(state).asked).toEqual([20, 19])
+  })
+
+  it('goes back where the list became shorter', () => {
+    const { list, state } = synced('last', 500)
+    list.remove(0, 60)
+
+    expect(list.refresh(state).asked).toEqual([20, 18, 17])
+  })
+
+  it('goes to the end of a longer list, and asks the remembered page again when its turn comes', () => {
+    const { list, state } = synced('last', 500)
+    list.add(40)
+
+    expect(list.refresh(state).asked).toEqual([20, 22, 21, 20])
+  })
+
+  it('does not chase a list that grows while it is read', () => {
+    const { list, state } = synced('last', 500)
+    list.add(40)
+    const grow = () => {
+      list.add(25)
+    }
+
+    expect(list.refresh(state, { before: grow }).asked).toEqual([20, 23, 22, 21, 20])
+  })
+
+  it('finds what moved from the remembered page while the pages behind it were read', () => {
+    const { list, state } = synced('last', 500)
+    list.add(60)
+    const refreshed = list.refresh(state, {
+      before(request) {
+        if (request !== 2) return
+        list.remove(0, 20)
+        list.add(20)
+      },
+    })
+
+    expect(refreshed.outcomes).toEqual(['settled'])
+    expect(list.missing.length).toBe(0)
+  })
+
+  it.each([
+    { added: 60, removed: 0, asked: [20, 21, 22, 23, 24, 23, 22, 21, 20] },
+    { added: 0, removed: 60, asked: [20, 19, 18, 17] },
+  ])('follows the next pages where none names the last one: $added came, $removed went', (moved) => {
+    const { list, state } = synced('last', 500)
+    list.add(moved.added)
+    list.remove(0, moved.removed)
+
+    const { asked, outcomes } = list.refresh(state, { spoil: (answer) => ({ ...answer, lastPage: null }) })
+
+    expect({ asked: asked.slice(0, moved.asked.length), outcomes, missing: list.missing }).toEqual({
+      asked: asked.slice(0, asked.length),
+      outcomes: ['settled'],
+      missing: [],
+    })
+  })
+})
+
+describe('an item that is deleted behind the reading', () => {
+  it('is followed by a step back to the page before, which holds what slid out of the next one', () => {
+    const { list, state } = synced('first', 500)
+    const [oldest] = list.add(51)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 3) list.remove(0)
+      },
+    })
+
+    expect(asked.slice(0, 4)).toEqual([1, 2, 3, 2])
+    expect(list.known.has(oldest ?? -1)).toBe(true)
+    expect(list.missing).toEqual([])
+  })
+
+  it('is followed as many pages back as it takes to meet a known item', () => {
+    const { list, state } = synced('first', 500)
+    list.add(100)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 4) list.remove(0, 30)
+      },
+    })
+
+    expect(asked.slice(0, 6)).toEqual([1, 2, 3, 4, 3, 2])
+    expect(list.missing).toEqual([])
+  })
+
+  it('asks the page where it began again when something came meanwhile', () => {
+    const { list, state } = synced('first', 500)
+    list.add(60)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 3) list.remove(0)
+        if (request === 4) list.add(1)
+      },
+    })
+
+    expect(asked.slice(0, 5)).toEqual([1, 2, 3, 2, 3])
+    expect(list.missing).toHaveLength(1)
+  })
+
+  it('moves what was read to pages that were not, from the last page inwards', () => {
+    const { list, state } = synced('last', 500)
+    list.add(60)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 3) list.remove(0, 5)
+      },
+    })
+
+    expect(asked.slice(0, 5)).toEqual([20, 23, 22, 21, 20])
+    expect(list.missing).toEqual([])
+  })
+})
+
+describe('a list by update', () => {
+  it.each(ENDS)('is read through its changed rows, among which new ones stand: %s', (end) => {
+    const { list, state } = synced(end, 2000)
+    list.add(3)
+    for (let moved = 0; moved < 60; moved++) list.moveToEnd(end === 'first' ? 1000 : 500)
+
+    const { outcomes } = list.refresh(state)
+
+    expect({ outcomes, missing: list.missing }).toEqual({ outcomes: ['settled'], missing: [] })
+  })
+})
+
+describe('changed rows of a list by creation', () => {
+  it('do not prolong the reading behind the first row that did not change', () => {
+    const { list, state } = synced('first', 2000)
+    list.change(1, 300)
+
+    expect(list.refresh(state).asked).toEqual([1])
+  })
+})
+
+describe('a reading that meets changed rows only', () => {
+  it.each(ENDS)('stops after a thousand, and moves its checkpoint on: %s', (end) => {
+    const { list, state } = synced(end, 5000)
+    list.change(0, 5000)
+
+    const first = list.refresh(state)
+    list.change(0, 5000)
+    const second = list.refresh(first.state ?? state)
+
+    expect([first.asked.length, second.asked.length]).toEqual([40, 40])
+    expect([first.outcomes, second.outcomes]).toEqual([['hole'], ['hole']])
+    expect(first.state?.settledAt).toBeGreaterThan(state.settledAt)
+    expect(first.state?.freshAsOf).toBe(state.freshAsOf)
+    expect(second.state?.holes).toBe(2)
+  })
+})
+
+describe('a list without a total', () => {
+  it('is read until fifty rows in a row are old news', () => {
+    const { list, state } = synced('first', 500)
+    list.add(1)
+
+    expect(list.refresh(state, { rules: { total: 'ignore' } }).asked).toEqual([1, 2, 3])
+  })
+
+  it('has no step back', () => {
+    const { list, state } = synced('first', 500)
+    list.add(60)
+    const { asked } = list.refresh(state, {
+      rules: { total: 'ignore' },
+      before(request) {
+        if (request === 3) list.remove(0)
+      },
+    })
+
+    expect(asked.slice(0, 4)).toEqual([1, 2, 3, 4])
+  })
+})
+
+describe('a list that ends before it should', () => {
+  it('settles nothing by an empty first page', () => {
+    const { list, state } = synced('first', 500)
+    list.remove(0, 500)
+
+    const refreshed = list.refresh(state)
+
+    expect(refreshed.outcomes).toEqual(['unsettled'])
+    expect(refreshed.state).toMatchObject({ settledAt: state.settledAt, freshAsOf: state.freshAsOf })
+  })
+
+  it.each([
+    { total: 20, outcome: 'settled' },
+    { total: 500, outcome: 'unsettled' },
+  ])('settles as much as its total says: $total', ({ total, outcome }) => {
+    const { list, state } = synced('first', 500)
+    list.remove(20, 480)
+
+    const { outcomes } = list.refresh(state, { spoil: (answer) => ({ ...answer, total }) })
+
+    expect(outcomes).toEqual([outcome])
+  })
+
+  it('is not read for ever where its pages are empty', () => {
+    const { list, state } = synced('first', 500)
+    const empty = { rows: [], next: 2, lastPage: null }
+
+    const { asked, outcomes } = list.refresh(state, { spoil: (answer) => ({ ...answer, ...empty }) })
+
+    expect({ asked: asked.length, outcomes }).toEqual({ asked: 40, outcomes: ['hole'] })
+  })
+})
+
+describe('items without a usable key', () => {
+  it('end no block and are no news', () => {
+    const { list, state } = synced('first', 500)
+    const { asked } = list.refresh(state, {
+      spoil: (answer) => ({ ...answer, rows: answer.rows.map((row) => ({ ...row, seen: null })) }),
+    })
+
+    expect(asked.length).toBe(20)
+  })
+})

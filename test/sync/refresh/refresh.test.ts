@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest'
+import { Listing } from './listing.ts'
+
+const AUTO = { newest: 'auto' } as const
+
+function synced(end: 'first' | 'last', count: number) {
+  const list = new Listing(end, count)
+  return { list, state: list.walk() }
+}
+
+describe('a refresh of a list whose newest end is not known', () => {
+  it.each(['first', 'last'] as const)('reads both ends, and learns where the new rows are: %s', (end) => {
+    const { list, state } = synced(end, 500)
+    list.add(5)
+
+    const { state: after, outcomes } = list.refresh(state, { rules: AUTO })
+
+    expect(outcomes).toEqual(['settled', 'settled'])
+    expect(after?.places).toEqual({ first: 0, last: 0, elsewhere: 0, [end]: 5 })
+    expect(after?.freshAsOf).toBe(after?.startedAt)
+    expect(list.missing).toEqual([])
+  })
+
+  it('claims nothing before it is known', () => {
+    const { list, state } = synced('first', 500)
+    list.add(2)
+
+    expect(list.refresh(state, { rules: AUTO }).state).toMatchObject({ freshAsOf: state.freshAsOf })
+  })
+
+  it('asks for nothing where new items appear anywhere, but once an hour', () => {
+    const { list, state } = synced('first', 500)
+    for (let index = 0; index < 10; index++) list.insert(200 + index)
+    const first = list.refresh(state, { rules: AUTO }).state ?? state
+
+    const second = list.refresh(first, { rules: AUTO })
+
+    expect(first).toMatchObject({ places: { first: 0, last: 0, elsewhere: 10 }, freshAsOf: state.freshAsOf })
+    expect(second.asked).toEqual([])
+    expect(second.state?.startedAt).toBeGreaterThan(first.startedAt)
+    expect(second.state?.cost).toBeLessThan(first.cost ?? 0)
+  })
+})
+
+describe('a list that turns round', () => {
+  it('is read from the other end in the same refresh, where the total rose by more than was found', () => {
+    const { list, state } = synced('last', 500)
+    const known = { ...state, places: { first: 20, last: 0, elsewhere: 0 }, bothEndsAt: list.clock }
+    list.add(4)
+
+    const { asked, state: after } = list.refresh(known, { rules: AUTO })
+
+    expect(asked.slice(0, 2)).toEqual([1, 21])
+    expect(after?.places.last).toBeGreaterThan(3)
+    expect(list.missing).toEqual([])
+  })
+})
+
+describe('a refresh that is killed', () => {
+  it('leaves no gap: the next one reads through what it wrote', () => {
+    const { list, state } = synced('first', 500)
+    list.add(120)
+    list.refresh(state, { before: (request) => (request === 3 ? 'killed' : null) })
+    list.add(30)
+    list.refresh(state, { before: (request) => (request === 2 ? 'killed' : null) })
+
+    const { outcomes } = list.refresh(state)
+
+    expect({ outcomes, missing: list.missing }).toEqual({ outcomes: ['settled'], missing: [] })
+  })
+
+  it('leaves none behind the pages that an interrupted walk wrote either', () => {
+    const { list, state } = synced('first', 500)
+    list.add(120)
+    list.read(1)
+    list.read(2)
+
+    list.refresh(state)
+
+    expect(list.missing).toEqual([])
+  })
+})
+
+describe('a hole', () => {
+  it('keeps the claim where it is until a full walk that began later is complete', () => {
+    const { list, state } = synced('first', 5000)
+    list.change(0, 5000)
+    const hole = list.refresh(state).state ?? state
+    const behind = list.refresh(hole).state ?? hole
+    const walked = list.walk(behind)
+    const after = list.refresh(walked).state ?? walked
+
+    expect(hole.holeSince).toBe(hole.startedAt)
+    expect(behind).toMatchObject({ freshAsOf: state.freshAsOf, holeSince: hole.startedAt, holes: 0 })
+    expect(walked).toMatchObject({ holeSince: null, freshAsOf: walked.startedAt })
+    expect(after.freshAsOf).toBe(after.startedAt)
+  })
+
+  it('at an end that is read once an hour only does not count', () => {
+    const { list, state } = synced('first', 3000)
+    const known = { ...state, places: { first: 20, last: 0, elsewhere: 0 } }
+    list.change(1500, 1500)
+
+    const { outcomes, state: after } = list.refresh(known, { rules: AUTO })
+
+    expect(outcomes).toEqual(['settled', 'hole'])
+    expect(after).toMatchObject({ holeSince: null, freshAsOf: after?.startedAt })
+  })
+})

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import {
+  afterFullWalk,
+  afterOlderPage,
+  type CompleteWalk,
+  freshAsOf,
+  isAlwaysChanging,
+  type RefreshState,
+  stateOf,
+} from '../../../src/sync/refresh/state.ts'
+
+const WALK: CompleteWalk = {
+  scope: 'orders',
+  startedAt: 100,
+  endedAt: 200,
+  lastPage: 40,
+  totals: { first: 990, last: 1000 },
+}
+
+const FIRST = afterFullWalk(null, WALK)
+
+const KNOWN: RefreshState = { ...FIRST, places: { first: 20, last: 0, elsewhere: 0 } }
+
+describe('a complete full walk', () => {
+  it('is what refreshes begin with: the first one settles at its end', () => {
+    expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, startedAt: 100, lastPage: 40, total: 1000 })
+  })
+
+  it.each([
+    { before: { settledAt: 250 }, expected: { settledAt: 300, total: 990 } },
+    { before: { settledAt: 450, total: 995 }, expected: { settledAt: 450, total: 995 } },
+    { before: { lastPage: 4 }, expected: { lastPage: 40 } },
+    { before: { freshAsOf: 420, startedAt: 420 }, expected: { freshAsOf: 420, startedAt: 420 } },
+    { before: { freshAsOf: 250, startedAt: 250 }, expected: { freshAsOf: 300, startedAt: 300 } },
+    { before: { holeSince: 290, holes: 2 }, expected: { holeSince: null, holes: 0 } },
+    { before: { holeSince: 310, holes: 2 }, expected: { holeSince: 310, holes: 2 } },
+  ])('moves $before to $expected', ({ before, expected }) => {
+    const walk = { ...WALK, startedAt: 300, endedAt: 400 }
+
+    expect(afterFullWalk({ ...KNOWN, ...before }, walk)).toEqual({
+      ...KNOWN,
+      settledAt: 300,
+      total: 990,
+      freshAsOf: 300,
+      startedAt: 300,
+      ...expected,
+    })
+  })
+
+  it('of another path or other filters begins from nothing', () => {
+    expect(stateOf(KNOWN, 'orders')).toBe(KNOWN)
+    expect(stateOf(KNOWN, 'orders, open ones')).toBeNull()
+    expect(afterFullWalk(KNOWN, { ...WALK, scope: 'other' })).toEqual({ ...FIRST, scope: 'other' })
+  })
+})
+
+describe('what is claimed', () => {
+  it.each([
+    { state: null, asOf: 50, expected: null },
+    { state: KNOWN, asOf: 50, expected: 100 },
+    { state: KNOWN, asOf: 150, expected: 150 },
+    { state: KNOWN, asOf: null, expected: 100 },
+    { state: { ...KNOWN, places: { first: 0, last: 0, elsewhere: 20 } }, asOf: 150, expected: null },
+  ])(
+    'never before the last full walk, and nothing of a list without a newest end: $asOf, $expected',
+    (claim) => {
+      expect(freshAsOf(claim.state, claim.asOf, 'auto')).toBe(claim.expected)
+    },
+  )
+
+  it('counts the rows of older pages until the next refresh', () => {
+    const bands = [{ cursor: 3, credit: 0.5 }]
+
+    expect(afterOlderPage({ ...KNOWN, older: 2 }, bands, 3)).toEqual({ ...KNOWN, bands, older: 5 })
+  })
+
+  it.each([
+    { holes: 1, expected: false },
+    { holes: 2, expected: true },
+  ])('warns after $holes holes in a row: $expected', ({ holes, expected }) => {
+    expect(isAlwaysChanging({ ...KNOWN, holes })).toBe(expected)
+  })
+
+  it('is plain JSON', () => {
+    expect(JSON.parse(JSON.stringify(KNOWN))).toEqual(KNOWN)
+  })
+})
