@@ -41,7 +41,7 @@ export interface Differences {
 const LISTED = 20
 const MOST_PATHS = 10
 
-/** Candidates kept in memory, each with its text. */
+/** Candidates of each kind kept in memory, with their texts. */
 const MOST_CANDIDATES = 50_000
 
 /** `moved`: it changed, came or left during the reading. */
@@ -75,15 +75,24 @@ export interface Candidates {
   differences(): Pick<Differences, 'counts' | 'isCut' | 'listed' | 'moved'>
 }
 
-/** @param ignore Dotted paths whose values are not compared. */
-export function createCandidates(ignore: ReadonlySet<string>): Candidates {
+/**
+ * @param ignore Dotted paths whose values are not compared.
+ * @param most Candidates of each kind that are kept.
+ */
+export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDIDATES): Candidates {
   const known = new Map<string, Candidate>()
+  const counts = { missing: 0, extra: 0, different: 0 }
   let isCut = false
 
   function add(candidate: Candidate): void {
     if (known.has(candidate.id)) return
-    if (known.size >= MOST_CANDIDATES) isCut = true
-    else known.set(candidate.id, candidate)
+    // Each kind for itself: a field that changed in all rows must not hide a missing one.
+    if (counts[candidate.kind] >= most) {
+      isCut = true
+      return
+    }
+    counts[candidate.kind]++
+    known.set(candidate.id, candidate)
   }
 
   function isSameValue(text: string | null, { item }: ListedItem): boolean {

@@ -29,7 +29,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
   const { store, lease, run, walk, newRejects } = options
   const { coverage, state } = reading
   const isFull = walk.kind === 'full'
-  const untrusted = isFull ? whyUntrusted(reading, newRejects) : null
+  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, newRejects)) : null
   const outcome: WalkOutcome = {
     coverage,
     untrusted,

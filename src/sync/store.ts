@@ -86,6 +86,8 @@ export interface Walk {
   rowsSeen: number
   /** Items without a usable key that are new to the store, so far. */
   newRejects: number
+  /** Why its result is not trusted, whatever it reads; null: the reading decides. */
+  untrusted: string | null
 }
 
 /** One answer of a walk in the page ledger. */

@@ -132,6 +132,7 @@ async function readWhole(
     resumed: false,
     rowsSeen: 0,
     newRejects: 0,
+    untrusted: null,
   }
   let newRejects = 0
   const keeper: PageKeeper = {

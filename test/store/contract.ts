@@ -185,13 +185,16 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         expect(resumed.walk.checkpoint).toMatchObject({ pass: 1, nextPage: 2 })
       })
 
-      it('that has no page yet starts when it is taken up', async () => {
+      it('that has no page yet starts when it is taken up, from the checkpoint of that moment', async () => {
         const { walk } = await begin(store)
         opened.advance(HOUR)
 
-        const resumed = await begin(store, JOB, { resume: walk.id })
+        const first = startCheckpoint(1, { coverage: 'repaired', totalOff: null })
+
+        const resumed = await begin(store, JOB, { resume: walk.id, first })
 
         expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false })
+        expect(resumed.walk.checkpoint.state.watching).toBe(true)
         expect((await store.openWalks(JOB))[0]?.updatedAt).toBeGreaterThan(HOUR)
       })
 

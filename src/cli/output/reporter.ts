@@ -136,8 +136,11 @@ function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page
 
 function logVerified(log: Logger, { differences, error }: VerifyResult): void {
   if (differences) {
-    const { items, counts, moved, coverage } = differences
-    log.info({ rows_seen: items, ...counts, moved, coverage }, 'verified')
+    const { items, counts, isCut, moved, coverage } = differences
+    log.info(
+      { rows_seen: items, ...counts, ...(isCut ? { at_least: true } : {}), moved, coverage },
+      'verified',
+    )
     return
   }
   log[levelOf(error)](failure(error), 'not verified')

@@ -17,7 +17,7 @@ import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
 import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
-import { createPruning } from './walks/prune.ts'
+import { createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
 import { createRunStore } from './walks/runs.ts'
 import { createWalkStore } from './walks/walks.ts'
 
@@ -111,7 +111,7 @@ export function openSqliteStore({
       transact(() => {
         const at = time()
         for (const id of abandon) walks.abandon(id, at)
-        const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, at)
+        const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, begin.first, at)
         return { walk, runId: runs.begin(job, walk, trigger, at) }
       }),
     readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
@@ -161,12 +161,13 @@ export function openSqliteStore({
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
-      const before = new Date(now() - keepRuns).toISOString()
+      const ago = (ms: number) => new Date(now() - ms).toISOString()
+      const times = { before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS) }
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, before)))
+      const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, times)))
       if (!isDone || typeof history !== 'number') return
-      const end = new Date(now() - history).toISOString()
+      const end = ago(history)
       await inBatches(patience, () =>
         transact(() => {
           const isLast = openTables(job).pruneHistory(job.organization.id, end)

@@ -32,7 +32,7 @@ DROP TABLE _missing_aside;
 
 -- The ledger may no longer have what other walks saw during these open walks, so they are not trusted.
 UPDATE sync_walks
-SET new_rejects = new_rejects + 1
+SET untrusted = 'before an update of admin-mirror it was interrupted, and another walk read the list meanwhile'
 WHERE status = 'open' AND id IN (SELECT walk_id FROM sync_seen_since);
 
 DROP TABLE sync_seen_since;

@@ -34,7 +34,7 @@ interface Part {
   order: string
 }
 
-/** What is deleted of a job, in this order: the page ledger first, since walk ids are used again. */
+/** What is deleted of a job, in this order: walks after all that names them, since their ids are used again. */
 function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const lines = (counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part => ({
     counts,
@@ -60,10 +60,10 @@ function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   }
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
+    lines(null, 'sync_missing', 'organization_id, collection, key'),
     lines('pages', 'sync_pages', '_rowid_', ofWalks),
     lines('walks', 'sync_walks', 'id'),
     lines('rejects', 'sync_rejects', 'organization_id, collection, fingerprint'),
-    lines(null, 'sync_missing', 'organization_id, collection, key'),
     ...rows('rows', ['raw', 'typed']),
     ...rows('versions', ['history']),
   ]

@@ -19,21 +19,39 @@ const OLD_WALKS = `
   WHERE ${OF_JOB} AND status <> 'open' AND updated_at < :before AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
-// An open full walk needs all pages written since it began: their items are not missing.
+// An open full walk needs all pages written since it began: their items are not missing. One that is not trusted removes nothing.
 const FIRST_OPEN_PAGE = `
   SELECT coalesce(min(page._rowid_), ${Number.MAX_SAFE_INTEGER})
   FROM sync_walks AS opened
   CROSS JOIN sync_pages AS page ON page.walk_id = opened.id AND page.ordinal = 1
   WHERE opened.organization_id = :organization AND opened.collection = :collection
-    AND opened.status = 'open' AND opened.kind = 'full'
+    AND opened.status = 'open' AND opened.kind = 'full' AND opened.untrusted IS NULL
 `
+
+/** For an interrupted walk the ledger of others is kept so long: a backfill may stay open for ever. Milliseconds. */
+export const OVERLAP_KEPT_MS = 3 * 86_400_000
+
+const NOT_TRUSTED = 'it was interrupted for more than three days, and other walks read the list meanwhile'
+
+/** ISO 8601. */
+export interface PruneTimes {
+  /** Older runs and closed walks go. */
+  before: string
+  /** Open walks that were interrupted before this time are trusted no longer. */
+  overlapBefore: string
+}
 
 /**
  * Returns a function that deletes a batch of what a job's runs left: the page ledger of closed walks, except
  * the last two complete full ones; closed walks and rows of `sync_runs` from before a time, except the last
  * run and the last complete full walk. It returns true when none is left.
  */
-export function createPruning(connection: Connection): (job: Job, before: string) => boolean {
+export function createPruning(connection: Connection): (job: Job, times: PruneTimes) => boolean {
+  const distrust = connection.prepare(`
+    UPDATE sync_walks
+    SET untrusted = '${NOT_TRUSTED}'
+    WHERE ${OF_JOB} AND status = 'open' AND kind = 'full' AND pages > 0 AND updated_at < :overlapBefore AND untrusted IS NULL
+  `)
   const statements = [
     `
       DELETE FROM sync_pages
@@ -63,7 +81,8 @@ export function createPruning(connection: Connection): (job: Job, before: string
       )
     `,
   ].map((sql) => connection.prepare(sql))
-  return (job, before) => {
+  return (job, { before, overlapBefore }) => {
+    distrust.run({ ...nameOf(job), overlapBefore })
     let left = PRUNED_AT_ONCE
     for (const statement of statements) {
       left -= statement.run({ ...nameOf(job), before, rows: left }).changes

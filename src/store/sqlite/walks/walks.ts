@@ -15,6 +15,7 @@ interface WalkRow {
   passes: number
   rows_seen: number
   new_rejects: number
+  untrusted: string | null
   account: string
 }
 
@@ -23,10 +24,10 @@ export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first'>, at: string): Walk
   /**
-   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now: its start
+   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
    * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
    */
-  resume(walkId: number, at: string): Walk
+  resume(walkId: number, first: Checkpoint, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
   complete(walkId: number, outcome: WalkOutcome, at: string): void
@@ -46,7 +47,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
   `)
   const walkById = connection.prepare(
-    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, account
+    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, untrusted, account
     FROM sync_walks
     WHERE id = ?`,
   )
@@ -104,9 +105,18 @@ export function createWalkStore(connection: Connection): WalkStore {
       )
       const { kind, firstPage } = plan
       const id = Number(lastInsertRowid)
-      return { id, kind, firstPage, checkpoint: first, resumed: false, rowsSeen: 0, newRejects: 0 }
+      return {
+        id,
+        kind,
+        firstPage,
+        checkpoint: first,
+        resumed: false,
+        rowsSeen: 0,
+        newRejects: 0,
+        untrusted: null,
+      }
     },
-    resume(walkId, at) {
+    resume(walkId, first, at) {
       const row = walkById.get(walkId) as WalkRow
       const resumed = row.pages > 0
       if (!resumed) renewStart.run(at, at, walkId)
@@ -115,10 +125,11 @@ export function createWalkStore(connection: Connection): WalkStore {
         id: row.id,
         kind: row.kind,
         firstPage: row.first_page,
-        checkpoint: { pass: row.passes, nextPage: row.next_page, ask, state },
+        checkpoint: resumed ? { pass: row.passes, nextPage: row.next_page, ask, state } : first,
         resumed,
         rowsSeen: row.rows_seen,
         newRejects: row.new_rejects,
+        untrusted: row.untrusted,
       }
     },
     lastOutcome: ({ organization, collection }) =>

@@ -4,7 +4,7 @@ import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { holdingsOf, markForgotten } from '../../../../src/store/sqlite/walks/holdings.ts'
+import { deleteHoldings, holdingsOf, markForgotten } from '../../../../src/store/sqlite/walks/holdings.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
@@ -133,6 +133,19 @@ describe('forgetting', () => {
     expect(emptyWal(test.file)).toBe(false)
     reader.connection.exec('COMMIT')
     expect(emptyWal(test.file)).toBe(true)
+  })
+
+  it('deletes what names a walk before the walk, whose id may be used again', async () => {
+    const test = await createScene(10)
+    test.connection.exec(`
+      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
+      VALUES ('${ACME.id}', 'orders', '7', 'held', 1, '', 'removed')
+    `)
+
+    deleteHoldings(test.connection, ACME_ORDERS, 1)
+
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+    expect(Number(test.value('SELECT count(*) FROM sync_walks'))).toBeGreaterThan(0)
   })
 
   it('begins with the freshness of a list and the seen items of an open walk', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { BACKFILL } from '../../../helpers/removal-scene.ts'
 import { mirroredIds, runOnce, runs, walks } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { KEEP_RUNS_MS, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -78,5 +79,32 @@ describe('what runs leave', () => {
     const left = Number(test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 1'))
     expect(left).toBeGreaterThan(0)
     expect(left).toBeLessThan(2500)
+  })
+
+  it('keeps what others read for an interrupted backfill for three days, and trusts it no longer then', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(6) })
+    const breaking = scriptedList({
+      ids: upTo(6),
+      before: (answer) => {
+        if (answer === 2) throw new Error('the server broke down')
+      },
+    })
+    const pages = () => Number(test.value('SELECT count(*) FROM sync_pages'))
+    await runOnce(test, breaking, { plan: BACKFILL, trigger: 'backfill' })
+    for (let count = 1; count <= 4; count++) await runOnce(test, list)
+    const kept = pages()
+
+    test.clock.advance(3 * DAY_MS + 1)
+    await runOnce(test, list)
+    const after = pages()
+    const resumed = await runOnce(test, scriptedList({ ids: upTo(5) }), {
+      plan: BACKFILL,
+      trigger: 'backfill',
+    })
+
+    expect([kept, after]).toEqual([1 + 4 * 3, 1 + 2 * 3])
+    expect(resumed).toMatchObject({ error: null, untrusted: expect.stringContaining('three days') })
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
   })
 })

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { createCandidates } from '../../src/sync/differences.ts'
+import { identifyItems } from '../../src/sync/items.ts'
+import type { StoredItem } from '../../src/sync/store.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
+
+const FORWARD = { page: 1, isForward: true, isSeen: false }
+const OTHER: StoredItem = { state: 'different', text: '{"a":"old"}' }
+
+describe('candidates of a comparison', () => {
+  it('are kept up to a number of each kind, so that many of one kind hide none of another', () => {
+    const candidates = createCandidates(new Set(), 2)
+    const items = identifyItems(jobOf(), pageOf([1, 2, 3, 4].map((id) => `{"id":${id}}`)))
+    const stored = (index: number): StoredItem => (index < 3 ? OTHER : { state: 'absent' })
+
+    for (const [index, item] of items.entries()) candidates.read(item, stored(index), FORWARD)
+    for (const [index, item] of items.entries()) candidates.readAgain(item, stored(index), 1)
+    candidates.addExtra('9')
+    candidates.confirmExtra()
+
+    expect(candidates.differences()).toMatchObject({
+      counts: { missing: 1, extra: 1, different: 2 },
+      isCut: true,
+    })
+  })
+
+  it('are none of those that a second look finds equal', () => {
+    const candidates = createCandidates(new Set())
+    const [item] = identifyItems(jobOf(), pageOf(['{"id":1}']))
+    if (!item) throw new Error('no item')
+
+    candidates.read(item, OTHER, FORWARD)
+    candidates.readAgain(item, { state: 'same' }, 1)
+
+    expect(candidates.differences()).toMatchObject({ counts: { different: 0 }, moved: 1, isCut: false })
+  })
+})
