@@ -12,10 +12,10 @@ describe('candidates of a comparison', () => {
   it('are kept up to a number of each kind, so that many of one kind hide none of another', () => {
     const candidates = createCandidates(new Set(), 2)
     const items = identifyItems(jobOf(), pageOf([1, 2, 3, 4].map((id) => `{"id":${id}}`)))
-    const stored = (index: number): StoredItem => (index < 3 ? OTHER : { state: 'absent' })
+    const stored: StoredItem[] = [OTHER, OTHER, OTHER, { state: 'absent' }]
 
-    for (const [index, item] of items.entries()) candidates.read(item, stored(index), FORWARD)
-    for (const [index, item] of items.entries()) candidates.readAgain(item, stored(index), 1)
+    for (const [index, item] of items.entries()) candidates.read(item, stored[index] ?? OTHER, FORWARD)
+    for (const [index, item] of items.entries()) candidates.readAgain(item, stored[index] ?? OTHER, 1)
     candidates.addExtra('9')
     candidates.confirmExtra()
 

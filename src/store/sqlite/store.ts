@@ -57,6 +57,7 @@ export function openSqliteStore({
       return task()
     }, kind)
   const time = () => new Date(now()).toISOString()
+  const ago = (ms: number) => new Date(now() - ms).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const options = { connection, transact, maintain, time }
   const openTables = (job: Job) => {
@@ -161,7 +162,6 @@ export function openSqliteStore({
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
-      const ago = (ms: number) => new Date(now() - ms).toISOString()
       const times = { before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS) }
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
