@@ -11,7 +11,7 @@ export interface StoredBudget {
 }
 
 /** `sync_gates`: the budgets of requests, by scope. */
-export interface BudgetStore {
+export interface StoredBudgets {
   /** `version`: differs after each change, and is never empty. */
   read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
@@ -23,7 +23,7 @@ export interface BudgetStore {
   forgetWaits(organizationId: string): void
 }
 
-export function createBudgetStore(connection: Connection, write: Transact): BudgetStore {
+export function createStoredBudgets(connection: Connection, write: Transact): StoredBudgets {
   const find = connection.prepare('SELECT closed_until, known FROM sync_gates WHERE scope = ?')
   const save = connection.prepare(`
     INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BudgetStore, createBudgetStore } from './budgets.ts'
+import { createStoredBudgets, type StoredBudgets } from './budgets.ts'
 import { translatingErrors } from './file/open.ts'
 import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
@@ -32,13 +32,13 @@ export interface Tokens {
    * they used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
-  budgets: Omit<BudgetStore, 'forgetWaits'>
+  budgets: Omit<StoredBudgets, 'forgetWaits'>
   lastRuns(organizationId: string, collection: string): LastRuns
 }
 
 /** `newSalt`: only its first value in a mirror's life is used. */
 export function createTokens(connection: Connection, write: Transact, newSalt: () => string): Tokens {
-  const budgets = createBudgetStore(connection, write)
+  const budgets = createStoredBudgets(connection, write)
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')
   const unconfigure = connection.prepare('UPDATE organizations SET configured = 0')
