@@ -140,7 +140,7 @@ const OF_AN_END: Step[] = [
 
 const OF_A_FINISHED_RUN: Step[] = [
   ['when it is finished', dyingBefore(JOB, 'if (!result.error) await store.prune(job)')],
-  ['taking old lines away', dyingWith(MIRROR, 'pruneWalks(job, before)')],
+  ['taking old lines away', dyingWith(MIRROR, 'pruneWalks(job, times)')],
   ['letting go of the job', dyingWith(MIRROR, 'leases.release(organization.id, collection.name)')],
   ['letting go of the lock', dyingAfter(LOCK_FILE, 'lock.close()')],
 ]
