@@ -191,6 +191,11 @@ describe('an answer to forward', () => {
       { pagesWithoutNews: 9 },
       { number: 10, next: 11, items: [], lastPage: 1e15, total: 25e15 },
     ],
+    [
+      'a hundred empty pages in a row of a list without a length',
+      { pagesWithoutNews: 99 },
+      { number: 100, next: 101, items: [], lastPage: null, total: null },
+    ],
   ])('is none for a list without end: %s', (_what, state, changed) => {
     const going = () => goOn(state, answer(changed))
 
@@ -209,6 +214,11 @@ describe('an answer to forward', () => {
       { items: [], lastPage: null },
     ],
     [
+      'ninety-nine empty pages in a row of a list without a length',
+      { pagesWithoutNews: 98 },
+      { number: 99, next: 100, items: [], lastPage: null, total: null },
+    ],
+    [
       'ten pages in a row without a new item, the last one its own last page',
       { pagesWithoutNews: 9 },
       { number: 4, next: 5 },
@@ -220,12 +230,15 @@ describe('an answer to forward', () => {
     expect(goOn(state, page).nextPage).toBe(page.next)
   })
 
-  it('continues over empty pages of an API that hides items, with total: ignore', () => {
-    const page = answer({ number: 500, next: 501, items: [], lastPage: 4000 })
-    const rules: WalkRules = { ...RULES, total: 'ignore' }
+  it.each([4000, null])(
+    'continues over empty pages of an API that hides items, with total: ignore (last page %s)',
+    (lastPage) => {
+      const page = answer({ number: 500, next: 501, items: [], lastPage })
+      const rules: WalkRules = { ...RULES, total: 'ignore' }
 
-    expect(advance(rules, reading(500, { pagesWithoutNews: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
-  })
+      expect(advance(rules, reading(500, { pagesWithoutNews: 499 }), page, NOTHING_NEW).nextPage).toBe(501)
+    },
+  )
 })
 
 describe('the next pass', () => {
