@@ -15,6 +15,7 @@ import { createTokens, type Tokens } from '../store/sqlite/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
+import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
@@ -25,6 +26,7 @@ export interface Session {
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  refreshes: RefreshPlan
   close(): void
 }
 
@@ -71,13 +73,18 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     if (config[key] !== null)
       logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
 
+  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: runtime.now })
   return {
     store,
     connection,
     tokens,
+    refreshes,
     source: async (organization, job) => {
       try {
-        return api.open(job, await readCredentials(organization))
+        const source = api.open(job, await readCredentials(organization))
+        refreshes.watch(organization, source)
+        return source
       } catch (error) {
         return closedSource(error)
       }
@@ -89,6 +96,17 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
+/** Names the rate budget of an organization. Without its token file it has one of its own. */
+function budgetName({ rateLimit }: Config, tokens: Tokens, organization: OrganizationConfig): string {
+  if (rateLimit.scope === 'all') return 'all'
+  if (rateLimit.scope === 'organization') return organization.id
+  try {
+    return tokens.fingerprint(organization.readToken())
+  } catch {
+    return organization.id
+  }
+}
+
 /**
  * With a held token, or a mirror that cannot be used, no run begins. Without its token file a run begins and fails, so that
  * `sync_runs` shows it.
@@ -97,7 +115,12 @@ function closedSource(error: unknown): PageSource {
   const isTokenMissing = error instanceof Error && error.name === 'TokenFileError'
   const known = isTokenMissing ? new JobError('CONFIGURATION', error.message) : toKnownError(error)
   const refusal = isTokenMissing ? null : known
-  return { refusal: async () => refusal, fetchPage: () => Promise.reject(known), close: async () => {} }
+  return {
+    refusal: async () => refusal,
+    limit: () => null,
+    fetchPage: () => Promise.reject(known),
+    close: async () => {},
+  }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {

@@ -145,6 +145,7 @@ function observerOf(job: Job, machine: Machine): JobObserver {
     onStart: () => {},
     onPage: () => {},
     onPassAgain: () => {},
+    onRefresh: () => {},
     onRequest: () => {},
     onRetry: () => {},
     onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),
