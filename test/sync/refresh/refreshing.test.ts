@@ -21,6 +21,10 @@ async function synced(script: Partial<Script> = {}) {
   return { test, list }
 }
 
+function withoutKey(id: number): string {
+  return id === 31 ? '{"name":"no key"}' : `{"id":${id}}`
+}
+
 function refresh(test: TestMirror, list: { source: Parameters<typeof runOnce>[1]['source'] }) {
   return runOnce(test, list, { instead: 'newest' })
 }
@@ -124,8 +128,7 @@ describe('a refresh', () => {
   })
 
   it('leaves a reject that it meets first new to the next full walk', async () => {
-    const item = (id: number) => (id === 31 ? '{"name":"no key"}' : `{"id":${id}}`)
-    const { test, list } = await synced({ item })
+    const { test, list } = await synced({ item: withoutKey })
     list.ids.push(31)
 
     await refresh(test, list)
