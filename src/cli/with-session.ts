@@ -7,6 +7,7 @@ import type { JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
+import { pingsOf } from './create-pings.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import { createLogger } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
@@ -44,6 +45,9 @@ export interface SessionMode {
   acceptAddress?: boolean
 }
 
+/** Runs that pings tell of. */
+const PINGED: readonly Trigger[] = ['schedule', 'manual', 'backfill']
+
 /** Opens a session, runs `work`, and closes the session. Returns the exit code. */
 export async function withSession(
   config: Config,
@@ -70,11 +74,22 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
+  const pings = pingsOf(config, runtime, logger, userAgent)
+  const run = runner(session, config, reporter, runtime)
+  const runTold: CommandSession['runJobs'] = (jobs, how) =>
+    PINGED.includes(how.trigger)
+      ? pings.around(
+          jobs.map(({ job }) => job),
+          () => run(jobs, how),
+        )
+      : run(jobs, how)
   try {
-    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
+    return await work({ ...session, logger, reporter, runJobs: runTold })
   } finally {
     reporter.close()
     session.close()
+    // Last, so that nobody waits for this process meanwhile.
+    await pings.idle()
   }
 }
 
