@@ -55,8 +55,21 @@ const MAY_IMPORT: Record<string, string[]> = {
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'type:store'],
   ping: ['text.ts', 'type:sync'],
+  check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],
   sandbox: [],
-  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'store', 'report', 'ping', 'sandbox'],
+  cli: [
+    'errors.ts',
+    'text.ts',
+    'config',
+    'schedule',
+    'sync',
+    'api',
+    'store',
+    'report',
+    'ping',
+    'check',
+    'sandbox',
+  ],
 }
 
 describe('the house', () => {

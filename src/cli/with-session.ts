@@ -1,17 +1,17 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
-import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
-import { pingsOf } from './create-pings.ts'
 import { exitCodeOfStop } from './exit-code.ts'
+import { USER_AGENT as userAgent } from './names.ts'
 import { createLogger } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal } from './output/terminal.ts'
+import { pingsOf } from './pings.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session } from './session.ts'
@@ -66,7 +66,6 @@ export async function withSession(
   })
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
-  const userAgent = `admin-mirror/${manifest.version}`
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {

@@ -5,7 +5,7 @@ import { createWorkspace, organization } from './workspace.ts'
 
 const ACME = organization('acme', 1)
 const GLOBEX = organization('globex', 2)
-const SECRET = 'a1b2c3d4-secret-of-the-ping'
+const SECRET = 'a1b2c3d4-known-to-nobody-else'
 
 interface Ping {
   method: string
