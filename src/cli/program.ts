@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { KnownError, UsageError } from '../errors.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOf } from './exit-code.ts'
+import { helpText, PROGRAM_HELP } from './help.ts'
 import {
   collectionOption,
   filterOption,
@@ -12,6 +13,7 @@ import {
   waitOption,
   wholeNumber,
 } from './options.ts'
+import { silenced } from './output/silenced.ts'
 import type { Runtime } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -21,7 +23,7 @@ interface CommandModule {
   run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
 }
 
-/** Defines a command. Without a description, help leaves it out. */
+/** Defines a command. */
 type Define = (name: string, description: string, load: () => Promise<CommandModule>) => Command
 
 /**
@@ -33,14 +35,20 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   const program = createProgram(runtime)
   const define: Define = (name, description, load) =>
     program
-      .command(name, { hidden: description === '' })
+      .command(name)
       .description(description)
-      .helpOption('--help', 'show help')
+      .helpOption('-h, --help', 'show help')
+      .addHelpText('after', helpText(name))
       .exitOverride()
       .action(async (...args: unknown[]) => {
         const { run } = await load()
         // commander passes the arguments, the options, and last the command itself.
-        exitCode = await run(runtime, program.opts<Globals>(), ...(args.slice(0, -1) as never[]))
+        const globals = program.opts<Globals>()
+        exitCode = await run(
+          globals.quiet ? silenced(runtime) : runtime,
+          globals,
+          ...(args.slice(0, -1) as never[]),
+        )
       })
   defineWorkers(define)
   defineReaders(define)
@@ -71,10 +79,18 @@ function report(error: unknown, { stderr }: Runtime): number {
 function createProgram({ stdout, stderr }: Runtime): Command {
   return new Command('admin-mirror')
     .description("Keeps a faithful copy of an Administration API's lists in a local SQLite file.")
-    .version(manifest.version, '--version')
-    .helpOption('--help', 'show help')
+    .version(manifest.version, '-V, --version')
+    .helpOption('-h, --help', 'show help')
+    .addHelpText('after', PROGRAM_HELP)
     .option('--config <file>', 'configuration file (else ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml)')
     .addOption(new Option('--log-level <level>', 'how much to log').choices(LEVELS).default('info'))
+    .addOption(
+      new Option('--log-format <format>', 'of log lines (default: pretty on a terminal, else json)').choices([
+        'json',
+        'pretty',
+      ]),
+    )
+    .option('--quiet', 'write nothing but errors to standard error')
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .exitOverride()
@@ -98,6 +114,7 @@ function defineWorkers(define: Define): void {
     .option('--accept-removals', 'lift the brake on removals for this command')
     .option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds')
     .addOption(waitOption())
+    .option('--json', 'write how the runs ended as JSON')
   define(
     'backfill',
     'walk from the first page, whatever the checkpoint of a sync says',
@@ -121,6 +138,7 @@ function defineKeepers(define: Define): void {
     .addOption(orgOption())
     .addOption(collectionOption())
     .addOption(waitOption())
+    .option('--json', 'as JSON')
   define(
     'rebuild',
     'rebuild the typed tables and the views from the raw rows',
@@ -179,7 +197,9 @@ function defineHelpers(define: Define): void {
     'print the JSON Schema of the configuration file, or of what a command writes as JSON',
     () => import('./commands/schema.ts'),
   ).addArgument(
-    new Argument('[of]', 'what it describes').choices(['config', 'check', 'status']).default('config'),
+    new Argument('[of]', 'what it describes')
+      .choices(['config', 'check', 'status', 'sync', 'verify'])
+      .default('config'),
   )
   define(
     'sandbox',
@@ -194,7 +214,7 @@ function defineHelpers(define: Define): void {
     .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
     .option('--live', 'orders come, change and go while it runs')
     .option('--write-config <file>', 'write a configuration that uses it')
-  define('demo', '', async () => {
+  define('demo', 'try everything on this machine: a made-up API, a sync of it, and queries', async () => {
     const { demo } = await import('./commands/demo.ts')
     return { run: (runtime) => demo(runtime, runProgram) }
   })

@@ -47,7 +47,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...(config.http === null ? [] : [await checkPort(config.http, isDaemonRunning(config.database))]),
   ]
   if (isOffline) return offline
-  const { checkApi } = await import('../check/api.ts')
+  const { checkApi } = await import('../watch/check-api.ts')
   return [...offline, ...(await checkApi(config, runtime))]
 }
 

@@ -4,8 +4,8 @@ import { statusText } from '../../report/status-text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
 import { programName } from '../names.ts'
-import { type AgeLimit, readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
+import { type AgeLimit, readStatus } from '../watch/read-status.ts'
 
 interface StatusCommandOptions {
   json?: boolean
