@@ -1,6 +1,7 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { KnownError, UsageError } from '../errors.ts'
+import { printable } from '../text.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOf } from './exit-code.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
@@ -65,15 +66,23 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
 function report(error: unknown, { stderr }: Runtime): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
-    stderr.write(`${error.message}\n`)
+    stderr.write(`${shown(error.message)}\n`)
     return 2
   }
   if (error instanceof KnownError) {
-    stderr.write(`${error.code}: ${error.message}\n`)
+    stderr.write(`${error.code}: ${shown(error.message)}\n`)
     return exitCodeOf(error)
   }
   stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   return 1
+}
+
+/** Names of the configuration and of the mirror may hold anything. */
+function shown(message: string): string {
+  return message
+    .split('\n')
+    .map((line) => printable(line, 5000))
+    .join('\n')
 }
 
 function createProgram({ stdout, stderr }: Runtime): Command {

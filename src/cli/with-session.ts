@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
+import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -59,6 +60,7 @@ export async function withSession(
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
+  for (const { message, cure } of suspiciousNames(config.collections)) logger.warn(`${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }

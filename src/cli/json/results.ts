@@ -2,15 +2,16 @@ import type { Differences } from '../../sync/differences.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
+import { printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. `result-schemas.ts` describes it; fields may be added, never changed.
 
 /** Raised when a field changes its meaning or goes. */
 export const RESULTS_VERSION = 1 as const
 
-/** An object as a command writes it. */
+/** An object as a command writes it, safe for a terminal. */
 export function jsonText(report: object): string {
-  return `${JSON.stringify(report, null, 2)}\n`
+  return `${printableJson(JSON.stringify(report, null, 2))}\n`
 }
 
 /** The runs of a command, with the names of `sync_runs`. */
