@@ -54,8 +54,22 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'type:store'],
+  ping: ['text.ts', 'type:sync'],
+  check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],
   sandbox: [],
-  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'store', 'report', 'sandbox'],
+  cli: [
+    'errors.ts',
+    'text.ts',
+    'config',
+    'schedule',
+    'sync',
+    'api',
+    'store',
+    'report',
+    'ping',
+    'check',
+    'sandbox',
+  ],
 }
 
 describe('the house', () => {

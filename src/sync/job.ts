@@ -188,7 +188,7 @@ async function refreshInstead(refresher: Refresher, options: JobOptions, result:
   // Another process may have done it since the caller looked.
   const isDone = instead === 'due' && !refresher.isDue()
   const { run, error } = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
-  Object.assign(result, { run, error, isRefreshed: true })
+  Object.assign(result, { run, error, isRefreshed: true, trigger: 'refresh' })
   if (run && !error) await store.prune(job)
 }
 

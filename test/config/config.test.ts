@@ -46,6 +46,7 @@ describe('loadConfig', () => {
         schedule: '*/15 * * * *',
         refresh: { every: 300_000, share: 10 },
         collections,
+        ping: expect.any(Function),
         readToken: expect.any(Function),
         tokenFile: expect.any(Function),
       },

@@ -25,6 +25,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     const onResult = ({ error }: JobResult) => {
       if (error instanceof MirrorLostError) lost.abort(error)
     }
+    const withdraw = await session.announceDaemon()
     const isDue = createDueCheck(runtime.now())
     const schedule = { signal, onResult, isDue }
     const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
@@ -40,6 +41,8 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     logStop(logger, signal)
     await keeping
     await scheduler.stop()
+    // Without it, `status` says that the daemon died.
+    if (runtime.signal.aborted) await withdraw().catch(() => {})
     return runtime.signal.aborted ? 0 : 4
   })
 }
