@@ -200,7 +200,8 @@ interface Beginning {
 }
 
 /** Resumes the open walk that fits this run, or begins one. */
-async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOptions): Promise<Beginning> {
+async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
+  const { job, plan, trigger, store, now } = options
   const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
   const { runId, walk } = await store.beginRun(lease, {
     trigger,
@@ -209,6 +210,7 @@ async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOption
     first: startCheckpoint(plan.firstPage, lease.lastWalk),
     resume,
     abandon,
+    brief: options.instead !== undefined,
   })
   return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }

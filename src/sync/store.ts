@@ -89,6 +89,8 @@ export interface BeginRun {
   resume: number | null
   /** Open walks that no run will resume. */
   abandon: readonly number[]
+  /** In place of a refresh: if it finds nothing, it is deleted after a day. */
+  brief: boolean
 }
 
 export interface Walk {

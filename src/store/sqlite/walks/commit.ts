@@ -55,8 +55,9 @@ export function createCommit(connection: Connection): Commit {
     SET
       pages = pages + 1,
       rows_seen = rows_seen + ?,
-      rows_added = rows_added + ?,
-      rows_changed = rows_changed + ?,
+      rows_added = rows_added + :added,
+      rows_changed = rows_changed + :changed,
+      brief = iif(:added + :changed > 0, 0, brief),
       requests = ?,
       retries = ?,
       rate_limit_hits = ?,
@@ -129,7 +130,8 @@ export function createCommit(connection: Connection): Commit {
     const notices = tables.extendViews(rows.result)
     const newRejects = saveRejects(job, page, by, at)
     const added = upserts.filter(({ change }) => change === 'added').length
-    addToRun.run(page.items, added, upserts.length - added, ...trafficNumbers(run.traffic), run.id)
+    const changed = upserts.length - added
+    addToRun.run(page.items, ...trafficNumbers(run.traffic), run.id, { added, changed })
     addToJob.run({ ...nameOf(job), ...scopeOf(job), added })
     const ids = JSON.stringify(keys.map(({ id }) => id))
     seenAgain(job, ids)
