@@ -64,7 +64,10 @@ async function work({ file, name, argument, what }: ChildTask): Promise<ChildMes
     connection.pragma('temp_store = MEMORY')
     const { run, kind } = TASKS[name]
     const inOne = connection.transaction(() =>
-      (run as Run)(connection, argument, (rows) => post({ kind: 'rows', rows })),
+      // The parent's time is that of its request, and other processes may have written since.
+      (run as Run)(connection, { ...argument, at: new Date().toISOString() }, (rows) =>
+        post({ kind: 'rows', rows }),
+      ),
     )
     const attempt = () => inOne.immediate()
     const result = await wait(() =>

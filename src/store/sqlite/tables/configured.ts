@@ -1,12 +1,13 @@
 import { JobError } from '../../../errors.ts'
-import { type KeyPaths, splitKey } from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { dropViews } from './array-views.ts'
+import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
+  completeTables,
   createMissingTables,
   declarationOf,
-  indexHistoryEnds,
   KINDS,
   namesOfTables,
   shapeOf,
@@ -45,11 +46,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
     assertNamesFree(connection, name)
     registerKey(connection, name, keyPaths)
   }
-  if (declarationOf(connection, name) !== undefined) {
-    indexHistoryEnds(connection, name)
-    return
-  }
-  createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
+  if (declarationOf(connection, name) === undefined)
+    createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
+  else completeTables(connection, name)
+  ensureChangesView(connection, { name, keyColumns: keyColumnNames(keyPaths) })
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
@@ -90,6 +90,7 @@ function dropForOtherKey(connection: Connection, name: string): void {
 /** Drops the tables and views of a collection, and deletes its columns and its key. */
 export function dropTables(connection: Connection, name: string): void {
   dropViews(connection, name)
+  dropChangesView(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
   connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
