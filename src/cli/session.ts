@@ -67,9 +67,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   )
   const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  for (const key of ['publish', 'http'] as const)
-    if (config[key] !== null)
-      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
+  if (config.http !== null)
+    logger.warn('the configuration sets http, which has no effect in this version yet')
 
   return {
     store,

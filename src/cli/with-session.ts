@@ -11,6 +11,7 @@ import { exitCodeOfStop } from './exit-code.ts'
 import { createLogger } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal } from './output/terminal.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session } from './session.ts'
@@ -19,6 +20,7 @@ import { openSession, type Session } from './session.ts'
 export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
+  publisher: Publisher
   /** Runs these jobs side by side, once. */
   runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
@@ -70,9 +72,20 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
+  const { connection } = session
+  const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
+  const run = runner(session, config, reporter, runtime)
+  const runJobs: CommandSession['runJobs'] = async (jobs, how) => {
+    const results = await run(jobs, how)
+    publisher.note(results)
+    return results
+  }
   try {
-    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
+    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs })
+    if (byHand) await publisher.finish()
+    return exitCode
   } finally {
+    await publisher.close()
     reporter.close()
     session.close()
   }

@@ -5,6 +5,7 @@ import {
   choice,
   cronExpression,
   duration,
+  fileMode,
   filePath,
   linkHost,
   list,
@@ -115,6 +116,7 @@ export const FileSchema = z
         .default(null)
         .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
       publishEvery: duration().prefault('5m').describe('The copy is made at most so often'),
+      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),
       concurrency: wholeNumber(1, 100).default(4).describe('Requests in flight at the same time'),

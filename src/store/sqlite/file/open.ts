@@ -10,6 +10,9 @@ import { inspectHeader } from './header.ts'
 /** In the file's header, to tell a mirror from other databases: "admr". */
 const APPLICATION_ID = 0x61646d72
 
+/** The same of a copy that `publish` or `snapshot` made, which is only read: "admc". */
+export const COPY_ID = 0x61646d63
+
 /**
  * How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts.
  */
@@ -75,7 +78,7 @@ function makeFile(file: string): void {
 export function openForReading(file: string): Connection | null {
   return translatingErrors(file, () => {
     assertMayRead(file)
-    if (assertOurs(file) === 'empty') return null
+    if (assertOurs(file, [APPLICATION_ID, COPY_ID]) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
       if (hasCurrentTables(connection, file)) return connection
@@ -97,6 +100,37 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
   throw new MirrorError(
     `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
   )
+}
+
+/** Whether an open file is a copy, and no mirror. */
+export function isCopy(connection: Connection): boolean {
+  return connection.pragma('application_id', { simple: true }) === COPY_ID
+}
+
+/**
+ * Opens an empty file for a copy of up to so many bytes. Nothing is flushed to the disk before the caller does it, and a kill leaves
+ * a useless file, which this process locks as long as it has it open.
+ */
+export function openEmptyCopy(file: string, mostBytes: number): Connection {
+  const connection = new Database(file, { fileMustExist: true, timeout: 0 })
+  // Without `main.`, the mirror that is attached later would be locked, too.
+  connection.pragma('main.locking_mode = EXCLUSIVE')
+  connection.pragma('main.journal_mode = OFF')
+  connection.pragma('main.synchronous = OFF')
+  connection.pragma('cache_size = -65536')
+  connection.pragma(`application_id = ${COPY_ID}`)
+  connection.pragma(`user_version = ${LATEST_VERSION}`)
+  const pages = Math.max(
+    1,
+    Math.floor(mostBytes / (connection.pragma('page_size', { simple: true }) as number)),
+  )
+  connection.pragma(`max_page_count = ${Math.min(pages, 2 ** 32 - 2)}`)
+  return connection
+}
+
+/** The disk, or the room that a file was given, is full. */
+export function isFull(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_FULL')
 }
 
 /** A database without tables, for as long as it is open. */
@@ -125,12 +159,17 @@ export function emptyWal(file: string): boolean {
   }
 }
 
-function assertOurs(file: string): 'empty' | 'ours' {
+function assertOurs(file: string, ids: readonly number[] = [APPLICATION_ID]): 'empty' | 'ours' {
   const header = inspectHeader(file)
   if (header.kind === 'absent' || header.kind === 'empty') return 'empty'
   if (header.kind === 'other')
     throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${CHOOSE}`)
-  if (header.applicationId !== APPLICATION_ID) {
+  if (header.applicationId === COPY_ID && !ids.includes(COPY_ID)) {
+    throw new MirrorError(
+      `${file} is a copy of a mirror, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
+    )
+  }
+  if (!ids.includes(header.applicationId)) {
     throw new MirrorError(
       `${file} is a database of something else, not a mirror; it is left as it is. ${CHOOSE}`,
     )
@@ -170,7 +209,8 @@ function assertUsable(file: string): void {
 
 /** SQLite uses any whole WAL beside the file as the file's own. */
 function assertOwnWal(connection: Connection, file: string): void {
-  if (connection.pragma('application_id', { simple: true }) === APPLICATION_ID) return
+  const id = connection.pragma('application_id', { simple: true })
+  if (id === APPLICATION_ID || id === COPY_ID) return
   throw new MirrorError(
     `${file} is a mirror, but the write-ahead log beside it (${file}-wal) is another database's; both are left as they ` +
       'are. Move the log away, with its -shm, and run the command again',
