@@ -102,44 +102,13 @@ function hasCurrentTables(connection: Connection, file: string): boolean {
   )
 }
 
-/** Whether an open file is a copy, and no mirror. */
-export function isCopy(connection: Connection): boolean {
-  return connection.pragma('application_id', { simple: true }) === COPY_ID
-}
-
-/**
- * Opens an empty file for a copy of up to so many bytes. Nothing is flushed to the disk before the caller does it, and a kill leaves
- * a useless file, which this process locks as long as it has it open.
- */
-export function openEmptyCopy(file: string, mostBytes: number): Connection {
-  const connection = new Database(file, { fileMustExist: true, timeout: 0 })
-  // Without `main.`, the mirror that is attached later would be locked, too.
-  connection.pragma('main.locking_mode = EXCLUSIVE')
-  connection.pragma('main.journal_mode = OFF')
-  connection.pragma('main.synchronous = OFF')
-  connection.pragma('cache_size = -65536')
-  connection.pragma(`application_id = ${COPY_ID}`)
-  connection.pragma(`user_version = ${LATEST_VERSION}`)
-  const pages = Math.max(
-    1,
-    Math.floor(mostBytes / (connection.pragma('page_size', { simple: true }) as number)),
-  )
-  connection.pragma(`max_page_count = ${Math.min(pages, 2 ** 32 - 2)}`)
-  return connection
-}
-
-/** The disk, or the room that a file was given, is full. */
-export function isFull(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_FULL')
-}
-
 /** A database without tables, for as long as it is open. */
 export function openInMemory(): Connection {
   return new Database(':memory:')
 }
 
-/** A small database whose lock shows that a process lives; nothing is ever written into it. */
-export function openLockFile(file: string): Connection {
+/** Opens a file as it is, without a wait for locks: a lock file, into which nothing is ever written, or an empty copy. */
+export function openAsItIs(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 

@@ -1,5 +1,6 @@
 import { MirrorError } from '../../../errors.ts'
-import { isCopy as isCopyOpen, isFull, openEmptyCopy, openForReading } from '../file/open.ts'
+import { isCopy, openEmptyCopy } from '../file/copy.ts'
+import { openForReading } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { MIRROR, tablesOfCopy } from './tables.ts'
 
@@ -35,8 +36,7 @@ export interface BuildOptions {
  * meanwhile, and their write-ahead log grows until the rows are copied. Throws MirrorError.
  */
 export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): CopyContents {
-  const { isCopy } = kindOf(mirror)
-  if (isCopy) return repeatCopy(mirror, file, onBegin)
+  if (holdsCopy(mirror)) return repeatCopy(mirror, file, onBegin)
   const connection = openEmptyCopy(file, mostBytes)
   try {
     connection.prepare(`ATTACH ? AS ${MIRROR}`).run(mirror)
@@ -49,7 +49,8 @@ export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): C
     connection.exec('ANALYZE')
     return readContents(connection)
   } catch (error) {
-    throw isFull(error) ? new MirrorError(`there is not room enough for a copy of ${mirror}`) : error
+    const isFull = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
+    throw isFull ? new MirrorError(`there is not room enough for a copy of ${mirror}`) : error
   } finally {
     connection.close()
   }
@@ -77,11 +78,11 @@ function repeatCopy(copy: string, file: string, onBegin: () => void): CopyConten
   }
 }
 
-function kindOf(mirror: string): { isCopy: boolean } {
+function holdsCopy(mirror: string): boolean {
   const connection = openForReading(mirror)
   if (!connection) throw new MirrorError(`there is no mirror at ${mirror} yet; "admin-mirror sync" makes it`)
   try {
-    return { isCopy: isCopyOpen(connection) }
+    return isCopy(connection)
   } finally {
     connection.close()
   }

@@ -11,7 +11,7 @@ function prepare({ target }: CopyTask): void {
   process.env.SQLITE_TMPDIR = path.dirname(target)
   try {
     // The syncs go first.
-    setPriority(constants.priority.PRIORITY_LOW)
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
     // Without it the copy is made all the same.
   }

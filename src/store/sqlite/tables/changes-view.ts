@@ -46,7 +46,7 @@ function isOurs({ type, sql }: Found): boolean {
 }
 
 /** CREATE VIEW. Filters on `at` are pushed into each of the four parts, and each has an index for it. */
-export function changesViewSql({ name, keyColumns }: Shape): string {
+function changesViewSql({ name, keyColumns }: Shape): string {
   const [raw, history] = [quoted(tableName(name, 'raw')), quoted(tableName(name, 'history'))]
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const same = (one: string, other: string) =>
