@@ -62,8 +62,19 @@ function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
     connection.exec(declaration)
     connection.exec(`INSERT INTO main.${quoted(name)} ${insert}`)
   }
+  const help = tables.some(({ name }) => name === 'sync_help')
+  if (help) connection.exec(FORGET_ABSENT)
   return tables
 }
+
+/** The mirror's help tells of tables that no copy has. */
+const FORGET_ABSENT = `
+  DELETE FROM main.sync_help
+  WHERE NOT EXISTS (
+    SELECT 1 FROM pragma_table_info(sync_help."table", 'main') AS known
+    WHERE sync_help."column" IS NULL OR known.name = sync_help."column"
+  )
+`
 
 /** A copy of a copy is the same file. */
 function repeatCopy(copy: string, file: string, onBegin: () => void): CopyContents {

@@ -36,7 +36,7 @@ const OURS: Readonly<Record<string, string | null>> = {
   sync_help: null,
 }
 
-/** The types of columns of `sync_status`, a view, of which SQLite does not know all. The others are TEXT. */
+/** The types of columns of views, of which SQLite does not know all. The others are TEXT. */
 const TYPES: Readonly<Record<string, string>> = {
   rows: 'INTEGER',
   removals_held: 'INTEGER',
@@ -55,7 +55,10 @@ export function tablesOfCopy(connection: Connection): CopiedTable[] {
 function ownTable(connection: Connection, name: string, wanted: string | null): CopiedTable[] {
   const columns = columnsOf(connection, name)
     .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
-    .map((column) => ({ name: column.name, type: column.type || (TYPES[column.name] ?? 'TEXT') }))
+    .map((column) => ({
+      name: column.name,
+      type: wanted === null ? (TYPES[column.name] ?? 'TEXT') : column.type,
+    }))
   if (columns.length === 0) return []
   const list = columns.map((column) => quoted(column.name)).join(', ')
   const insert = `SELECT ${list} FROM ${MIRROR}.${quoted(name)}`

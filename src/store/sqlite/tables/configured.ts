@@ -13,6 +13,7 @@ import {
   shapeOf,
   tableName,
 } from './declarations.ts'
+import { ensureHelp } from './help-view.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {
@@ -25,6 +26,7 @@ export interface ConfiguredCollection {
  * tables without rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
+  ensureHelp(connection)
   for (const { name, key } of collections) {
     const known = knownKey(connection, name)
     const isOtherKey = known !== null && JSON.stringify(known) !== JSON.stringify(key)
