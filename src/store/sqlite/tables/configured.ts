@@ -79,6 +79,17 @@ export function isWithoutRows(connection: Connection, name: string): boolean {
   )
 }
 
+/** Whether users have put indexes or triggers on the tables of a collection. */
+export function hasBelongings(connection: Connection, name: string): boolean {
+  const find = connection.prepare(`
+    SELECT name FROM sqlite_schema
+    WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
+  `)
+  const ours = namesOfTables(name)
+  const found = KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
+  return found.some((one) => !ours.includes(one))
+}
+
 /** Its open walks know their items by the other key, so they cannot be resumed. */
 function dropForOtherKey(connection: Connection, name: string): void {
   dropTables(connection, name)
