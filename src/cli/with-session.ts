@@ -75,13 +75,13 @@ export async function withSession(
   const { connection } = session
   const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
   const run = runner(session, config, reporter, runtime)
-  const runJobs: CommandSession['runJobs'] = async (jobs, how) => {
+  const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
     const results = await run(jobs, how)
     publisher.note(results)
     return results
   }
   try {
-    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs })
+    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runAndNote })
     if (byHand) await publisher.finish()
     return exitCode
   } finally {

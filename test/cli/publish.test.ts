@@ -50,7 +50,7 @@ function ask(file: string, sql: string): Record<string, unknown>[] {
 }
 
 function left(workspace: Workspace): string[] {
-  return fs.readdirSync(path.join(workspace.folder, 'published')).sort()
+  return fs.readdirSync(path.join(workspace.folder, 'published')).toSorted()
 }
 
 describe.concurrent('a sync with publish', () => {
@@ -91,16 +91,15 @@ describe.concurrent('a sync with publish', () => {
       'sync_columns',
     ]
     for (const name of names) {
-      const columns = (rows: object[]) => Object.keys(rows[0] ?? {})
       const [ours, theirs] = [workspace.rows(`SELECT * FROM ${name}`), ask(copy, `SELECT * FROM ${name}`)]
       expect(ours.length).toBeGreaterThan(0)
-      const shown = columns(theirs)
-      expect(theirs.map((row) => JSON.stringify(row)).sort()).toEqual(
+      const shown = Object.keys(theirs[0] ?? {})
+      expect(theirs.map((row) => JSON.stringify(row)).toSorted()).toEqual(
         ours
           .map((row) =>
             JSON.stringify(Object.fromEntries(shown.map((column) => [column, (row as never)[column]]))),
           )
-          .sort(),
+          .toSorted(),
       )
       expect(ask(copy, `SELECT type FROM sqlite_schema WHERE name = '${name}'`)).toEqual([{ type: 'table' }])
     }

@@ -52,8 +52,6 @@ function changesViewSql({ name, keyColumns }: Shape): string {
   const same = (one: string, other: string) =>
     keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
   const columns = (row: string) => keys.map((key) => `${row}.${key} AS ${key}`).join(', ')
-  const isBefore = (one: string, other: string) =>
-    `(${one}."_valid_to", ${one}._rowid_) < (${other}."_valid_to", ${other}._rowid_)`
   const previous = (what: string) => `(
     SELECT ${what} FROM ${history} AS p
     WHERE ${same('p', 'h')} AND ${isBefore('p', 'h')}
@@ -109,4 +107,9 @@ SELECT ${columns('r')}, 'changed', r."_changed_at", NULL, NULL, r."_json"
 FROM ${raw} AS r
 WHERE r."_changed_at" > r."_first_seen_at"
   AND ${last(`p."_reason" = 'changed' AND p."_valid_to" = r."_changed_at"`)} IS NOT 1`
+}
+
+/** Whether one version of an item ended before another one. */
+function isBefore(one: string, other: string): string {
+  return `(${one}."_valid_to", ${one}._rowid_) < (${other}."_valid_to", ${other}._rowid_)`
 }

@@ -22,11 +22,6 @@ function helpSql(): string {
   const ofKeys = `
     FROM sync_collections AS of, json_each(of.key) AS key`
   const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
-  const lines = (texts: typeof OF_THE_MIRROR) =>
-    Object.entries(texts).flatMap(([table, [says, columns]]) => [
-      [table, null, says],
-      ...Object.entries(columns).map(([column, about]) => [table, column, about]),
-    ])
   const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
   const [own, made, arrays] = [
     [...lines(OF_THE_MIRROR), ...workings],
@@ -50,7 +45,17 @@ SELECT view, '_parent_' || ${key}, says ${ofKeys}, ${array} AS a, arrays
 WHERE a.collection = of.name AND "column" = '_parent_KEY'`
 }
 
-function values(lines: (string | null)[][]): string {
-  const text = (value: string | null) => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`)
-  return lines.map((line) => `\n    (${line.map(text).join(', ')})`).join(',')
+function values(rows: (string | null)[][]): string {
+  return rows.map((line) => `\n    (${line.map(text).join(', ')})`).join(',')
+}
+
+function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
+  return Object.entries(texts).flatMap(([table, [says, columns]]) => [
+    [table, null, says],
+    ...Object.entries(columns).map(([column, about]) => [table, column, about]),
+  ])
+}
+
+function text(value: string | null): string {
+  return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`
 }

@@ -76,6 +76,10 @@ describe('sync_help', () => {
       `SELECT "column" AS name FROM sync_help WHERE "table" = 'orders__items' AND "column" IS NOT NULL`,
     )
 
-    expect(columns.map(({ name }) => name).sort()).toEqual(['_index', '_organization_id', '_parent_id'])
+    expect(columns.map(({ name }) => String(name)).toSorted()).toEqual([
+      '_index',
+      '_organization_id',
+      '_parent_id',
+    ])
   })
 })
