@@ -54,6 +54,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   defineWorkers(define)
   defineReaders(define)
   defineKeepers(define)
+  defineCopiers(define)
   defineHelpers(define)
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -186,6 +187,17 @@ function defineReaders(define: Define): void {
     .addOption(formatOption('csv', 'ndjson').makeOptionMandatory())
     .addOption(orgOption())
     .option('--output <file>', 'a file instead of standard output')
+}
+
+/** The commands that copy the mirror. */
+function defineCopiers(define: Define): void {
+  define(
+    'snapshot',
+    'copy the mirror into one file that any tool can open',
+    () => import('./commands/snapshot.ts'),
+  )
+    .argument('<file>')
+    .option('--database <file>', 'a mirror or a copy, instead of the mirror of the configuration')
 }
 
 /** The other commands. */

@@ -16,7 +16,7 @@ import { createTokens, type Tokens } from '../store/sqlite/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
-import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
+import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
@@ -72,9 +72,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   )
   const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  for (const key of ['publish', 'http'] as const)
-    if (config[key] !== null)
-      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
+  if (config.http !== null)
+    logger.warn('the configuration sets http, which has no effect in this version yet')
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: runtime.now })

@@ -12,6 +12,7 @@ import { USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session } from './session.ts'
@@ -21,6 +22,7 @@ import { pingsOf } from './watch/pings.ts'
 export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
+  publisher: Publisher
   /** Runs these jobs side by side, once. */
   runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
@@ -70,22 +72,46 @@ export async function withSession(
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
   const pings = pingsOf(config, runtime, logger, userAgent)
-  const run = runner(session, config, reporter, runtime)
+  const { connection } = session
+  const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
+  const run = runner(session, config, withNews(reporter, publisher), runtime)
+  const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
+    const results = await run(jobs, how)
+    publisher.note(results)
+    return results
+  }
   const runTold: CommandSession['runJobs'] = (jobs, how) =>
     // A refresh that is due is part of no schedule, and comes every few minutes.
     how.instead === 'due'
-      ? run(jobs, how)
+      ? runAndNote(jobs, how)
       : pings.around(
           jobs.map(({ job }) => job),
-          () => run(jobs, how),
+          () => runAndNote(jobs, how),
         )
   try {
-    return await work({ ...session, logger, reporter, runJobs: runTold })
+    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runTold })
+    if (byHand) await publisher.finish()
+    return exitCode
   } finally {
+    await publisher.close()
     reporter.close()
     session.close()
     // Last, so that nobody waits for this process meanwhile.
     await pings.idle()
+  }
+}
+
+/** The observers of a reporter, which also tell the publisher of refreshes that wrote something. */
+function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'observe'> {
+  return {
+    observe(job) {
+      const observer = reporter.observe(job)
+      const onRefresh: typeof observer.onRefresh = (result) => {
+        if (result.run.rowsAdded + result.run.rowsChanged > 0) publisher.noteNews()
+        observer.onRefresh(result)
+      }
+      return { ...observer, onRefresh }
+    },
   }
 }
 

@@ -185,6 +185,15 @@ export function filePath() {
     })
 }
 
+/** A mode as chmod takes it: `0644`. The owner has to be able to read the file, and nobody needs to execute it. */
+export function fileMode() {
+  const text = must('a file mode of octal digits that lets the owner read. Write it like "0644" or "0640"')
+  return z
+    .string(text)
+    .regex(/^0?[4-7][0-7]{2}$/, { ...text, abort: true })
+    .transform((mode) => Number.parseInt(mode, 8))
+}
+
 export function timezone() {
   const text = must('a time zone. Write it like UTC or Europe/Paris')
   return z.string(text).refine(isTimezone, text)

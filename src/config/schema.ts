@@ -5,6 +5,7 @@ import {
   choice,
   cronExpression,
   duration,
+  fileMode,
   filePath,
   linkHost,
   list,
@@ -121,6 +122,7 @@ export const FileSchema = z
         .nullable()
         .default(null)
         .describe('Address that is told of the start, the success and the failure of runs. Default: none'),
+      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       refresh: RefreshEntry.optional(),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),

@@ -133,6 +133,8 @@ export interface Upsert {
   text: string
   value: JsonObject
   change: 'added' | 'changed'
+  /** The fields that differ from the stored row, each as its names from the item down; of a changed one. */
+  fields?: readonly (readonly string[])[]
 }
 
 /** All that one answer writes: rows, history, ledger, counters and checkpoint. */

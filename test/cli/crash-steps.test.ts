@@ -55,7 +55,7 @@ const OF_A_NEW_MIRROR: Step[] = [
   ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
   [
     'with all registered',
-    dyingBefore('src/cli/session.ts', "for (const key of ['publish', 'http'] as const)"),
+    dyingBefore('src/cli/session.ts', 'const readCredentials = createCredentialsReader('),
   ],
   ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
 ]

@@ -28,6 +28,7 @@ describe('loadConfig', () => {
       retry: { attempts: 10, minDelay: 1000, maxDelay: 60_000 },
       publish: null,
       publishEvery: 300_000,
+      publishMode: 0o644,
       schedule: '*/15 * * * *',
       timezone: 'UTC',
       concurrency: 4,

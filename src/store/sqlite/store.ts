@@ -100,7 +100,10 @@ export function openSqliteStore({
     return { ...result, notices: [...notices, ...result.notices] }
   }
 
-  /** Runs a task: here, or in another process if its many rows would block the event loop for long. */
+  /**
+   * Runs a task: here, or in another process if its many rows would block the event loop for long. Its `at` is a time
+   * within its transaction: who follows `orders_changes` by time would miss an event with an earlier one.
+   */
   async function runTask<N extends TaskName>(
     name: N,
     argument: TaskArgument<N>,
@@ -109,7 +112,7 @@ export function openSqliteStore({
     if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
     // The type of `TASKS` cannot express that each task takes its own argument.
     const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
-    return transact(() => run(connection, argument))
+    return transact(() => run(connection, { ...argument, at: time() }))
   }
 
   return {

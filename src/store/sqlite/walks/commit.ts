@@ -8,6 +8,7 @@ import type {
   RunTraffic,
 } from '../../../sync/store.ts'
 import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
+import { sqlitePath } from '../../columns/path.ts'
 import { type Connection, castParameter } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
@@ -190,11 +191,12 @@ interface WrittenRows {
 
 function saveRows(job: Job, { upserts }: PageChanges, rows: WrittenRows, at: string): void {
   const { organization, collection } = job
-  for (const [index, { key, text, change }] of upserts.entries()) {
+  for (const [index, { key, text, change, fields = [] }] of upserts.entries()) {
     const typed = rows.typed[index]
     if (!typed) continue
+    const kept = collection.history === false ? null : fields.map(sqlitePath)
     if (change === 'added') rows.tables.insert(organization.id, key.parts, text, typed, at)
-    else rows.tables.update(organization.id, key.parts, text, typed, at, collection.history !== false)
+    else rows.tables.update(organization.id, key.parts, text, typed, at, kept)
   }
 }
 
