@@ -43,6 +43,8 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
+  /** Its line of `sync_runs`. */
+  runId?: number
   error: KnownError | null
   /** Of a run that succeeded: removals that wait for a decision. */
   held: KnownError | null
@@ -125,6 +127,7 @@ async function runFrom(
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
+  result.runId = run.id
   observer.onStart(walk)
   try {
     if (lease.refusal) throw lease.refusal
