@@ -30,11 +30,10 @@ describe('the log', () => {
     const texts = sources
       .filter((file) => file.endsWith('.ts'))
       .map((file) => fs.readFileSync(path.join(ROOT, 'src', file), 'utf8'))
-    const logged = texts.flatMap((text) => [
-      ...[...text.matchAll(/\bevent(?::| =)[^,\n]*/g)].flatMap(([found]) =>
-        [...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified)'/g)].map(([, name = '']) => name),
-      ),
-    ])
+    const logged = texts
+      .flatMap((text) => [...text.matchAll(/\bevent(?::| =)[^,\n]*/g)])
+      .flatMap(([found]) => [...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified)'/g)])
+      .map(([, name = '']) => name)
     const [, section = ''] = fs.readFileSync(path.join(ROOT, 'config/README.md'), 'utf8').split('## Logs')
     const [table = ''] = section.split('\n## ')
     const documented = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) =>
