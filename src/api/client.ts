@@ -6,7 +6,7 @@ import { createConnectionPool, createHttpGet, type HttpGet, readArrived } from '
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import type { BudgetStore, RateRules } from './rate/budget.ts'
-import { readRateHeaders } from './rate/headers.ts'
+import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
 import { type Answer, createRateLimiter, type RateLimiter, type WaitingRequest } from './rate/limiter.ts'
 import { asFinal, asksForPause, errorOfStatus, isFailure, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
@@ -28,6 +28,17 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
+  /** For the log: each answer, without its token and its items. */
+  onAnswer?: (answer: AnswerNote) => void
+}
+
+export interface AnswerNote {
+  job: Job
+  page: number
+  status: number
+  /** From the request to the end of the answer. Milliseconds. */
+  ms: number
+  announced: RateHeaders
 }
 
 export interface Credentials {
@@ -104,8 +115,10 @@ function createPageSource(
   ): Promise<Page> {
     hold.check()
     observer.onRequest()
+    const sentAt = options.now()
     const response = await get(addressOf(page), headers, signal)
     const announced = readRateHeaders(response.headers, options.now())
+    options.onAnswer?.({ job, page, status: response.status, ms: options.now() - sentAt, announced })
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       answer.throttled(announced)
       observer.onThrottled()

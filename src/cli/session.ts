@@ -50,7 +50,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
-  const report = (message: string) => logger.info(message)
+  const report = (message: string) => logger.info({ event: 'mirror_busy' }, message)
   const { connection, transact, patience } = await openMirror(file, runtime, report)
   try {
     const warning = await transact(() => {
@@ -58,7 +58,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       makeConfigured(connection, config.collections)
       return adopted
     })
-    if (warning !== null) logger.warn(warning)
+    if (warning !== null) logger.warn({ event: 'address_accepted' }, warning)
   } catch (error) {
     connection.close()
     throw error
@@ -70,7 +70,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
+  const api = createApi(
+    { ...apiOptions(config, runtime, userAgent, tokens, name), ...tracing(logger) },
+    exchange,
+  )
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
   if (config.http !== null)
     logger.warn('the configuration sets http, which has no effect in this version yet')
@@ -110,6 +113,30 @@ function budgetName({ rateLimit }: Config, tokens: Tokens, organization: Organiz
     return tokens.fingerprint(organization.readToken())
   } catch {
     return organization.id
+  }
+}
+
+/** With `--log-level trace`: a line for each answer. Filters may hold what is personal, so only the path is shown. */
+function tracing(logger: Logger): Pick<ApiOptions, 'onAnswer'> {
+  if (!logger.isLevelEnabled('trace')) return {}
+  return {
+    onAnswer: ({ job: { organization, collection }, page, status, ms, announced }) =>
+      logger.trace(
+        {
+          event: 'request_answered',
+          organization: organization.name,
+          collection: collection.name,
+          method: 'GET',
+          path: collection.path,
+          page,
+          status,
+          duration_ms: ms,
+          rate_limit: announced.limit,
+          rate_limit_remaining: announced.remaining,
+          retry_after_ms: announced.retryAfterMs,
+        },
+        'request answered',
+      ),
   }
 }
 

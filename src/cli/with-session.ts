@@ -61,13 +61,17 @@ export async function withSession(
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
-  for (const { message, cure } of suspiciousNames(config.collections)) logger.warn(`${message}; ${cure}`)
+  for (const { message, cure } of suspiciousNames(config.collections))
+    logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
-    logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')
+    logger.warn(
+      { event: 'stopped_early', signal: signal.reason },
+      'stopped before the mirror could be opened',
+    )
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })

@@ -29,11 +29,22 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     const isDue = createDueCheck(runtime.now())
     const schedule = { signal, onResult, isDue }
     const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
-    logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
+    logger.info(
+      {
+        event: 'daemon_started',
+        jobs: scheduled.length,
+        due: scheduled.filter((job) => job.dueAtStart).length,
+      },
+      'started',
+    )
     const scheduler = startScheduler(scheduled, {
       onOverlap: (name) =>
-        logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
-      onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
+        logger.warn(
+          { event: 'schedule_skipped', job: name },
+          'its time has come again while it still runs; this time is skipped',
+        ),
+      onError: (name, error) =>
+        logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
     })
     const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
     const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
@@ -50,12 +61,12 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
 function logStop(logger: Logger, { reason }: AbortSignal): void {
   if (reason instanceof MirrorLostError)
     logger.error(
-      { error_code: reason.code, error_message: reason.message },
+      { event: 'daemon_stopping', error_code: reason.code, error_message: reason.message },
       'stopping, since only a new process can use the mirror again',
     )
   else
     logger.info(
-      { signal: reason },
+      { event: 'daemon_stopping', signal: reason },
       'stopping; what is written stays, and the next start continues from there',
     )
 }

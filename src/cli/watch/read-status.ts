@@ -59,27 +59,38 @@ export function readStatus(options: StatusOptions): Status {
 /** A leap day on a given weekday can be 40 years away; nobody asks for that. */
 const LOOKED_AHEAD_MS = 400 * 86_400_000
 
-/** Returns the times of a job's schedule. Each schedule is searched once: 500 organizations share a few. */
+/** Returns the times of a job's schedule. Jobs share searches where they can: 500 organizations share a few schedules. */
 function createPlanner(
   { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
   now: number,
 ): (row: StatusRow) => JobPlan | null {
   const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
-  const found = new Map<string, number | null>()
-  const search = (schedule: string, after: number, until: number) => {
-    const name = `${after} ${until} ${schedule}`
-    const known = found.get(name)
+  const next = new Map<string, number | null>()
+  /** By schedule: the first time after `after`; null for none until now. */
+  const due = new Map<string, { after: number; time: number | null }>()
+
+  function nextRun(schedule: string): number | null {
+    const known = next.get(schedule)
     if (known !== undefined) return known
-    const time = nextFireAfter(schedule, timezone, after, until)
-    found.set(name, time)
+    const time = nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS)
+    next.set(schedule, time)
     return time
   }
+
+  function dueAfter(schedule: string, after: number): number | null {
+    const known = due.get(schedule)
+    if (known && known.after <= after && (known.time === null || after < known.time)) return known.time
+    const time = nextFireAfter(schedule, timezone, after, now)
+    due.set(schedule, { after, time })
+    return time
+  }
+
   return (row) => {
     const schedule = scheduleOf.get(row.organization_id)
     if (schedule === undefined || row.configured !== 1) return null
     const attempt = lastAttempt(row)
-    const dueAt = attempt === null ? null : search(schedule, attempt, now)
-    return { schedule, nextRunAt: search(schedule, now, now + LOOKED_AHEAD_MS), dueAt }
+    const dueAt = attempt === null ? null : dueAfter(schedule, attempt)
+    return { schedule, nextRunAt: nextRun(schedule), dueAt }
   }
 }
 

@@ -122,7 +122,8 @@ export const WORKINGS: Readonly<Record<string, string>> = {
   sync_jobs: 'a working of the program: its lists, and who is at work on them',
   sync_pages: 'a working of the program: the keys on each page that was read, until its walk is closed',
   sync_missing: 'a working of the program: live rows that the last walk did not see',
-  sync_refreshed: 'a working of the program: the keys on pages that refreshes read while a full walk was open',
+  sync_refreshed:
+    'a working of the program: the keys on pages that refreshes read while a full walk was open',
   sync_view_columns: 'a working of the program: the fields of the elements of arrays',
   sync_gates: 'a working of the program: the budgets of requests',
   sync_settings: 'a working of the program',
