@@ -22,6 +22,8 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Session {
   store: Store
   connection: Connection
+  /** The name of this process's lock file. */
+  processName: string
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
@@ -67,13 +69,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   )
   const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  for (const key of ['publish', 'http'] as const)
-    if (config[key] !== null)
-      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
+  if (config.publish !== null)
+    logger.warn('the configuration sets publish, which has no effect in this version yet')
 
   return {
     store,
     connection,
+    processName: name,
     tokens,
     source: async (organization, job) => {
       try {
