@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { KnownError, UsageError } from '../errors.ts'
 import type { Globals } from './config-file.ts'
@@ -144,7 +144,12 @@ function defineReaders(define: Define): void {
     () => import('./commands/status.ts'),
   )
     .option('--json', 'as JSON')
+    .option(
+      '--check',
+      'exit with 3 for a held token, else 5 for removals held back, else 1 for a failed or overdue list',
+    )
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
+    .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
     .argument('<sql>')
     .addOption(formatOption('table', 'json', 'csv').default('table'))
@@ -162,7 +167,11 @@ function defineHelpers(define: Define): void {
     'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
     () => import('./commands/resume.ts'),
   ).addOption(orgOption())
-  define('schema', 'print the JSON Schema of the configuration file', () => import('./commands/schema.ts'))
+  define(
+    'schema',
+    'print the JSON Schema of the configuration file, or of what a command writes as JSON',
+    () => import('./commands/schema.ts'),
+  ).addArgument(new Argument('[of]', 'what it describes').choices(['config', 'status']).default('config'))
   define(
     'sandbox',
     'serve a made-up Administration API on loopback, to try everything without credentials',

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
+import { announceDaemon, withdrawDaemon } from '../store/sqlite/daemons.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
@@ -27,6 +28,8 @@ export interface Session {
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
+  announceDaemon(): Promise<() => Promise<void>>
   close(): void
 }
 
@@ -83,6 +86,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       } catch (error) {
         return closedSource(error)
       }
+    },
+    announceDaemon: async () => {
+      await transact(() => announceDaemon(connection, name, new Date(runtime.now()).toISOString()))
+      return () => transact(() => withdrawDaemon(connection, name))
     },
     close: () => {
       leases.close()

@@ -24,6 +24,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     const onResult = ({ error }: JobResult) => {
       if (error instanceof MirrorLostError) lost.abort(error)
     }
+    const withdraw = await session.announceDaemon()
     const isDue = createDueCheck(runtime.now())
     const scheduled = jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue }))
     logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
@@ -35,6 +36,8 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     if (!signal.aborted) await once(signal, 'abort')
     logStop(logger, signal)
     await scheduler.stop()
+    // Without it, `status` says that the daemon died.
+    if (runtime.signal.aborted) await withdraw().catch(() => {})
     return runtime.signal.aborted ? 0 : 4
   })
 }
