@@ -27,6 +27,8 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
+  /** Counts a request: the status of its answer, or null where none came. */
+  onAnswer?: ((organizationId: string, status: number | null) => void) | undefined
 }
 
 export interface Credentials {
@@ -76,8 +78,23 @@ export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
         users.set(limiter, others)
         if (others === 0) await limiter.flush()
       }
-      return { ...createPageSource(job, credentials, limiter, network, options), close }
+      const counted = { ...network, get: counting(network.get, job, options.onAnswer) }
+      return { ...createPageSource(job, credentials, limiter, counted, options), close }
     },
+  }
+}
+
+function counting(get: HttpGet, { organization }: Job, onAnswer: ApiOptions['onAnswer']): HttpGet {
+  if (!onAnswer) return get
+  return async (url, headers, signal) => {
+    let status: number | null = null
+    try {
+      const response = await get(url, headers, signal)
+      status = response.status
+      return response
+    } finally {
+      onAnswer(organization.id, status)
+    }
   }
 }
 

@@ -42,12 +42,23 @@ export interface SessionOptions {
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
+  /** Counts a request: the status of its answer, or null where none came. */
+  onAnswer?: ApiOptions['onAnswer']
   /** Replaces the network in a simulation. */
   exchange?: HttpGet
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
+  const {
+    config,
+    runtime,
+    logger,
+    tryHeldTokens,
+    acceptAddress = false,
+    userAgent,
+    onAnswer,
+    exchange,
+  } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
   const report = (message: string) => logger.info(message)
@@ -70,7 +81,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
+  const api = createApi({ ...apiOptions(config, runtime, userAgent, tokens, name), onAnswer }, exchange)
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
   if (config.publish !== null)
     logger.warn('the configuration sets publish, which has no effect in this version yet')

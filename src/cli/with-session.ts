@@ -13,7 +13,7 @@ import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal } from './output/terminal.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
-import { openSession, type Session } from './session.ts'
+import { openSession, type Session, type SessionOptions } from './session.ts'
 
 /** What a command that reads lists works with. */
 export interface CommandSession extends Session {
@@ -42,6 +42,7 @@ export interface SessionMode {
   /** Typed by hand: it may try a held token once more, and a signal has an exit code of its own. */
   byHand: boolean
   acceptAddress?: boolean
+  onAnswer?: SessionOptions['onAnswer']
 }
 
 /** Opens a session, runs `work`, and closes the session. Returns the exit code. */
@@ -49,7 +50,7 @@ export async function withSession(
   config: Config,
   runtime: Runtime,
   { logLevel }: Globals,
-  { byHand, acceptAddress = false }: SessionMode,
+  { byHand, acceptAddress = false, onAnswer }: SessionMode,
   work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr, env } = runtime
@@ -63,7 +64,7 @@ export async function withSession(
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const userAgent = `admin-mirror/${manifest.version}`
-  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
+  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
     logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')

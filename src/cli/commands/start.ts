@@ -6,6 +6,8 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
+import { type Listening, listenFor } from '../listener/listening.ts'
+import { programName } from '../program-name.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, syncPlan, withSession } from '../with-session.ts'
@@ -17,29 +19,48 @@ import { type CommandSession, syncPlan, withSession } from '../with-session.ts'
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
-  return withSession(config, runtime, globals, { byHand: false }, async (session) => {
-    const { logger } = session
-    const lost = new AbortController()
-    const signal = AbortSignal.any([runtime.signal, lost.signal])
-    const onResult = ({ error }: JobResult) => {
-      if (error instanceof MirrorLostError) lost.abort(error)
-    }
-    const withdraw = await session.announceDaemon()
-    const isDue = createDueCheck(runtime.now())
-    const scheduled = jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue }))
-    logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
-    const scheduler = startScheduler(scheduled, {
-      onOverlap: (name) =>
-        logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
-      onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
-    })
-    if (!signal.aborted) await once(signal, 'abort')
-    logStop(logger, signal)
-    await scheduler.stop()
-    // Without it, `status` says that the daemon died.
-    if (runtime.signal.aborted) await withdraw().catch(() => {})
-    return runtime.signal.aborted ? 0 : 4
+  // Before the mirror: a port in use ends the command with nothing sent or written.
+  const listening = await listenFor(config, runtime, programName(globals))
+  const mode = { byHand: false, onAnswer: listening?.onAnswer }
+  const work = (session: CommandSession) => keepInStep(config, runtime, jobs, session, listening)
+  try {
+    return await withSession(config, runtime, globals, mode, work)
+  } finally {
+    await listening?.close()
+  }
+}
+
+/** Runs the jobs until the signal. */
+async function keepInStep(
+  config: Config,
+  runtime: Runtime,
+  jobs: readonly SelectedJob[],
+  session: CommandSession,
+  listening: Listening | null,
+): Promise<number> {
+  const { logger } = session
+  const lost = new AbortController()
+  const signal = AbortSignal.any([runtime.signal, lost.signal])
+  const onResult = (result: JobResult) => {
+    listening?.onResult(result)
+    if (result.error instanceof MirrorLostError) lost.abort(result.error)
+  }
+  const withdraw = await session.announceDaemon()
+  const isDue = createDueCheck(runtime.now())
+  const scheduled = jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue }))
+  logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
+  const scheduler = startScheduler(scheduled, {
+    onOverlap: (name) =>
+      logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
+    onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
   })
+  listening?.serve(session, scheduler)
+  if (!signal.aborted) await once(signal, 'abort')
+  logStop(logger, signal)
+  await scheduler.stop()
+  // Without it, `status` says that the daemon died.
+  if (runtime.signal.aborted) await withdraw().catch(() => {})
+  return runtime.signal.aborted ? 0 : 4
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {

@@ -24,7 +24,16 @@ export function readLastRuns(connection: Connection): Map<string, RunMark[]> {
   for (const [organization, collection, ...run] of rows.toReversed()) {
     const [trigger, status, error_code, started_at, finished_at, rows_added, rows_changed, rows_removed] = run
     const marks = byJob.get(jobKey(organization, collection)) ?? []
-    marks.push({ trigger, status, error_code, started_at, finished_at, rows_added, rows_changed, rows_removed })
+    marks.push({
+      trigger,
+      status,
+      error_code,
+      started_at,
+      finished_at,
+      rows_added,
+      rows_changed,
+      rows_removed,
+    })
     byJob.set(jobKey(organization, collection), marks)
   }
   return byJob
