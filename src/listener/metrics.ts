@@ -107,10 +107,7 @@ function jobMetrics({ status, runs }: Overview, gauge: MakeGauge) {
     setTime(asOf, labels, job.as_of)
     setTime(freshAsOf, labels, job.fresh_as_of)
     setTime(lastRun, labels, job.last_run_at)
-    const ended = runs
-      .get(jobKey(job.organization_id, job.collection))
-      ?.findLast((run) => run.finished_at !== null)
-    if (ended?.finished_at) lastRunSeconds.set(labels, seconds(ended.finished_at) - seconds(ended.started_at))
+    setKnown(lastRunSeconds, labels, runs.get(jobKey(job.organization_id, job.collection))?.seconds ?? null)
     setTime(nextRun, labels, job.next_run_at)
     failed.set({ ...labels, error_code: job.error_code ?? '' }, job.last_run_status === 'failed' ? 1 : 0)
     setKnown(overdue, labels, flag(job.overdue))

@@ -1,5 +1,5 @@
 import type { Status } from '../report/status.ts'
-import type { MirrorSize, NewColumn, RunMark } from '../store/sqlite/read/overview.ts'
+import type { LastRuns, MirrorSize, NewColumn } from '../store/sqlite/read/overview.ts'
 
 /** What the page and the metrics show, read at one moment. */
 export interface Overview {
@@ -7,8 +7,8 @@ export interface Overview {
   /** When this process began; ISO 8601. */
   started_at: string
   status: Status
-  /** The last runs of each job, oldest first, by `jobKey`. */
-  runs: ReadonlyMap<string, readonly RunMark[]>
+  /** By `jobKey`. */
+  runs: ReadonlyMap<string, LastRuns>
   budgets: readonly BudgetUse[]
   /** Of this process since its start. */
   counters: Counters

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { JobStatus } from '../../report/job-status.ts'
 import { missedText, progressNotes } from '../../report/progress.ts'
-import { jobKey, type RunMark } from '../../store/sqlite/read/overview.ts'
+import { jobKey } from '../../store/sqlite/read/overview.ts'
 import { grouped, inWords, printable } from '../../text.ts'
 import type { Overview } from '../overview.ts'
 import { type State, worstFirst } from './state.ts'
@@ -33,12 +33,12 @@ function restText(rest: readonly Listed[]): string {
 function table(listed: readonly Listed[], runs: Overview['runs'], now: number) {
   return html`<table>
 <thead><tr><th scope="col">list</th><th scope="col">state</th><th scope="col">as of</th><th scope="col">next</th><th scope="col">coverage</th><th scope="col" class="number">rows</th><th scope="col">last runs</th></tr></thead>
-<tbody>${listed.map((one) => rowsOf(one, runs.get(jobKey(one.job.organization_id, one.job.collection)) ?? [], now))}</tbody>
+<tbody>${listed.map((one) => rowsOf(one, runs.get(jobKey(one.job.organization_id, one.job.collection))?.marks ?? '', now))}</tbody>
 </table>`
 }
 
-function rowsOf({ job, state }: Listed, runs: readonly RunMark[], now: number) {
-  const more = details(job, state)
+function rowsOf({ job, state }: Listed, marks: string, now: number) {
+  const more = details(job, state, now)
   return html`<tr${more ? html` class="has-more"` : ''}>
 <td class="name"><bdi>${printable(job.organization, 60)}</bdi> <bdi>${printable(job.collection, 60)}</bdi></td>
 <td class="state ${state.tone}">${state.word}</td>
@@ -46,7 +46,7 @@ function rowsOf({ job, state }: Listed, runs: readonly RunMark[], now: number) {
 <td class="age" data-label="next">${nextRun(job, now)}</td>
 <td data-label="coverage">${coverage(job)}</td>
 <td class="number" data-label="rows">${grouped(job.rows)}</td>
-<td class="wide">${strip(runs)}</td>
+<td class="wide">${strip(marks)}</td>
 </tr>${more}`
 }
 
@@ -65,19 +65,20 @@ function coverage({ coverage: known, expected_missed: missed }: JobStatus) {
   return known === null ? html`<span class="quiet">-</span>` : html`${known}${missedText(missed)}`
 }
 
-/** A second row: why the list is not well, and how far its walk is. */
-function details(job: JobStatus, { reason, tone }: State) {
+/** A second row: why the list is not well, how far its walk is, and what that waits for. */
+function details(job: JobStatus, { reason, tone }: State, now: number) {
   const notes = progressNotes(job)
   if (reason === null && notes.length === 0 && job.waiting_until === null) return ''
   const percent = job.running ? job.walk_percent : null
   return html`<tr class="more"><td colspan="7" class="wide small">
 ${reason !== null && html`<p class="${tone}">${reason}</p>`}
+${percent !== null && bar(percent / 100, `${percent} %`)}
 ${notes.map((note) => html`<p class="quiet">${printable(note, 500)}</p>`)}
-${percent !== null && html`${bar(percent / 100, `${percent} %`)}<p>${percent} %${leftText(job)}</p>`}
-${job.waiting_until !== null && html`<p>waits until ${job.waiting_until}: ${printable(job.waiting_for ?? 'the rate limit')}</p>`}
+${waiting(job, now)}
 </td></tr>`
 }
 
-function leftText({ walk_left_ms: left }: JobStatus): string {
-  return left === null ? '' : `, about ${inWords(left)} left`
+function waiting({ waiting_until: until, waiting_for: reason }: JobStatus, now: number) {
+  if (until === null) return ''
+  return html`<p title="${until}">waits ${inWords(Date.parse(until) - now)}: ${printable(reason ?? 'the rate limit')}</p>`
 }

@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 import type { BudgetUse, Overview } from '../overview.ts'
+import { foldedItems } from './folded.ts'
 import { listsSection } from './lists.ts'
 import { SCRIPT } from './script.ts'
 import type { Tone } from './state.ts'
@@ -44,24 +45,22 @@ function heading({ status, size }: Overview) {
   const { daemon, now, waiting_until: waiting } = status
   const since = daemon.processes.find(({ running }) => running)?.since
   const facts = [
-    `read at ${now}`,
+    `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
     ...(since === undefined ? [] : [`start runs for ${inWords(Date.parse(now) - Date.parse(since))}`]),
     `mirror ${inBytes(size.bytes)}, WAL ${inBytes(size.walBytes)}`,
     ...(size.freeBytes === null ? [] : [`${inBytes(size.freeBytes)} free`]),
   ]
-  return html`<header class="verdict ${toneOf(overview(status))}"><h1>${sentence(status.verdict)}</h1>
+  return html`<header class="verdict ${toneOf(status)}"><h1>${sentence(status.verdict)}</h1>
 <p class="quiet small">${facts.join(' · ')}</p>
 ${waiting !== null && html`<p class="small">the rate limit asks for a pause until ${waiting}</p>`}</header>`
 }
 
-function overview(status: Overview['status']) {
-  const needs = status.jobs.some(({ next }) => next !== null)
-  return { code: status.check_exit_code, needs }
-}
-
-function toneOf({ code, needs }: { code: number; needs: boolean }): Tone {
+function toneOf({ check_exit_code: code, jobs }: Overview['status']): Tone {
   if (code !== 0) return 'bad'
-  return needs ? 'warn' : 'good'
+  const isOpen = jobs.some(
+    (job) => job.configured && (job.next !== null || job.as_of === null || job.untrusted !== null),
+  )
+  return isOpen ? 'warn' : 'good'
 }
 
 /** Budgets that stand unfolded. */
@@ -69,16 +68,12 @@ const UNFOLDED = 5
 
 function requestsSection({ budgets, started_at: started, status }: Overview) {
   const hourAgo = Date.parse(status.now) - 3_600_000
-  const since = Date.parse(started) > hourAgo ? 'since the start' : 'in the last hour'
-  const busiest = budgets.toSorted((a, b) => partOf(b) - partOf(a) || b.requests - a.requests)
-  const rows = busiest.map((budget) => budgetItem(budget))
-  const rest = rows.slice(UNFOLDED)
-  const folded =
-    rest.length > 0 &&
-    html`<details id="more-budgets"><summary>${counted(rest.length, 'more budget')}</summary><ul>${rest}</ul></details>`
-  const sum = budgets.reduce((total, { requests }) => total + requests, 0)
-  return html`<h2>Requests</h2><p class="quiet small">${counted(sum, 'request')} of this process ${since}, against what the rate limit lets through in an hour</p>
-<ul>${rows.slice(0, UNFOLDED)}</ul>${folded || ''}`
+  const since = Date.parse(started) > hourAgo ? 'since its start' : 'in the last hour'
+  const busy = budgets.filter(({ requests }) => requests > 0)
+  const rows = busy.toSorted((a, b) => partOf(b) - partOf(a) || b.requests - a.requests).map(budgetItem)
+  const sum = busy.reduce((total, { requests }) => total + requests, 0)
+  return html`<h2>Requests</h2><p class="quiet small">${counted(sum, 'request')} of this process ${since}${sum > 0 && ', beside what the rate limit lets through in an hour'}</p>
+<ul>${rows.slice(0, UNFOLDED)}</ul>${foldedItems('more-budgets', rows.slice(UNFOLDED), 'more budget')}`
 }
 
 function partOf({ requests, per_minute: limit }: BudgetUse): number {
@@ -91,8 +86,9 @@ function budgetItem(budget: BudgetUse) {
   const more = organizations.length > 3 ? ` and ${grouped(organizations.length - 3)} more` : ''
   const of = limit === null ? ', no limit is known' : ` of ${grouped(Math.floor(limit * 60))}`
   const throttled = refused > 0 && html` <span class="warn">${grouped(refused)} answered with 429</span>`
-  return html`<li><p><bdi class="name">${names.join(', ')}${more}</bdi> ${grouped(requests)}${of}${throttled || ''}</p>
-${limit !== null && bar(partOf(budget), `${Math.round(partOf(budget) * 100)} % of an hour's requests`)}</li>`
+  const used =
+    limit !== null && bar(partOf(budget), `${Math.round(partOf(budget) * 100)} % of an hour's requests`)
+  return html`<li class="row"><bdi class="name">${names.join(', ')}${more}</bdi><span>${grouped(requests)}${of}${throttled || ''}</span>${used || ''}</li>`
 }
 
 function columnsSection({ new_columns: columns }: Overview) {

@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import type { JobStatus } from '../../report/job-status.ts'
-import { counted, grouped, printable } from '../../text.ts'
+import { counted, printable } from '../../text.ts'
 import type { Overview } from '../overview.ts'
+import { foldedItems } from './folded.ts'
 import { stateOf, worstFirst } from './state.ts'
 
 /** Steps that stand unfolded. */
@@ -19,11 +20,7 @@ export function stepsSection({ status }: Overview) {
   ]
   if (byStep.length === 0) return ''
   const items = byStep.map(([next, jobs]) => stepItem(next, jobs, now))
-  const rest = items.slice(UNFOLDED)
-  const folded =
-    rest.length > 0 &&
-    html`<details id="more-steps"><summary>${grouped(rest.length)} more</summary><ul>${rest}</ul></details>`
-  return html`<h2>What needs somebody</h2><ul>${items.slice(0, UNFOLDED)}</ul>${folded || ''}`
+  return html`<h2>What needs somebody</h2><ul>${items.slice(0, UNFOLDED)}</ul>${foldedItems('more-steps', items.slice(UNFOLDED), 'more step')}`
 }
 
 function stepItem(next: string, jobs: readonly JobStatus[], now: number) {

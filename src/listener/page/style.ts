@@ -29,7 +29,7 @@ code { font: .87em/1.45 ui-monospace, Menlo, Consolas, monospace; }
 .verdict > .quiet { color: var(--quiet); }
 #stale { margin: 0 0 1rem; padding: .5rem .8rem; border: 1px solid var(--bad); color: var(--bad); }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 400; font-size: .87rem; color: var(--quiet); }
+th { white-space: nowrap; text-align: left; font-weight: 400; font-size: .87rem; color: var(--quiet); }
 th, td { padding: .3rem .9rem .3rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 th:last-child, td:last-child { padding-right: 0; }
 .number { text-align: right; white-space: nowrap; }
@@ -43,7 +43,8 @@ li { padding: .5rem 0 .6rem; border-bottom: 1px solid var(--line); }
 li p { margin: 0 0 .25rem; }
 svg { display: block; }
 .strip { width: 150px; height: 16px; margin-top: .2rem; }
-.bar { width: 100%; height: 7px; margin: .3rem 0; background: var(--line); }
+.bar { width: 20rem; max-width: 100%; height: 7px; margin: .3rem 0; background: var(--line); }
+li.row { display: grid; grid-template-columns: 2fr 2fr 20rem; gap: 0 .9rem; align-items: center; padding: .3rem 0; }
 .bar rect { fill: var(--busy); }
 .strip .good { fill: var(--good); } .strip .warn { fill: var(--warn); } .strip .bad { fill: var(--bad); }
 .strip .busy { fill: var(--busy); } .strip .none { fill: var(--line); }
@@ -63,5 +64,7 @@ footer a { margin-right: .8rem; }
   tr.has-more { padding-bottom: 0; border-bottom: 0; }
   tr.more { padding-top: .1rem; }
   .number { text-align: left; }
+  li.row { display: block; }
+  li.row .name { margin-right: .6rem; }
 }
 `
