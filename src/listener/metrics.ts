@@ -25,31 +25,33 @@ function processMetrics(
   health: Health,
   gauge: MakeGauge,
 ) {
+  // Without labels, prom-client would show a gauge that is never set as 0.
+  const single = (name: string, help: string, value: number | null) => {
+    if (value !== null) gauge(name, help, []).set(value)
+  }
   gauge('info', 'Version of admin-mirror.', ['version']).set({ version }, 1)
-  gauge('start_time_seconds', 'When this process began.', []).set(seconds(started_at))
-  gauge('scheduler_ticking', '1 while the scheduler wakes when it should, else 0.', []).set(
-    health.stalled === null ? 1 : 0,
+  single('start_time_seconds', 'When this process began.', seconds(started_at))
+  single(
+    'scheduler_ticking',
+    '1 while the scheduler wakes when it should, else 0.',
+    flag(health.stalled === null),
   )
-  gauge('usable', '1 while the mirror can be used, else 0.', []).set(health.unusable === null ? 1 : 0)
-  gauge('database_bytes', 'Size of the mirror, without its WAL.', []).set(size.bytes)
-  gauge(
+  single('usable', '1 while the mirror can be used, else 0.', flag(health.unusable === null))
+  single('check_exit_code', 'What "status --check" exits with: 0 if all is well.', status.check_exit_code)
+  single('database_bytes', 'Size of the mirror, without its WAL.', size.bytes)
+  single(
     'wal_bytes',
     'Size of the WAL beside the mirror; it grows while a reader holds a transaction open.',
-    [],
-  ).set(size.walBytes)
-  setKnown(gauge('disk_free_bytes', 'Room on the disk of the mirror for this user.', []), {}, size.freeBytes)
-  setKnown(
-    gauge('check_exit_code', 'What "status --check" exits with: 0 if all is well.', []),
-    {},
-    status.check_exit_code,
+    size.walBytes,
   )
-  if (published === null) return
-  setTime(
-    gauge('published_timestamp_seconds', 'When the published file was made.', []),
-    {},
-    published.created_at,
+  single('disk_free_bytes', 'Room on the disk of the mirror for this user.', size.freeBytes)
+  const made = published?.created_at ?? null
+  single(
+    'published_timestamp_seconds',
+    'When the published file was made.',
+    made === null ? null : seconds(made),
   )
-  setKnown(gauge('published_bytes', 'Size of the published file.', []), {}, published.bytes)
+  single('published_bytes', 'Size of the published file.', published?.bytes ?? null)
 }
 
 function jobMetrics({ status, runs }: Overview, gauge: MakeGauge) {
