@@ -54,8 +54,20 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'type:store'],
+  listener: ['errors.ts', 'text.ts', 'report', 'type:store'],
   sandbox: [],
-  cli: ['errors.ts', 'text.ts', 'config', 'schedule', 'sync', 'api', 'store', 'report', 'sandbox'],
+  cli: [
+    'errors.ts',
+    'text.ts',
+    'config',
+    'schedule',
+    'sync',
+    'api',
+    'store',
+    'report',
+    'listener',
+    'sandbox',
+  ],
 }
 
 describe('the house', () => {
@@ -108,6 +120,8 @@ describe('the house', () => {
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/output/log.ts'],
+    ['@hono/node-server', 'listener/listener.ts'],
+    ['prom-client', 'listener/metrics.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
       .filter(({ to, typeOnly }) => to === library && !typeOnly)
@@ -118,7 +132,8 @@ describe('the house', () => {
 
   it('touches the process, the clock and chance only where a process begins', () => {
     const beginnings = ['main.ts', 'bin.js', 'store/sqlite/maintenance-child.ts']
-    const outside = files.filter((file) => !beginnings.includes(file))
+    const inBrowser = 'listener/page/script.ts'
+    const outside = files.filter((file) => !beginnings.includes(file) && file !== inBrowser)
 
     const reaching = outside.filter((file) =>
       /\bprocess\.(env|argv|exit|on|std|pid|kill)|\bDate\.now\(|new Date\(\)|Math\.random\(|\bset(Timeout|Interval)\(/.test(

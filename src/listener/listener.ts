@@ -48,13 +48,12 @@ const LIMITS = {
  */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const { now, sleep, every } = options
-  let source: Source | null = null
-  let report: (error: unknown) => void = () => {}
+  let serving: { source: Source; onError: (error: unknown) => void } | null = null
   let boundTo = ''
   const app = createApp({
-    source: () => source,
+    source: () => serving?.source ?? null,
     isLoopback: () => isLoopback(boundTo),
-    onError: (error) => report(error),
+    onError: (error) => serving?.onError(error),
     now,
   })
   const answer = getRequestListener(app.fetch, {
@@ -101,9 +100,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   boundTo = typeof address === 'object' && address !== null ? address.address : ''
   return {
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}/`,
-    serve(given, onError) {
-      source = given
-      report = onError
+    serve(source, onError) {
+      serving = { source, onError }
     },
     close: () => {
       stopSweeping()

@@ -1,8 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { JobStatus } from '../report/job-status.ts'
-import { jobKey } from '../store/sqlite/read/overview.ts'
 import { printable } from '../text.ts'
-import type { Health, Overview } from './overview.ts'
+import { type Health, jobKey, type Overview } from './overview.ts'
 
 const JOB = ['organization', 'collection'] as const
 
@@ -109,7 +108,7 @@ function jobMetrics({ status, runs }: Overview, gauge: MakeGauge) {
     setTime(asOf, labels, job.as_of)
     setTime(freshAsOf, labels, job.fresh_as_of)
     setTime(lastRun, labels, job.last_run_at)
-    setKnown(lastRunSeconds, labels, runs.get(jobKey(job.organization_id, job.collection))?.seconds ?? null)
+    setKnown(lastRunSeconds, labels, runs.get(jobKey(job))?.seconds ?? null)
     setTime(nextRun, labels, job.next_run_at)
     failed.set({ ...labels, error_code: job.error_code ?? '' }, job.last_run_status === 'failed' ? 1 : 0)
     setKnown(overdue, labels, flag(job.overdue))

@@ -68,3 +68,11 @@ export interface Source {
   /** Throws MirrorError. */
   overview(): Overview
 }
+
+/** Names a job in `Overview.runs`. */
+export function jobKey({
+  organization_id: id,
+  collection,
+}: Pick<LastRuns, 'organization_id' | 'collection'>): string {
+  return `${id} ${collection}`
+}

@@ -1,3 +1,5 @@
+import { sortedJson } from '../../src/text.ts'
+
 /** A sample of a scrape. */
 export interface Sample {
   name: string
@@ -39,7 +41,7 @@ export function parseScrape(text: string): Scrape {
     } else {
       const sample = readSample(line)
       if (sample.name !== current) throw new Error(`${sample.name} stands among the samples of ${current}`)
-      const key = `${sample.name} ${JSON.stringify(Object.entries(sample.labels).toSorted())}`
+      const key = `${sample.name} ${sortedJson(sample.labels)}`
       if (seen.has(key)) throw new Error(`twice: ${line}`)
       seen.add(key)
       samples.push(sample)

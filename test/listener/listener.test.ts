@@ -99,6 +99,16 @@ describe('the listener', () => {
   })
 })
 
+const TROUBLE = { stalled: 'the scheduler sleeps', unusable: 'the disk is full' }
+
+function failing(error: Error) {
+  return source(overview([]), {
+    overview() {
+      throw error
+    },
+  })
+}
+
 describe('health', () => {
   it('is told while the mirror is being opened: the process lives, and is not ready', async () => {
     const { url } = await listen(null)
@@ -109,8 +119,7 @@ describe('health', () => {
   })
 
   it('says why: the scheduler is stalled, the mirror cannot be used', async () => {
-    const health = () => ({ stalled: 'the scheduler sleeps', unusable: 'the disk is full' })
-    const { url } = await listen(source(overview([]), { health }))
+    const { url } = await listen(source(overview([]), { health: () => TROUBLE }))
 
     const [healthz, readyz] = await Promise.all([fetch(url('healthz')), fetch(url('readyz'))])
 
@@ -119,12 +128,6 @@ describe('health', () => {
   })
 
   it('of a mirror that cannot be read is shown with its message, and an error of ours without', async () => {
-    const failing = (error: Error) =>
-      source(overview([]), {
-        overview() {
-          throw error
-        },
-      })
     const known = await listen(failing(new MirrorError('mirror.db is damaged; restore a copy')))
     const unknown = await listen(failing(new TypeError('secret internals')))
 

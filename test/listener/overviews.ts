@@ -1,7 +1,6 @@
-import type { Overview, Source } from '../../src/listener/overview.ts'
+import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
 import { type JobStatus, jobStatus, neverSynced } from '../../src/report/job-status.ts'
 import { createStatus } from '../../src/report/status.ts'
-import { jobKey } from '../../src/store/sqlite/read/overview.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 
@@ -42,15 +41,17 @@ export function overview(jobs: readonly JobStatus[], more: Partial<Overview> = {
     fresh: null,
     jobs: [...jobs],
   }
-  const runs = jobs.map((one) => [
-    jobKey(one.organization_id, one.collection),
-    { marks: 'sSSfs', seconds: 61.5 },
-  ])
+  const runs = jobs.map(({ organization_id, collection }) => ({
+    organization_id,
+    collection,
+    marks: 'sSSfs',
+    seconds: 61.5,
+  }))
   return {
     version: '1.2.3',
     started_at: at(90),
     status: createStatus(facts, [{ pid: 1, since: at(90), running: true }]),
-    runs: new Map(runs as [string, { marks: string; seconds: number }][]),
+    runs: new Map(runs.map((one) => [jobKey(one), one])),
     budgets: [],
     counters: { requests: [], runs: [] },
     new_columns: [],

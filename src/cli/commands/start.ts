@@ -6,7 +6,7 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { type Listening, listenFor } from '../listener/listening.ts'
+import type { Listening } from '../listener/listening.ts'
 import { programName } from '../program-name.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -20,18 +20,31 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.
-  const listening = await listenFor(config, runtime, programName(globals))
+  const listening = await openListening(config, runtime, globals)
   const mode = { byHand: false, onAnswer: listening?.onAnswer }
-  const work = (session: CommandSession) => keepInStep(config, runtime, jobs, session, listening)
   try {
-    return await withSession(config, runtime, globals, mode, work)
+    return await withSession(config, runtime, globals, mode, async (session) => {
+      try {
+        return await runScheduled(config, runtime, jobs, session, listening)
+      } finally {
+        // Before the mirror, from which it answers.
+        await listening?.close()
+      }
+    })
   } finally {
     await listening?.close()
   }
 }
 
+/** Without a listener, nothing of it is loaded. */
+async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
+  if (config.http === null) return null
+  const { listenFor } = await import('../listener/listening.ts')
+  return listenFor(config, config.http, runtime, programName(globals))
+}
+
 /** Runs the jobs until the signal. */
-async function keepInStep(
+async function runScheduled(
   config: Config,
   runtime: Runtime,
   jobs: readonly SelectedJob[],

@@ -16,15 +16,15 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Listens as the configuration says; null if it says nothing. Throws UsageError if the port cannot be had. */
+/** Listens where the configuration says. Throws UsageError if the port cannot be had. */
 export async function listenFor(
   config: Config,
+  address: { host: string; port: number },
   runtime: Runtime,
   program: string,
-): Promise<Listening | null> {
-  if (config.http === null) return null
+): Promise<Listening> {
   const { now, sleep, every } = runtime
-  const listener = await openListener({ ...config.http, now, sleep, every })
+  const listener = await openListener({ ...address, now, sleep, every })
   const counts = createCounts(now)
   let source: MirrorSource | null = null
   return {

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { KnownError, MirrorError } from '../../errors.ts'
-import type { Overview, Published, Source } from '../../listener/overview.ts'
+import { jobKey, type Overview, type Published, type Source } from '../../listener/overview.ts'
 import type { Scheduler } from '../../schedule/scheduler.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import {
@@ -73,7 +73,7 @@ export function createSource({
       version: manifest.version,
       started_at: startedAt,
       status,
-      runs: readLastRuns(connection),
+      runs: new Map(readLastRuns(connection).map((runs) => [jobKey(runs), runs])),
       budgets: budgetUses({
         config,
         gates: readGates(connection),

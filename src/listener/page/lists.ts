@@ -1,9 +1,8 @@
 import { html } from 'hono/html'
 import type { JobStatus } from '../../report/job-status.ts'
 import { missedText, progressNotes } from '../../report/progress.ts'
-import { jobKey } from '../../store/sqlite/read/overview.ts'
 import { grouped, inWords, printable } from '../../text.ts'
-import type { Overview } from '../overview.ts'
+import { jobKey, type Overview } from '../overview.ts'
 import { type State, worstFirst } from './state.ts'
 import { bar, strip } from './strip.ts'
 
@@ -33,7 +32,7 @@ function restText(rest: readonly Listed[]): string {
 function table(listed: readonly Listed[], runs: Overview['runs'], now: number) {
   return html`<table>
 <thead><tr><th scope="col">list</th><th scope="col">state</th><th scope="col">as of</th><th scope="col">next</th><th scope="col">coverage</th><th scope="col" class="number">rows</th><th scope="col">last runs</th></tr></thead>
-<tbody>${listed.map((one) => rowsOf(one, runs.get(jobKey(one.job.organization_id, one.job.collection))?.marks ?? '', now))}</tbody>
+<tbody>${listed.map((one) => rowsOf(one, runs.get(jobKey(one.job))?.marks ?? '', now))}</tbody>
 </table>`
 }
 

@@ -118,7 +118,7 @@ function sentence(text: string): string {
 }
 
 /** `512 bytes`, `3.4 MB`. */
-export function inBytes(bytes: number): string {
+function inBytes(bytes: number): string {
   const units: [number, string][] = [
     [1e9, 'GB'],
     [1e6, 'MB'],

@@ -12,14 +12,12 @@ export interface State {
   reason: string | null
 }
 
+function state(rank: number, word: string, tone: Tone, reason: string | null = null): State {
+  return { rank, word, tone, reason }
+}
+
 /** How a list is, in a word or two. */
 export function stateOf(job: JobStatus, now: number): State {
-  const state = (rank: number, word: string, tone: Tone, reason: string | null = null) => ({
-    rank,
-    word,
-    tone,
-    reason,
-  })
   if (!job.configured) return state(9, 'not configured', 'quiet')
   if (job.held_since !== null) return state(0, 'held', 'bad', heldReason(job))
   if (job.removals_held > 0) return state(1, 'removals held', 'bad', removalsReason(job))

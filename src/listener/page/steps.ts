@@ -43,7 +43,7 @@ function namesOf(jobs: readonly JobStatus[]) {
 }
 
 /** The command that a step ends with, apart from the advice before it. */
-export function splitStep(next: string): { advice: string; command: string } {
+function splitStep(next: string): { advice: string; command: string } {
   const [, advice = '', command = ''] = /^(?:(.*?): )?(admin-mirror .*)$/s.exec(next) ?? []
   return command === '' ? { advice: next, command } : { advice, command }
 }

@@ -17,7 +17,10 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** The last runs, the latest at the right. One path a colour: a thousand lists have thirty thousand runs. */
 export function strip(marks: string) {
-  const runs = [...marks].slice(0, MARKS).map((mark, index) => ({ mark, left: (MARKS - 1 - index) * WIDTH }))
+  const runs = marks
+    .slice(0, MARKS)
+    .split('')
+    .map((mark, index) => ({ mark, left: (MARKS - 1 - index) * WIDTH }))
   const paths = [...Map.groupBy(runs, ({ mark }) => TONES[mark.toLowerCase()] ?? 'quiet')].map(
     ([tone, ofTone]) => html`<path class="${tone}" d="${ofTone.map(markPath).join('')}"/>`,
   )

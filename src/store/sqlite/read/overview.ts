@@ -4,6 +4,8 @@ import type { Connection } from '../sql.ts'
 
 /** The last runs of a job. */
 export interface LastRuns {
+  organization_id: string
+  collection: string
   /**
    * A letter a run, the latest first: `s` succeeded, `h` succeeded with removals held back, `f` failed, `i` interrupted, `r`
    * running; a capital one for a refresh.
@@ -16,22 +18,9 @@ export interface LastRuns {
 /** Runs a job that are shown. */
 const RUNS = 30
 
-/** The last runs of each job, by `jobKey`. */
-export function readLastRuns(connection: Connection): Map<string, LastRuns> {
-  const rows = connection.prepare(LAST_RUNS_SQL).raw().all({ runs: RUNS }) as LastRunsRow[]
-  return new Map(
-    rows.map(([organization, collection, marks, seconds]) => [
-      jobKey(organization, collection),
-      { marks: marks ?? '', seconds },
-    ]),
-  )
-}
-
-type LastRunsRow = [organization: string, collection: string, marks: string | null, seconds: number | null]
-
-/** Names a job in a map. */
-export function jobKey(organizationId: string, collection: string): string {
-  return `${organizationId} ${collection}`
+/** The last runs of every job. */
+export function readLastRuns(connection: Connection): LastRuns[] {
+  return connection.prepare(LAST_RUNS_SQL).all({ runs: RUNS }) as LastRuns[]
 }
 
 // A text a job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
@@ -40,7 +29,7 @@ const LAST_RUNS_SQL = `
   SELECT
     organization_id,
     collection,
-    (
+    coalesce((
       SELECT group_concat(iif(trigger = 'refresh', upper(mark), mark), '')
       FROM (
         SELECT
@@ -57,14 +46,14 @@ const LAST_RUNS_SQL = `
         ORDER BY id DESC
         LIMIT :runs
       )
-    ),
+    ), '') AS marks,
     (
       SELECT unixepoch(finished_at, 'subsec') - unixepoch(started_at, 'subsec')
       FROM sync_runs
       WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL
       ORDER BY id DESC
       LIMIT 1
-    )
+    ) AS seconds
   FROM sync_jobs AS job
 `
 
@@ -122,9 +111,12 @@ export interface MirrorSize {
 
 /** Opens nothing, since closing any handle of the file drops SQLite's locks. */
 export function mirrorSize(file: string): MirrorSize {
-  const sizeOf = (name: string) => fs.statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const real = fs.realpathSync(file)
   return { bytes: sizeOf(real), walBytes: sizeOf(`${real}-wal`), freeBytes: freeBytes(path.dirname(real)) }
+}
+
+function sizeOf(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 function freeBytes(folder: string): number | null {
