@@ -55,6 +55,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'type:store'],
   listener: ['errors.ts', 'text.ts', 'report', 'type:store'],
+  ping: ['text.ts', 'type:sync'],
+  check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],
   sandbox: [],
   cli: [
     'errors.ts',
@@ -66,6 +68,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     'store',
     'report',
     'listener',
+    'ping',
+    'check',
     'sandbox',
   ],
 }

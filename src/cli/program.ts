@@ -168,10 +168,19 @@ function defineHelpers(define: Define): void {
     () => import('./commands/resume.ts'),
   ).addOption(orgOption())
   define(
+    'check',
+    'try the configuration, the mirror, the API and every token, and say what to fix',
+    () => import('./commands/check.ts'),
+  )
+    .option('--offline', 'send nothing')
+    .option('--json', 'as JSON')
+  define(
     'schema',
     'print the JSON Schema of the configuration file, or of what a command writes as JSON',
     () => import('./commands/schema.ts'),
-  ).addArgument(new Argument('[of]', 'what it describes').choices(['config', 'status']).default('config'))
+  ).addArgument(
+    new Argument('[of]', 'what it describes').choices(['config', 'check', 'status']).default('config'),
+  )
   define(
     'sandbox',
     'serve a made-up Administration API on loopback, to try everything without credentials',

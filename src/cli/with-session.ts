@@ -1,6 +1,5 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
-import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -8,9 +7,11 @@ import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
+import { USER_AGENT as userAgent } from './names.ts'
 import { createLogger } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal } from './output/terminal.ts'
+import { pingsOf } from './pings.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
@@ -45,6 +46,9 @@ export interface SessionMode {
   onAnswer?: SessionOptions['onAnswer']
 }
 
+/** Runs that pings tell of. */
+const PINGED: readonly Trigger[] = ['schedule', 'manual', 'backfill']
+
 /** Opens a session, runs `work`, and closes the session. Returns the exit code. */
 export async function withSession(
   config: Config,
@@ -63,7 +67,6 @@ export async function withSession(
   })
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
-  const userAgent = `admin-mirror/${manifest.version}`
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
@@ -71,11 +74,22 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
+  const pings = pingsOf(config, runtime, logger, userAgent)
+  const run = runner(session, config, reporter, runtime)
+  const runTold: CommandSession['runJobs'] = (jobs, how) =>
+    PINGED.includes(how.trigger)
+      ? pings.around(
+          jobs.map(({ job }) => job),
+          () => run(jobs, how),
+        )
+      : run(jobs, how)
   try {
-    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
+    return await work({ ...session, logger, reporter, runJobs: runTold })
   } finally {
     reporter.close()
     session.close()
+    // Last, so that nobody waits for this process meanwhile.
+    await pings.idle()
   }
 }
 

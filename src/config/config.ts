@@ -9,7 +9,7 @@ import { type Environment, readValues } from './variables.ts'
 import { readYamlFile } from './yaml.ts'
 
 /** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
-export interface Config extends Omit<FileConfig, 'collections' | 'organizations'> {
+export interface Config extends Omit<FileConfig, 'collections' | 'organizations' | 'ping'> {
   file: string
   database: string
   publish: string | null
@@ -58,8 +58,9 @@ function createConfig(
     tokenFileVariables: (index) => variablesOf(['organizations', index, 'tokenFile']),
   })
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))
+  const { ping: _, ...settings } = parsed
   return {
-    ...parsed,
+    ...settings,
     file,
     database: resolve(dirname(file), parsed.database),
     publish: parsed.publish === null ? null : resolve(dirname(file), parsed.publish),

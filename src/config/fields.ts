@@ -117,6 +117,21 @@ export function parseBaseUrl(text: string): Address {
   return { value: url.origin + url.pathname.replace(/\/+$/, '') }
 }
 
+/** An address that pings go to. A variable in it stays for commands that send none. */
+export function pingAddress() {
+  const text = must(
+    'an http or https address. Write it like https://hc.example.com/your-id, or as a variable',
+  )
+  return z.string(text).refine(isPingAddress, text)
+}
+
+function isPingAddress(text: string): boolean {
+  if (/\$\{\w+\}/.test(text)) return true
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false
+  const { username, password, hash } = new URL(text)
+  return username === '' && password === '' && hash === ''
+}
+
 /** One of `linkHosts`: a bare host name or IP address, returned in lower case. */
 export function parseHost(text: string): Address {
   const host = /^(?:\[[\da-f:.]+\]|[^\s/\\?#@:[\]*%]+)$/i.test(text) ? `http://${text}` : ''

@@ -10,6 +10,7 @@ import {
   list,
   listenHost,
   percent,
+  pingAddress,
   positiveNumber,
   timerDuration,
   timezone,
@@ -115,6 +116,10 @@ export const FileSchema = z
         .default(null)
         .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
       publishEvery: duration().prefault('5m').describe('The copy is made at most so often'),
+      ping: pingAddress()
+        .nullable()
+        .default(null)
+        .describe('Address that is told of the start, the success and the failure of runs. Default: none'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),
       concurrency: wholeNumber(1, 100).default(4).describe('Requests in flight at the same time'),

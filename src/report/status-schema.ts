@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { STATUS_VERSION } from './status.ts'
 
 // The contract of `status --json`, for programs that read it: `admin-mirror schema status` prints it as a JSON Schema.
 
@@ -87,7 +88,9 @@ const Job = z.object({
 
 export const StatusSchema = z
   .object({
-    version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
+    version: z
+      .literal(STATUS_VERSION)
+      .describe('Another number: a field has changed its meaning, or is gone'),
     database: z.string(),
     now: time(),
     verdict: z.string().describe('How things are, in a sentence'),

@@ -3,7 +3,7 @@ import type { JobStatus } from './job-status.ts'
 import { checkExitCode, verdict } from './verdict.ts'
 
 /** Raised when a field changes its meaning or goes; new fields leave it. */
-export const STATUS_VERSION = 1
+export const STATUS_VERSION = 1 as const
 
 /** The output of `status --json`: `admin-mirror schema status` describes it. Fields may be added, never changed. */
 export interface Status {

@@ -7,8 +7,11 @@ export function checkExitCode(jobs: readonly JobStatus[]): number {
   const configured = jobs.filter((job) => job.configured)
   if (configured.some((job) => job.held_since !== null)) return 3
   if (configured.some((job) => job.removals_held > 0)) return 5
-  const isBad = (job: JobStatus) => job.last_run_status === 'failed' || job.overdue === true
   return configured.some(isBad) ? 1 : 0
+}
+
+function isBad({ last_run_status: status, overdue }: JobStatus): boolean {
+  return status === 'failed' || overdue === true
 }
 
 type Facts = Pick<Status, 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>

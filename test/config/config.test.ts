@@ -45,6 +45,7 @@ describe('loadConfig', () => {
         name: 'acme',
         schedule: '*/15 * * * *',
         collections,
+        ping: expect.any(Function),
         readToken: expect.any(Function),
         tokenFile: expect.any(Function),
       },

@@ -11,6 +11,7 @@ export async function run({ stdout }: Runtime, _globals: Globals, name: string):
 /** By the names that can be typed. Each is loaded only if it is asked for. */
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
   config: async () => (await import('../../config/json-schema.ts')).configJsonSchema(),
+  check: async () => outputSchema((await import('../../check/schema.ts')).CheckSchema),
   status: async () => outputSchema((await import('../../report/status-schema.ts')).StatusSchema),
 }
 

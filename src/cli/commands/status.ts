@@ -3,7 +3,7 @@ import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
-import { programName } from '../program-name.ts'
+import { programName } from '../names.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
 
