@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { metricsText } from '../../src/listener/metrics.ts'
 import type { Overview } from '../../src/listener/overview.ts'
 import { parseScrape } from './exposition.ts'
-import { at, job, NOW, overview } from './overviews.ts'
+import { FULL, job, NOW, overview } from './overviews.ts'
+import { HAS_PROMTOOL } from './promtool.ts'
 
 const WELL = { stalled: null, unusable: null }
 
@@ -19,48 +20,6 @@ async function scrape(known: Overview, health = WELL as Parameters<typeof metric
 }
 
 const ACME = { organization: 'acme', collection: 'orders' }
-
-/** Everything that can be known. */
-const FULL = overview(
-  [
-    job('acme', 'orders', {
-      fresh_as_of: at(1),
-      running: true,
-      walk_percent: 44,
-      waiting_until: new Date(NOW + 30_000).toISOString(),
-      expected_missed: 0.25,
-      removals_held: 12,
-      rows_missed: 3,
-    }),
-    job('globex', 'orders', {
-      held_since: at(50),
-      last_run_status: 'failed',
-      error_code: 'UNAUTHORIZED',
-      overdue: true,
-    }),
-  ],
-  {
-    counters: {
-      requests: [
-        { organization: 'acme', status: '200', count: 61 },
-        { organization: 'acme', status: '429', count: 2 },
-        { organization: 'acme', status: 'error', count: 1 },
-      ],
-      runs: [
-        {
-          organization: 'acme',
-          collection: 'orders',
-          status: 'succeeded',
-          count: 4,
-          retries: 1,
-          wait_seconds: 2.5,
-        },
-      ],
-    },
-    size: { bytes: 13_000_000, walBytes: 4096, freeBytes: 78_000_000_000 },
-    published: { file: '/data/published/mirror.db', created_at: at(3), bytes: 12_000_000 },
-  },
-)
 
 describe('a scrape', () => {
   it('has times in seconds, ratios from 0 to 1, and 1 for what is so', async () => {
@@ -133,7 +92,7 @@ describe('a scrape', () => {
     }
   })
 
-  it.skipIf(!hasPromtool())('is read by promtool, which finds nothing to improve', async () => {
+  it.skipIf(!HAS_PROMTOOL)('is read by promtool, which finds nothing to improve', async () => {
     const checked = execFileSync('promtool', ['check', 'metrics'], {
       input: await metricsText(FULL, WELL),
       encoding: 'utf8',
@@ -142,15 +101,6 @@ describe('a scrape', () => {
     expect(checked).toBe('')
   })
 })
-
-function hasPromtool(): boolean {
-  try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
 
 describe('the reader of a scrape', () => {
   it.each([

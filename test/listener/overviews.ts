@@ -77,3 +77,45 @@ export function source(
     ...more,
   }
 }
+
+/** Everything that can be known. */
+export const FULL = overview(
+  [
+    job('acme', 'orders', {
+      fresh_as_of: at(1),
+      running: true,
+      walk_percent: 44,
+      waiting_until: new Date(NOW + 30_000).toISOString(),
+      expected_missed: 0.25,
+      removals_held: 12,
+      rows_missed: 3,
+    }),
+    job('globex', 'orders', {
+      held_since: at(50),
+      last_run_status: 'failed',
+      error_code: 'UNAUTHORIZED',
+      overdue: true,
+    }),
+  ],
+  {
+    counters: {
+      requests: [
+        { organization: 'acme', status: '200', count: 61 },
+        { organization: 'acme', status: '429', count: 2 },
+        { organization: 'acme', status: 'error', count: 1 },
+      ],
+      runs: [
+        {
+          organization: 'acme',
+          collection: 'orders',
+          status: 'succeeded',
+          count: 4,
+          retries: 1,
+          wait_seconds: 2.5,
+        },
+      ],
+    },
+    size: { bytes: 13_000_000, walBytes: 4096, freeBytes: 78_000_000_000 },
+    published: { file: '/data/published/mirror.db', created_at: at(3), bytes: 12_000_000 },
+  },
+)
