@@ -11,7 +11,12 @@ export function checkConfigured({ file, organizations, collections }: Config): F
     'configuration',
     `${file}: ${counted(organizations.length, 'organization')}, ${counted(lists, 'list')}`,
   )
-  return [first, ...collections.flatMap(({ name }) => checkName(name))]
+  return [first, ...suspiciousNames(collections)]
+}
+
+/** Collections whose names are close to a known one. */
+export function suspiciousNames(collections: readonly { name: string }[]): Finding[] {
+  return collections.flatMap(({ name }) => checkName(name))
 }
 
 function checkName(name: string): Finding[] {

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
+import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -8,13 +9,13 @@ import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import { USER_AGENT as userAgent } from './names.ts'
-import { createLogger } from './output/log.ts'
+import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
-import { createTerminal } from './output/terminal.ts'
-import { pingsOf } from './pings.ts'
+import { createTerminal, type Terminal } from './output/terminal.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
+import { pingsOf } from './watch/pings.ts'
 
 /** What a command that reads lists works with. */
 export interface CommandSession extends Session {
@@ -53,18 +54,14 @@ const PINGED: readonly Trigger[] = ['schedule', 'manual', 'backfill']
 export async function withSession(
   config: Config,
   runtime: Runtime,
-  { logLevel }: Globals,
+  globals: Globals,
   { byHand, acceptAddress = false, onAnswer }: SessionMode,
   work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr)
-  const logger = await createLogger({
-    level: logLevel,
-    destination: terminal.isWatched ? terminal.log : stderr,
-    pretty: terminal.isWatched,
-    color: !env.NO_COLOR,
-  })
+  const logger = await createLogger(loggerOptions(globals, runtime, terminal))
+  for (const { message, cure } of suspiciousNames(config.collections)) logger.warn(`${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
@@ -91,6 +88,19 @@ export async function withSession(
     // Last, so that nobody waits for this process meanwhile.
     await pings.idle()
   }
+}
+
+/** With `--quiet` only errors are written, and no progress. */
+function loggerOptions(
+  { logLevel, logFormat, quiet }: Globals,
+  { stderr, errors, env }: Runtime,
+  terminal: Terminal,
+): LoggerOptions {
+  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
+  const isWatched = terminal.isWatched || errors?.isTTY === true
+  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
+  const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
+  return { level, destination, pretty, color: isWatched && !env.NO_COLOR }
 }
 
 /** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */

@@ -111,7 +111,7 @@ function bandsOf(
 /** The last page of each band. */
 function depthsOf(pages: number): number[] {
   if (pages === 1) return []
-  const count = Math.max(1, Math.ceil(Math.log(pages) / Math.log(4)))
+  const count = Math.max(1, Math.ceil(Math.log2(pages) / 2))
   return Array.from({ length: count }, (_, band) => Math.min(4 ** (band + 1), pages))
 }
 
@@ -123,17 +123,17 @@ export function adviceText(
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
   const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
   const shown = [...new Set(some)].flatMap((band) =>
-    band ? [`${minutes(band.minutes)} among the newest ${grouped(band.rows)} rows`] : [],
+    band ? [`${inMinutes(band.minutes)} among the newest ${grouped(band.rows)} rows`] : [],
   )
   return [
-    `full walks of ${counted(lists.length, 'list')} take about ${minutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
-    `refresh: { every: ${advice.refresh_every_minutes}m, share: ${sharePercent} } shows new rows within ${minutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
+    `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
+    `refresh: { every: ${advice.refresh_every_minutes}m, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
     ...(shown.length > 0
       ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]
       : []),
   ]
 }
 
-function minutes(count: number): string {
+function inMinutes(count: number): string {
   return inWords(count * 60_000)
 }

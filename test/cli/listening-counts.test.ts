@@ -73,6 +73,15 @@ function gate(scope: string, limit: number) {
   return { scope, known: budgetText({ ...FRESH, window: { limit, remaining: 1, ours: 1, endsAt: 0 } }) }
 }
 
+function usesOf(scope: 'organization' | 'all') {
+  return budgetUses({
+    config: { organizations, rateLimit: { ...RATE, scope } },
+    gates: [],
+    tokensUsed: new Map(),
+    lastHour,
+  })
+}
+
 describe('the use of budgets', () => {
   it('is summed over the organizations that share a token, and its fingerprint is not shown', () => {
     const uses = budgetUses({
@@ -105,14 +114,6 @@ describe('the use of budgets', () => {
   })
 
   it('is of each organization, or of all, as the scope says; without a limit where none is known', () => {
-    const usesOf = (scope: 'organization' | 'all') =>
-      budgetUses({
-        config: { organizations, rateLimit: { ...RATE, scope } },
-        gates: [],
-        tokensUsed: new Map(),
-        lastHour,
-      })
-
     expect(usesOf('organization').map(({ requests }) => requests)).toEqual([10, 5])
     expect(usesOf('all')).toMatchObject([{ requests: 15, per_minute: null }])
   })

@@ -9,6 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
+import { jsonText } from '../json/results.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface CheckOptions {
@@ -22,11 +23,7 @@ export async function run(runtime: Runtime, globals: Globals, options: CheckOpti
   const { signal, stdout } = runtime
   const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
   const report = { version: 1, exit_code: exitCode, checks: findings }
-  stdout.write(
-    options.json
-      ? `${JSON.stringify(report, null, 2)}\n`
-      : findings.map((one) => `${findingLine(one)}\n`).join(''),
-  )
+  stdout.write(options.json ? jsonText(report) : findings.map((one) => `${findingLine(one)}\n`).join(''))
   return exitCode
 }
 
@@ -47,7 +44,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...(config.http === null ? [] : [await checkPort(config.http, isDaemonRunning(config.database))]),
   ]
   if (isOffline) return offline
-  const { checkApi } = await import('../check/api.ts')
+  const { checkApi } = await import('../watch/check-api.ts')
   return [...offline, ...(await checkApi(config, runtime))]
 }
 

@@ -1,5 +1,6 @@
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
+import { printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -18,7 +19,10 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   return withMirror(config, runtime, async ({ connection, transact }) => {
     const tokens = translatingErrors(file, () => createTokens(connection, transact, newToken))
     const lifted = await tokens.resume(organizations.map(({ id }) => id))
-    const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
+    const what =
+      lifted.length === 0
+        ? 'no organization was held'
+        : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
     stderr.write(`${what}; waits for the rate limit are forgotten\n`)
     return 0
   })

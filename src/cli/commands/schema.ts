@@ -12,6 +12,8 @@ export async function run({ stdout }: Runtime, _globals: Globals, name: string):
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
   config: async () => (await import('../../config/json-schema.ts')).configJsonSchema(),
   check: async () => outputSchema((await import('../../check/schema.ts')).CheckSchema),
+  sync: async () => outputSchema((await import('../json/result-schemas.ts')).SyncSchema),
+  verify: async () => outputSchema((await import('../json/result-schemas.ts')).VerifySchema),
   status: async () => outputSchema((await import('../../report/status-schema.ts')).StatusSchema),
 }
 

@@ -3,9 +3,10 @@ import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
+import { jsonText } from '../json/results.ts'
 import { programName } from '../names.ts'
-import { type AgeLimit, readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
+import { type AgeLimit, readStatus } from '../watch/read-status.ts'
 
 interface StatusCommandOptions {
   json?: boolean
@@ -29,7 +30,7 @@ export async function run(
   const program = programName(globals)
   const { database } = config
   const report = readStatus({ database, config, now: runtime.now(), program, maxAge, fresh })
-  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, program))
+  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, program))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

@@ -1,5 +1,6 @@
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
+import { jsonText, runsReport } from '../json/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { syncPlan, withSession } from '../with-session.ts'
@@ -8,6 +9,7 @@ interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
+  json?: boolean
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks. */
@@ -19,6 +21,8 @@ export async function run(runtime: Runtime, globals: Globals, options: SyncOptio
   return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
     const plan = syncPlan(config)
     const results = await runJobs(jobs, { plan, trigger: 'manual', waitForOwner, acceptRemovals, signal })
-    return exitCodeOfJobs(results, signal)
+    const exitCode = exitCodeOfJobs(results, signal)
+    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode)))
+    return exitCode
   })
 }

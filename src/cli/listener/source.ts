@@ -15,8 +15,8 @@ import {
 import { createReader } from '../../store/sqlite/read/reader.ts'
 import { createFileCheck } from '../../store/sqlite/transaction.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { statusOf } from '../read-status.ts'
 import type { Session } from '../session.ts'
+import { statusOf } from '../watch/read-status.ts'
 import { budgetUses } from './budgets.ts'
 import type { Counts } from './counts.ts'
 

@@ -1,10 +1,10 @@
-import type { Config } from '../config/config.ts'
-import { type JobPlan, jobStatus, neverSynced } from '../report/job-status.ts'
-import { lastAttempt } from '../report/overdue.ts'
-import { createStatus, type Status } from '../report/status.ts'
-import { nextFireAfter } from '../schedule/cron.ts'
-import { openReader, type Reader } from '../store/sqlite/read/reader.ts'
-import type { StatusRow } from '../store/sqlite/read/status.ts'
+import type { Config } from '../../config/config.ts'
+import { type JobPlan, jobStatus, neverSynced } from '../../report/job-status.ts'
+import { lastAttempt } from '../../report/overdue.ts'
+import { createStatus, type Status } from '../../report/status.ts'
+import { nextFireAfter } from '../../schedule/cron.ts'
+import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import type { StatusRow } from '../../store/sqlite/read/status.ts'
 
 /** The value of `--max-age` or `--fresh`. */
 export interface AgeLimit {

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.ts'
-import { createPings, type Pings } from '../ping/pings.ts'
-import { sendPing } from '../ping/send.ts'
-import type { Runtime } from './runtime.ts'
+import type { Config } from '../../config/config.ts'
+import { createPings, type Pings } from '../../ping/pings.ts'
+import { sendPing } from '../../ping/send.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** The pings of a configuration. Their addresses are secrets, so that the log names only their hosts. */
 export function pingsOf(
