@@ -65,8 +65,6 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const slow = createSlowClients(now, ANSWER_MS)
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Not read: Node ends the connection after the answer.
-    if (hasBody(request)) response.setHeader('Connection', 'close')
     slow.watch(response)
     const wait = waitMs()
     if (wait > 0) await sleep(wait)
@@ -108,10 +106,6 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       return close(server)
     },
   }
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
 }
 
 function listen(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<number> {

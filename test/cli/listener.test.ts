@@ -117,11 +117,14 @@ describe.concurrent('the listener of start', () => {
     let page = await (await fetch(url)).text()
     while (!page.includes('being read') || !/role="img" aria-label="\d+ %"/.test(page))
       page = await (await fetch(url)).text()
+    const { stdout } = await workspace.run(['status', '--json'])
     door.open()
     start.kill('SIGTERM')
     await start.ended
 
     expect(page).toMatch(/items seen/)
+    // Looking at the mirror has not cost the process its lock.
+    expect(JSON.parse(stdout)).toMatchObject({ daemon: { running: true }, jobs: [{ running: true }] })
   })
 
   it('is refused a port in use with exit code 2, before anything is sent or written', async () => {

@@ -109,14 +109,13 @@ describe.concurrent('a hostile client', () => {
   it('that opens three hundred connections gets 64, and the others are closed at once', async () => {
     const { port, url } = await listen(well())
     const clients = await Promise.all(Array.from({ length: 300 }, () => client(port)))
-    let closed = 0
-    const enough = new Promise<void>((resolve) => {
-      for (const { ended } of clients) void ended.then(() => ++closed === 300 - 64 && resolve())
-    })
 
-    await enough
+    for (const { socket } of clients) socket.write(`${GET}\r\n`)
+    const received = await Promise.all(clients.map(({ until, ended }) => Promise.race([until('ok'), ended])))
     for (const { socket } of clients) socket.destroy()
 
+    expect(received.filter((text) => text.startsWith('HTTP/1.1 200 '))).toHaveLength(64)
+    expect(received.filter((text) => text === '')).toHaveLength(300 - 64)
     while (!(await isAnswered(url).catch(() => false))) await sleep(10)
   })
 
