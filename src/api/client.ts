@@ -28,17 +28,18 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
-  /** For the log: each answer, without its token and its items. */
-  onAnswer?: (answer: AnswerNote) => void
+  /** Told of each request: its answer without its token and its items, or that none came. */
+  onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
 
 export interface AnswerNote {
   job: Job
   page: number
-  status: number
+  /** Null where no answer came; then nothing was announced. */
+  status: number | null
   /** From the request to the end of the answer. Milliseconds. */
   ms: number
-  announced: RateHeaders
+  announced: RateHeaders | null
 }
 
 export interface Credentials {
@@ -107,6 +108,21 @@ function createPageSource(
   const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
   const rules = { maxResponseBytes, readLink }
 
+  async function ask(page: number, signal: AbortSignal) {
+    const sentAt = options.now()
+    const note = (status: number | null, announced: RateHeaders | null) =>
+      options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
+    try {
+      const response = await get(addressOf(page), headers, signal)
+      const announced = readRateHeaders(response.headers, options.now())
+      note(response.status, announced)
+      return { response, announced }
+    } catch (error) {
+      note(null, null)
+      throw error
+    }
+  }
+
   async function request(
     page: number,
     answer: Answer,
@@ -115,10 +131,7 @@ function createPageSource(
   ): Promise<Page> {
     hold.check()
     observer.onRequest()
-    const sentAt = options.now()
-    const response = await get(addressOf(page), headers, signal)
-    const announced = readRateHeaders(response.headers, options.now())
-    options.onAnswer?.({ job, page, status: response.status, ms: options.now() - sentAt, announced })
+    const { response, announced } = await ask(page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       answer.throttled(announced)
       observer.onThrottled()

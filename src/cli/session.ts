@@ -24,6 +24,8 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Session {
   store: Store
   connection: Connection
+  /** The name of this process's lock file. */
+  processName: string
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
@@ -42,12 +44,23 @@ export interface SessionOptions {
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
+  /** Counts a request: the status of its answer, or null where none came. */
+  onAnswer?: ApiOptions['onAnswer']
   /** Replaces the network in a simulation. */
   exchange?: HttpGet
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
+  const {
+    config,
+    runtime,
+    logger,
+    tryHeldTokens,
+    acceptAddress = false,
+    userAgent,
+    onAnswer,
+    exchange,
+  } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
   const report = (message: string) => logger.info({ event: 'mirror_busy' }, message)
@@ -71,18 +84,17 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
   const api = createApi(
-    { ...apiOptions(config, runtime, userAgent, tokens, name), ...tracing(logger) },
+    { ...apiOptions(config, runtime, userAgent, tokens, name), onAnswer: tracing(logger, onAnswer) },
     exchange,
   )
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  if (config.http !== null)
-    logger.warn('the configuration sets http, which has no effect in this version yet')
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: runtime.now })
   return {
     store,
     connection,
+    processName: name,
     tokens,
     refreshes,
     source: async (organization, job) => {
@@ -117,26 +129,28 @@ function budgetName({ rateLimit }: Config, tokens: Tokens, organization: Organiz
 }
 
 /** With `--log-level trace`: a line for each answer. Filters may hold what is personal, so only the path is shown. */
-function tracing(logger: Logger): Pick<ApiOptions, 'onAnswer'> {
-  if (!logger.isLevelEnabled('trace')) return {}
-  return {
-    onAnswer: ({ job: { organization, collection }, page, status, ms, announced }) =>
-      logger.trace(
-        {
-          event: 'request_answered',
-          organization: organization.name,
-          collection: collection.name,
-          method: 'GET',
-          path: collection.path,
-          page,
-          status,
-          duration_ms: ms,
-          rate_limit: announced.limit,
-          rate_limit_remaining: announced.remaining,
-          retry_after_ms: announced.retryAfterMs,
-        },
-        'request answered',
-      ),
+function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['onAnswer'] {
+  if (!logger.isLevelEnabled('trace')) return onAnswer
+  return (answer) => {
+    onAnswer?.(answer)
+    const { job, page, status, ms, announced } = answer
+    const { organization, collection } = job
+    logger.trace(
+      {
+        event: status === null ? 'request_lost' : 'request_answered',
+        organization: organization.name,
+        collection: collection.name,
+        method: 'GET',
+        path: collection.path,
+        page,
+        status,
+        duration_ms: ms,
+        rate_limit: announced?.limit,
+        rate_limit_remaining: announced?.remaining,
+        retry_after_ms: announced?.retryAfterMs,
+      },
+      status === null ? 'no answer came' : 'request answered',
+    )
   }
 }
 

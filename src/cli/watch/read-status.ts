@@ -3,7 +3,7 @@ import { type JobPlan, jobStatus, neverSynced } from '../../report/job-status.ts
 import { lastAttempt } from '../../report/overdue.ts'
 import { createStatus, type Status } from '../../report/status.ts'
 import { nextFireAfter } from '../../schedule/cron.ts'
-import { openReader } from '../../store/sqlite/read/reader.ts'
+import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
 
 /** The value of `--max-age` or `--fresh`. */
@@ -30,30 +30,37 @@ const LONGEST_PAUSE_MS = 86_400_000
 
 /** What `status` says of a mirror. Opens the file and closes it again. Throws MirrorError. */
 export function readStatus(options: StatusOptions): Status {
-  const { database, config, now, program, maxAge = null, fresh = null } = options
-  const reader = openReader(database)
+  const reader = openReader(options.database)
   try {
-    const known = reader?.status() ?? []
-    const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
-    const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
-    const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
-    const planOf = config ? createPlanner(config, now) : () => null
-    const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
-    return createStatus(
-      {
-        database,
-        now: new Date(now).toISOString(),
-        timezone: config?.timezone ?? null,
-        waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
-        max_age: maxAge?.typed ?? null,
-        fresh: fresh?.typed ?? null,
-        jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
-      },
-      reader?.daemons() ?? [],
-    )
+    return statusOf(reader, options)
   } finally {
     reader?.close()
   }
+}
+
+/** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
+export function statusOf(
+  reader: Pick<Reader, 'status' | 'daemons' | 'gateClosedUntil'> | null,
+  { database, config, now, program, maxAge = null, fresh = null }: StatusOptions,
+): Status {
+  const known = reader?.status() ?? []
+  const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
+  const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+  const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
+  const planOf = config ? createPlanner(config, now) : () => null
+  const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+  return createStatus(
+    {
+      database,
+      now: new Date(now).toISOString(),
+      timezone: config?.timezone ?? null,
+      waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      max_age: maxAge?.typed ?? null,
+      fresh: fresh?.typed ?? null,
+      jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
+    },
+    reader?.daemons() ?? [],
+  )
 }
 
 /** A leap day on a given weekday can be 40 years away; nobody asks for that. */

@@ -48,12 +48,16 @@ export function assertReadingSql(sql: string): void {
   }
 }
 
-function createReader(connection: Connection, file: string): Reader {
+/**
+ * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
+ * locks. `own`: the name of this process's lock file.
+ */
+export function createReader(connection: Connection, file: string, own: string | null = null): Reader {
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const meaning = (error: unknown) => translate(file, error)
   return {
-    status: () => read(() => readStatus(connection, file)),
-    daemons: () => read(() => readDaemons(connection, file)),
+    status: () => read(() => readStatus(connection, file, own)),
+    daemons: () => read(() => readDaemons(connection, file, own)),
     gateClosedUntil: () => {
       const sql = 'SELECT max(closed_until) FROM sync_gates'
       return read(() => connection.prepare(sql).pluck().get() as string | null)
