@@ -5,10 +5,12 @@ import type { Globals } from './config-file.ts'
 import { exitCodeOf } from './exit-code.ts'
 import {
   collectionOption,
+  databaseOption,
   filterOption,
   formatOption,
   oneOrgOption,
   orgOption,
+  paramOption,
   waitOption,
   wholeNumber,
 } from './options.ts'
@@ -145,14 +147,27 @@ function defineReaders(define: Define): void {
   )
     .option('--json', 'as JSON')
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
+    .addOption(databaseOption())
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
-    .argument('<sql>')
-    .addOption(formatOption('table', 'json', 'csv').default('table'))
-  define('export', 'write the live rows of a collection', () => import('./commands/export.ts'))
-    .argument('<collection>')
-    .addOption(formatOption('csv', 'ndjson').makeOptionMandatory())
-    .addOption(orgOption())
+    .argument('<sql>', 'one statement; - reads it from standard input')
+    .addOption(formatOption('table', 'json', 'ndjson', 'csv').default('table'))
+    .addOption(paramOption())
     .option('--output <file>', 'a file instead of standard output')
+    .option('--timeout <duration>', 'stop it after so long, with exit code 1 (500ms, 30s, 5m)')
+    .addOption(databaseOption())
+  define('export', 'write the rows of a collection, or of a view of it', () => import('./commands/export.ts'))
+    .argument('<name>', 'orders, orders__items, orders_history, ...')
+    .addOption(formatOption('csv', 'ndjson', 'parquet').makeOptionMandatory())
+    .addOption(orgOption())
+    .option('--since <time>', 'only what has changed since (2026-11-20, 2026-11-20T08:30:00Z)')
+    .option('--envelope', 'ndjson: with organization, key and times around each item')
+    .option('--bom', 'csv: begin with the mark by which spreadsheets recognize UTF-8')
+    .option('--output <file>', 'a file instead of standard output')
+    .addOption(databaseOption())
+  define('describe', 'what each column holds, and how fresh it is', () => import('./commands/describe.ts'))
+    .argument('[collection]', 'a collection, or a view of one (default: all collections)')
+    .option('--json', 'as JSON')
+    .addOption(databaseOption())
 }
 
 /** The other commands. */

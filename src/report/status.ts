@@ -105,23 +105,26 @@ function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: 
   return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
 }
 
-/** One line a job: the list, its rows, as of when and how sure; below it what needs attention. */
-export function statusText(status: Status, program = 'admin-mirror'): string {
+/**
+ * One line a job: the list, its rows, as of when and how sure; below it what needs attention.
+ * @param ask How to ask this file.
+ */
+export function statusText(status: Status, ask = 'admin-mirror query'): string {
   const now = Date.parse(status.now)
   const lines = [`mirror: ${status.database}`, summary(status), '']
   for (const job of status.jobs) lines.push(...jobLines(job, now, status.max_age))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
-  lines.push('', ...nextLines(status.jobs, program))
+  lines.push('', ...nextLines(status.jobs, ask))
   return lines.map((line) => `${line}\n`).join('')
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(jobs: readonly JobStatus[], program: string): string[] {
+function nextLines(jobs: readonly JobStatus[], ask: string): string[] {
   const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
   const nothing = jobs.some((job) => job.too_old)
     ? 'wait for the readings that are under way'
-    : `nothing to do; ask the mirror with ${program} query "SELECT * FROM sync_status"`
+    : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`
   const [first = nothing, ...others] = all.slice(0, MOST_STEPS)
   const more = all.length - MOST_STEPS
   return [

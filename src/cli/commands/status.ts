@@ -4,11 +4,12 @@ import { UsageError } from '../../errors.ts'
 import { jobStatus, neverSynced, type Status, statusText } from '../../report/status.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
-import { shellWord } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import type { Globals } from '../config-file.ts'
+import { readMirror } from '../mirror-file.ts'
+import { type DatabaseOption, type ReadTarget, readTarget } from '../read-target.ts'
 import type { Runtime } from '../runtime.ts'
 
-interface StatusOptions {
+interface StatusOptions extends DatabaseOption {
   json?: boolean
   maxAge?: string
 }
@@ -16,11 +17,9 @@ interface StatusOptions {
 /** `status`: 0 whatever it reports; with `--max-age` 1 if a configured list is older, or was never read whole. */
 export async function run(runtime: Runtime, globals: Globals, options: StatusOptions): Promise<number> {
   const maxAge = options.maxAge === undefined ? null : readMaxAge(options.maxAge)
-  const config = readConfig(runtime, globals, 'leave')
-  const program =
-    globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
-  const report = readStatus(config, runtime.now(), program, maxAge)
-  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, program))
+  const target = readTarget(runtime, globals, options.database)
+  const report = readStatus(target, runtime.now(), maxAge)
+  runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, target.ask))
   return report.jobs.some((job) => job.too_old) ? 1 : 0
 }
 
@@ -38,20 +37,19 @@ function readMaxAge(typed: string): MaxAge {
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-function readStatus(config: Config, now: number, program: string, maxAge: MaxAge | null): Status {
-  const reader = openReader(config.database)
+function readStatus({ database, config, program }: ReadTarget, now: number, maxAge: MaxAge | null): Status {
+  const reader = config ? openReader(database) : readMirror(database, true)
   try {
     const known = reader?.status() ?? []
     const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
     const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+    const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
     return {
-      database: config.database,
+      database,
       now: new Date(now).toISOString(),
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,
-      jobs: [...asConfigured(config, known), ...unknownJobs(config, known)].map((row) =>
-        jobStatus(row, now, program, maxAge?.ms),
-      ),
+      jobs: rows.map((row) => jobStatus(row, now, program, maxAge?.ms)),
     }
   } finally {
     reader?.close()
