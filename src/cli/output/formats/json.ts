@@ -18,9 +18,11 @@ export function* ndjsonText(rows: Rows, safe: boolean): Iterable<string> {
 }
 
 function* objects({ columns, rows }: Rows, safe: boolean): Iterable<string> {
-  const names = columns.map((column) => JSON.stringify(column))
+  const names = columns.map((column, index) => `${index > 0 ? ',' : ''}${JSON.stringify(column)}:`)
   for (const row of rows) {
-    const object = `{${names.map((name, index) => `${name}:${jsonValue(row[index] ?? null)}`).join(',')}}`
+    let fields = ''
+    for (const [index, name] of names.entries()) fields += `${name}${jsonValue(row[index] ?? null)}`
+    const object = `{${fields}}`
     yield safe ? printableJson(object) : object
   }
 }
@@ -50,8 +52,11 @@ function enveloped(
   return `{${own},"key":${shownKey},${times},"item":${json}}`
 }
 
+/** A number beyond a double's range is read back as such. */
 export function jsonValue(value: Value): string {
-  if (typeof value === 'bigint') return String(value)
-  if (typeof value === 'number' && !Number.isFinite(value)) return value > 0 ? '1e999' : '-1e999'
-  return JSON.stringify(value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value)
+  if (value === null) return 'null'
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))
+  if (typeof value === 'bigint' || Number.isFinite(value)) return String(value)
+  return value > 0 ? '1e999' : '-1e999'
 }

@@ -5,8 +5,8 @@ import type { Value } from '../../../store/sqlite/read/rows.ts'
 import type { TypedRows } from '../../../store/sqlite/read/selection.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
-const GROUP_ROWS = 65_536
-const GROUP_CHARACTERS = 32 * 1024 * 1024
+const GROUP_ROWS = 20_000
+const GROUP_CHARACTERS = 16 * 1024 * 1024
 
 type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema']
 type Cell = string | number | bigint | null
