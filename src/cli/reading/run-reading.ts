@@ -37,8 +37,12 @@ export async function runReading(
   const done = new AbortController()
   const late = limit === null ? null : killLate(child, runtime, limit, done.signal)
   const pieces = outputOf(child, late ?? (() => null))
+  // Without its end, the pipeline below would wait for the next piece.
+  const kill = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', kill)
   try {
-    child.send(task)
+    // An error shows by the end of the child, too.
+    child.send(task, () => {})
     if (output) await writeOutput(output, pieces, newToken, signal)
     else await writeAll(stdout, pieces)
     return 0
@@ -47,8 +51,9 @@ export async function runReading(
     stderr.write(`stopped; ${output.shown} is as it was\n`)
     return exitCodeOfStop(signal)
   } finally {
+    signal.removeEventListener('abort', kill)
     done.abort()
-    child.kill('SIGKILL')
+    kill()
   }
 }
 
@@ -70,24 +75,27 @@ function killLate(
   return () => error
 }
 
-/** What the child writes. Throws at its end unless it has written all. */
-async function* outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<Uint8Array> {
+/** What the child writes. Throws at its end unless it has written all. Listens from now on, so that no event is missed. */
+function outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<Uint8Array> {
   let end: ReadingEnd | null = null
   let broken: Error | null = null
   child.on('message', (message: ReadingEnd) => {
     end = message
   })
   const closed = new Promise<void>((resolve) => {
-    child.once('close', resolve)
+    child.once('close', () => resolve())
     child.once('error', (error) => {
       broken = error
       resolve()
     })
   })
-  if (child.stdout) for await (const piece of child.stdout as AsyncIterable<Uint8Array>) yield piece
-  await closed
-  const failure = late() ?? failureOf(end, broken)
-  if (failure) throw failure
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    if (child.stdout) yield* child.stdout as AsyncIterable<Uint8Array>
+    await closed
+    const failure = late() ?? failureOf(end, broken)
+    if (failure) throw failure
+  }
+  return pieces()
 }
 
 function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {

@@ -1,6 +1,6 @@
 import type { Connection } from '../sql.ts'
 
-/** A column, with its declared type; of a view's column the type that SQLite derives, or nothing. */
+/** A column, with its declared type; of a view's column the type that SQLite derives, which it writes as INT. */
 export interface ListedColumn {
   name: string
   type: string
@@ -46,7 +46,11 @@ export function findListed(connection: Connection, name: string): Listed | null 
   const type = typeOf(connection, name)
   if (collection === undefined || type === undefined) return null
   const sql = 'SELECT name, type FROM pragma_table_info(?)'
-  const columns = connection.prepare(sql).all(name) as ListedColumn[]
+  const found = connection.prepare(sql).all(name) as ListedColumn[]
+  const columns = found.map((column) => ({
+    ...column,
+    type: column.type === 'INT' ? 'INTEGER' : column.type,
+  }))
   const isOfOrganizations = columns.some((column) => column.name === '_organization_id')
   return isOfOrganizations ? { name, collection, isTable: type === 'table', columns } : null
 }
