@@ -51,7 +51,9 @@ const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-
 function parseTime(typed: string): string {
   const [, day, time = '00:00', offset = 'Z'] = TIME.exec(typed.trim().toUpperCase()) ?? []
   const found = Date.parse(`${day}T${time}${offset.replace(/^(...)(\d\d)$/, '$1:$2')}`)
-  const isDay = day !== undefined && new Date(Date.parse(day)).toISOString().startsWith(day)
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const midnight = Date.parse(day ?? '')
+  const isDay = !Number.isNaN(midnight) && new Date(midnight).toISOString().slice(0, 10) === day
   if (!isDay || Number.isNaN(found))
     throw new UsageError(
       `--since ${typed}: write a day or a time like 2026-11-20, 2026-11-20T08:30:00Z or 2026-11-20T08:30:00+02:00`,

@@ -2,7 +2,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { JobError } from '../../../errors.ts'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
-import type { TypedRows } from '../../../store/sqlite/read/selection.ts'
+import { OWN_TIME, type TypedRows } from '../../../store/sqlite/read/selection.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
 const GROUP_ROWS = 20_000
@@ -19,10 +19,10 @@ interface ParquetColumn {
 
 /**
  * A Parquet file, compressed by zstd, a row group at a time. Integers are INT64, fractions DOUBLE, our own times
- * TIMESTAMP; whatever else is text stays text. Throws JobError for a value that its column's type cannot hold.
+ * TIMESTAMP; times of the API stay text, as they were sent. Throws JobError for a value that its column's type cannot hold.
  */
 export function* parquetBytes({ columns, types, rows }: TypedRows): Iterable<Uint8Array> {
-  const described = columns.map((name, index) => ({ name, kind: kindOf(name, types[index] ?? '') }))
+  const described = columns.map((name, index) => ({ name, kind: kindOf(types[index] ?? '') }))
   const bytes = new ByteWriter()
   const compressors = { ZSTD: (input: Uint8Array) => zstdCompressSync(input) }
   const schema = schemaOf(described)
@@ -39,12 +39,9 @@ export function* parquetBytes({ columns, types, rows }: TypedRows): Iterable<Uin
   yield taken(bytes)
 }
 
-/** Our own times have one form; those of the API stay as they were sent. */
-const TIMES = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to', 'at']
-
 /** What SQLite does not know the type of can be read as text. */
-function kindOf(name: string, type: string): Kind {
-  if (TIMES.includes(name) && type !== 'INTEGER' && type !== 'REAL') return 'TIME'
+function kindOf(type: string): Kind {
+  if (type === OWN_TIME) return 'TIME'
   if (/INT/i.test(type)) return 'INTEGER'
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'TEXT'
 }

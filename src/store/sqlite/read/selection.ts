@@ -23,8 +23,21 @@ export interface SentItem {
 
 /** Rows whose columns have types. */
 export interface TypedRows extends Rows {
-  /** As declared, or empty where SQLite does not know. */
+  /** As declared, or empty where SQLite does not know; `OWN_TIME` for our own times. */
   types: string[]
+}
+
+/** The type of our own times: text of one form. */
+export const OWN_TIME = 'TIME'
+
+const OWN_TIMES = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
+
+function isOwnTime(listed: Listed, column: string): boolean {
+  return OWN_TIMES.includes(column) || (column === 'at' && isOfChanges(listed))
+}
+
+function isOfChanges({ name, collection }: Listed): boolean {
+  return name === `${collection}_changes`
 }
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
@@ -42,7 +55,7 @@ export function selectRows(connection: Connection, listed: Listed, selection: Se
     .safeIntegers()
   return {
     columns: columns.map(({ name }) => name),
-    types: columns.map(({ type }) => type),
+    types: columns.map(({ name, type }) => (isOwnTime(listed, name) ? OWN_TIME : type)),
     rows: lazily(() => statement.iterate(...values) as Iterable<Value[]>),
   }
 }
@@ -88,9 +101,10 @@ function fromWhere(connection: Connection, listed: Listed, { organizationIds, si
 }
 
 /** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */
-function sinceSql(connection: Connection, { name, collection, columns }: Listed): string {
+function sinceSql(connection: Connection, listed: Listed): string {
+  const { name, collection, columns } = listed
   const names = columns.map((column) => column.name)
-  const own = ['_changed_at', ...(name.endsWith('_changes') ? ['at'] : []), '_valid_to']
+  const own = ['_changed_at', ...(isOfChanges(listed) ? ['at'] : []), '_valid_to']
   const time = own.find((one) => names.includes(one))
   if (time !== undefined) return `x.${quoted(time)} >= ?`
   const keys = keyColumnsOf(connection, collection)
