@@ -82,8 +82,10 @@ describe.concurrent('query --param', () => {
   })
 })
 
+/** A shell that feeds the command. */
+const piped = (feed: string) => ({ through: ['sh', '-c', `${feed} | exec "$@"`, 'sh'] })
+
 describe.concurrent('query -', () => {
-  const piped = (feed: string) => ({ through: ['sh', '-c', `${feed} | exec "$@"`, 'sh'] })
   const args = ['query', '-', '--format', 'csv']
 
   it('reads the SQL from standard input', async () => {
