@@ -122,7 +122,7 @@ describe('the house', () => {
       'main.ts',
       'bin.js',
       'store/sqlite/maintenance-child.ts',
-      'cli/reading/reading-child.ts',
+      'cli/reading/reading-child.js',
     ]
     const outside = files.filter((file) => !beginnings.includes(file))
 

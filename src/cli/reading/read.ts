@@ -4,33 +4,44 @@ import { isNotMadeYet, readMirror } from '../mirror-file.ts'
 import { csvText } from '../output/formats/csv.ts'
 import { jsonText, ndjsonText } from '../output/formats/json.ts'
 import { tableText } from '../output/formats/table.ts'
-import { describe } from './describe.ts'
-import { exported } from './exported.ts'
 import { assertNamed } from './named.ts'
 import { parametersOf } from './parameters.ts'
 import type { QueryWork, ReadingTask } from './task.ts'
 
-/** Does the task, and yields what it writes. Throws UsageError and MirrorError. */
-export function* read(task: ReadingTask): Iterable<string | Uint8Array> {
+/**
+ * Does the task. Returns what it writes, and closes the mirror at its end. Loads only what this task needs, so that a small one
+ * starts fast. Throws UsageError and MirrorError.
+ */
+export async function read(task: ReadingTask): Promise<Iterable<string | Uint8Array>> {
   const { database, isCopy, work } = task
   if (isNotMadeYet(database)) {
     // Usage is checked before the mirror is looked at.
     if (work.kind === 'query') assertReadingSql(work.sql, parametersOf(work.parameters))
     else if (work.name !== null && !isCopy) assertNamed(work.name, work.configured)
   }
-  const reader = readMirror(database, isCopy)
+  const write = await writerOf(task)
+  return reading(() => readMirror(database, isCopy), write)
+}
+
+type Write = (reader: Reader) => Iterable<string | Uint8Array>
+
+function* reading(open: () => Reader, write: Write): Iterable<string | Uint8Array> {
+  const reader = open()
   try {
-    yield* pieces(reader, task)
+    yield* write(reader)
   } finally {
     reader.close()
   }
 }
 
-function pieces(reader: Reader, task: ReadingTask): Iterable<string | Uint8Array> {
-  const { work, isTerminal, width } = task
-  if (work.kind === 'query') return queried(reader, work, isTerminal, width)
-  if (work.kind === 'export') return exported(reader, work, isTerminal)
-  return describe(reader, work, width)
+async function writerOf({ work, isTerminal, width }: ReadingTask): Promise<Write> {
+  if (work.kind === 'query') return (reader) => queried(reader, work, isTerminal, width)
+  if (work.kind === 'export') {
+    const { exported } = await import('./exported.ts')
+    return (reader) => exported(reader, work, isTerminal)
+  }
+  const { describe } = await import('./describe.ts')
+  return (reader) => describe(reader, work, width)
 }
 
 function queried(

@@ -30,7 +30,7 @@ export async function runReading(
   const { newToken, signal, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. The child ends when this process does.
   if (!output?.isRegular) runtime.dieOnSignal()
-  const child = fork(new URL('./reading-child.ts', import.meta.url), {
+  const child = fork(new URL('./reading-child.js', import.meta.url), {
     execArgv: [],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
