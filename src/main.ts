@@ -67,6 +67,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   pid: process.pid,
+  stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   signal: listenForSignals(),

@@ -126,6 +126,7 @@ describe('the house', () => {
     ['pino', 'cli/output/log.ts'],
     ['@hono/node-server', 'listener/listener.ts'],
     ['prom-client', 'listener/metrics.ts'],
+    ['hyparquet-writer', 'cli/output/formats/parquet.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
       .filter(({ to, typeOnly }) => to === library && !typeOnly)
@@ -141,6 +142,7 @@ describe('the house', () => {
       'store/sqlite/child-process.ts',
       'store/sqlite/maintenance-child.ts',
       'store/sqlite/publish/publish-child.ts',
+      'cli/reading/reading-child.js',
     ]
     const inBrowser = 'listener/page/script.ts'
     const outside = files.filter((file) => !beginnings.includes(file) && file !== inBrowser)

@@ -56,7 +56,7 @@ describe.concurrent('a command that is typed wrongly', () => {
     ['status --max-age 5', /--max-age 5: .*30m/],
     ['status --max-age tomorrow', /--max-age tomorrow/],
     ['query', /missing required argument 'sql'/],
-    ['query SELECT --format xml', /xml.*table, json, csv/],
+    ['query SELECT --format xml', /xml.*table, json, ndjson, csv/],
     ['export orders', /--format/],
     ['export orders --format xlsx', /xlsx/],
     ['query SELEC', /syntax error/],

@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import type { VirtualClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
@@ -18,6 +18,7 @@ export function createRuntime(
     env: {},
     cwd: '/',
     pid,
+    stdin: () => Readable.from([]),
     stdout: NOWHERE,
     stderr: NOWHERE,
     signal,

@@ -1,37 +1,39 @@
-import { assertReadingSql } from '../../store/sqlite/read/reader.ts'
-import { type Globals, readConfig } from '../config-file.ts'
-import { isNotMadeYet, readMirror } from '../mirror-file.ts'
-import { csvText, jsonText, tableText } from '../output/rows.ts'
-import { writeAll } from '../output/write-all.ts'
+import { parseDuration } from '../../config/duration.ts'
+import { UsageError } from '../../errors.ts'
+import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { outputFor, screenOf } from '../reading/output.ts'
+import { runReading, type TimeLimit } from '../reading/run-reading.ts'
+import { readSql } from '../reading/sql-input.ts'
+import type { QueryFormat } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 
-interface QueryOptions {
-  format: 'table' | 'json' | 'csv'
+interface QueryOptions extends DatabaseOption {
+  format: QueryFormat
+  param: [string, string][]
+  output?: string
+  timeout?: string
 }
 
 /** `query`: one reading statement. */
 export async function run(
   runtime: Runtime,
   globals: Globals,
-  sql: string,
-  { format }: QueryOptions,
+  typed: string,
+  { format, param, output, timeout, database: named }: QueryOptions,
 ): Promise<number> {
-  const { stdout } = runtime
-  // SQLite blocks the event loop, so a signal must end the process at once. Nothing is written.
-  runtime.dieOnSignal()
-  const { database } = readConfig(runtime, globals, 'leave')
-  if (isNotMadeYet(database)) assertReadingSql(sql)
-  const reader = readMirror(database)
-  try {
-    const rows = reader.query(sql)
-    const texts = {
-      table: () => tableText(rows),
-      json: () => jsonText(rows, stdout.isTTY === true),
-      csv: () => csvText(rows, stdout.isTTY === true),
-    }
-    await writeAll(stdout, texts[format]())
-    return 0
-  } finally {
-    reader.close()
-  }
+  const limit = timeout === undefined ? null : timeLimit(timeout)
+  const { database, config } = readTarget(runtime, globals, named)
+  const file = outputFor(runtime, output, database, config)
+  const sql = typed === '-' ? await readSql(runtime) : typed
+  const work = { kind: 'query', sql, format, parameters: param } as const
+  const task = { database, isCopy: config === null, ...screenOf(runtime, file), work }
+  return await runReading(runtime, { task, output: file, limit })
+}
+
+function timeLimit(typed: string): TimeLimit {
+  const ms = parseDuration(typed)
+  if (ms === null || ms === 0)
+    throw new UsageError(`--timeout ${typed}: write a duration like 500ms, 30s or 5m`)
+  return { typed, ms }
 }

@@ -25,7 +25,7 @@ export async function run(
   const mirror = config ? config.database : path.resolve(cwd, database ?? '')
   if (file === '') throw new UsageError('name the file of the copy')
   const output = outputFile('snapshot', path.resolve(cwd, file))
-  if (config) assertMayReplace(output, config)
+  assertMayReplace(output, mirror, config)
   assertMirror(mirror)
   const task = { mirror, target: output.place, mode: null, isPublished: false, version: manifest.version }
   try {

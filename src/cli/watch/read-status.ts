@@ -5,6 +5,7 @@ import { createStatus, type Status } from '../../report/status.ts'
 import { nextFireAfter } from '../../schedule/cron.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
+import { readMirror } from '../mirror-file.ts'
 
 /** The value of `--max-age` or `--fresh`. */
 export interface AgeLimit {
@@ -30,7 +31,8 @@ const LONGEST_PAUSE_MS = 86_400_000
 
 /** What `status` says of a mirror. Opens the file and closes it again. Throws MirrorError. */
 export function readStatus(options: StatusOptions): Status {
-  const reader = openReader(options.database)
+  const { database, config } = options
+  const reader = config ? openReader(database) : readMirror(database, true)
   try {
     return statusOf(reader, options)
   } finally {

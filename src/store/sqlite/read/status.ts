@@ -169,8 +169,18 @@ function statusSql(columns: ReadonlySet<string>): string {
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  LEFT JOIN sync_runs AS run ON run.id = (
-    SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
+  -- As in sync_status: a refresh hides no walk, unless it failed.
+  LEFT JOIN sync_runs AS run ON run.id = max(
+    coalesce((
+      SELECT max(id) FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection AND trigger <> 'refresh'
+    ), 0),
+    coalesce((
+      SELECT iif(status = 'failed', id, 0) FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection
+      ORDER BY id DESC
+      LIMIT 1
+    ), 0)
   )
   LEFT JOIN sync_runs AS attempt ON attempt.id = (
     SELECT id
