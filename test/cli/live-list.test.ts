@@ -59,7 +59,7 @@ it.each(Array.from({ length: RUNS }, (_, run) => run + 1))(
   async (seed) => {
     const clock = createSteppingClock()
     const rest = { port: 0, establishments: 5, organizations: 1, requestsPerMinute: 0, seed }
-    const life = { live: true, speed: 10, order: 'last' } as const
+    const life = { live: true, speed: 5, order: 'last' } as const
     const sandbox = await startSandbox({ ...rest, ...life, orders: 1200, now: clock.now })
     const [{ id, name, token } = { id: '', name: '', token: '' }] = sandbox.organizations
     const named = `${name}-${seed}`
