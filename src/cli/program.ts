@@ -225,7 +225,13 @@ function defineHelpers(define: Define): void {
     .option('--organizations <n>', 'organizations', wholeNumber(1, 1000), 2)
     .option('--requests-per-minute <n>', 'rate limit of each token (0: none)', wholeNumber(0), 60)
     .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
-    .option('--live', 'orders come, change and go while it runs')
+    .option('--live', 'orders come, change and go while it runs: 3 new ones a minute')
+    .option('--speed <n>', 'with --live: time passes so many times faster', wholeNumber(1, 86_400), 1)
+    .addOption(
+      new Option('--order <end>', 'the end of the list where new orders appear')
+        .choices(['first', 'last'])
+        .default('last'),
+    )
     .option('--write-config <file>', 'write a configuration that uses it')
   define('demo', 'try everything on this machine: a made-up API, a sync of it, and queries', async () => {
     const { demo } = await import('./commands/demo.ts')

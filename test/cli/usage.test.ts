@@ -71,6 +71,9 @@ describe.concurrent('a command that is typed wrongly', () => {
     ['forget --org acme --collection invoices --yes', /--collection invoices: .*orders/],
     ['sandbox --port 70000', /70000/],
     ['sandbox --orders -5', /-5|whole number/],
+    ['sandbox --order newest', /first, last/],
+    ['sandbox --live --speed 0', /--speed/],
+    ['sandbox --speed 60', /--speed.*--live/],
   ])('(%s) exits with 2 and says why; nothing is sent or written', async (line, reason) => {
     const args = line.split(' ').filter((word) => word !== '')
 
