@@ -66,6 +66,7 @@ export function newJob(): JobKnowledge {
 export function notePage(known: JobKnowledge, { request, page }: PageInHand, { id, passes }: WalkRow): void {
   known.time++
   const seen = seenBy(known, id)
+  if (seen.answers === 0) seen.start = known.time - 1
   seen.filters = request.filters
   seen.end = known.time
   seen.answers++
@@ -95,7 +96,7 @@ function noteSeen(known: JobKnowledge, { items }: ListPage): void {
   }
 }
 
-/** From its very beginning: what others see from then on is not missed by it. */
+/** Of other walks, what they write after its first page is not missed by it; of refreshes, what they write after its beginning. */
 export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
   const known = walks.get(id)
   if (known) return known
@@ -139,9 +140,9 @@ export function mayGo(known: JobKnowledge, walk: Seen, id: number): boolean {
 
 /** Whether it has to, once it is trusted. */
 export function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
-  if (walk.keys.has(id)) return false
-  const last = known.lastSeen.get(id) ?? 0
   const { trusted } = known
+  if (walk.keys.has(id) || walk.refreshed.has(id) || trusted?.refreshed.has(id)) return false
+  const last = known.lastSeen.get(id) ?? 0
   if (walk.answers === 1 && last <= walk.start) return true
   return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
 }
