@@ -31,7 +31,8 @@ export function makeDeeds(random: Random, setting: Setting, jobs: readonly strin
   const starts = isRefreshed ? random.pick([2, 3, 3, 4]) : random.pick([1, 2, 2, 2, 3])
   for (let start = 0; start < starts; start++) {
     // Of lists that move, walks that come to their end tell most.
-    const fate = jobs.length > 0 && random.chance(0.6) ? null : makeFate(random, isRefreshed)
+    const fate =
+      jobs.length > 0 && random.chance(isRefreshed ? 0.4 : 0.6) ? null : makeFate(random, isRefreshed)
     deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate } })
     // Who is told to stop while somebody holds the mirror's lock must not wait for its end.
     if (fate?.kind === 'signalled' && fate.ms % 4 === 0)
@@ -93,7 +94,7 @@ function makeFate(random: Random, isRefreshed: boolean): Fate {
       kind,
       ms: random.pick([random.whole(0, 500), random.whole(0, 10_000), random.whole(0, 300_000)]),
     }
-  const step = random.pick(STEPS)
+  const step = isRefreshed && random.chance(0.4) ? 'refresh answer' : random.pick(STEPS)
   const most = isRefreshed ? 120 : 30
   return {
     kind,

@@ -107,8 +107,12 @@ function add(list: SimulatedList, item: ListItem, to: Spot): Movement {
   return { ...nothing(), added: [item.id] }
 }
 
+/** Where many come again and again, nobody could read a list that has no bound. */
+const MOST_ITEMS = 150
+
 function addMany(list: SimulatedList, to: Spot, count: number): Movement {
-  const added = Array.from({ length: count }, () => list.nextId++)
+  const room = Math.max(0, MOST_ITEMS - list.items.length)
+  const added = Array.from({ length: Math.min(count, room) }, () => list.nextId++)
   for (const id of added) put(list, { id, version: 0, spelling: 0 }, to)
   return { ...nothing(), added }
 }

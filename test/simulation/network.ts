@@ -72,6 +72,7 @@ export function createNetwork(options: NetworkOptions): Network {
       travel(request, (outcome) => {
         signal.removeEventListener('abort', giveUp)
         process.strike('answer')
+        if (request.reader === 'refresh') process.strike('refresh answer')
         if (isOver || !process.isAlive()) return
         tell({ kind: 'delivered', request, outcome })
         if (outcome.kind === 'answer') resolve(responseOf(outcome))

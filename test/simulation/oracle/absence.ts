@@ -141,10 +141,11 @@ export function mayGo(known: JobKnowledge, walk: Seen, id: number): boolean {
 /** Whether it has to, once it is trusted. */
 export function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
   const { trusted } = known
-  if (walk.keys.has(id) || walk.refreshed.has(id) || trusted?.refreshed.has(id)) return false
+  if (walk.keys.has(id) || walk.refreshed.has(id)) return false
   const last = known.lastSeen.get(id) ?? 0
   if (walk.answers === 1 && last <= walk.start) return true
-  return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
+  if (!trusted || trusted.keys.has(id) || trusted.refreshed.has(id)) return false
+  return last <= Math.min(trusted.start, walk.start)
 }
 
 /** Whether that is why it goes. Where the filters have changed both may be true. */
