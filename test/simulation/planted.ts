@@ -244,12 +244,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     ['sync/refresh/news.ts', '!isCalm(row, settledAt)', '!(row.seen !== null && row.seen.changedAt < at)'],
   ),
-  bug('a walk asks for its next page before a refresh', 0, [
+  bug('a walk asks for its next page before a refresh', 9, [
     'sync/walk.ts',
     'if (next.ask && !givesWay)',
     'if (next.ask)',
   ]),
-  bug('a walk counts the rows of a refresh', 0, [
+  bug('a walk counts the rows of a refresh', 9, [
     'sync/refresh/refresher.ts',
     'const tools = toolsOf(run)\n    let error',
     'const tools = toolsOf(within ?? run)\n    let error',
@@ -275,12 +275,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     '    seenAgain(job, ids)\n',
     "    if (by !== 'refresh') seenAgain(job, ids)\n",
   ]),
-  bug('an open walk does not know what a refresh saw', 0, [
+  bug('an open walk does not know what a refresh saw', 20, [
     'store/sqlite/walks/commit.ts',
     'countAsSeen.run({',
     'void ({',
   ]),
-  bug('a refresh claims what came while it read', 0, [
+  bug('a refresh claims what came while it read', 9, [
     'sync/refresh/refresh.ts',
     'Math.max(startedAt, state.freshAsOf)',
     'Math.max(at, state.freshAsOf)',
