@@ -234,16 +234,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'iif(:isOtherScope, reason, reason)',
     ],
   ),
-  bug(
-    'what the mirror has counts as known, whoever wrote it',
-    0,
-    [
-      'sync/refresh/news.ts',
-      'if (isNew(row, settledAt))\n    return { ...news, items, run: 0,',
-      'if (row.seen?.firstAt === at)\n    return { ...news, items, run: 0,',
-    ],
-    ['sync/refresh/news.ts', '!isCalm(row, settledAt)', '!(row.seen !== null && row.seen.changedAt < at)'],
-  ),
   bug('a walk asks for its next page before a refresh', 9, [
     'sync/walk.ts',
     'if (next.ask && !givesWay)',
@@ -254,27 +244,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const tools = toolsOf(run)\n    let error',
     'const tools = toolsOf(within ?? run)\n    let error',
   ]),
-  bug('a refresh does not step back', 0, [
-    'sync/refresh/step-back.ts',
-    'isInside && riseSince(before, reading) < 0',
-    'isInside && riseSince(before, reading) < -1000',
-  ]),
-  bug(
-    'the page that was the last one is not asked for again',
-    0,
-    [
-      'sync/refresh/last-page.ts',
-      'if (ask !== null) return { ...reading, ask }',
-      'if (ask !== null) return { ...reading, ask, asked: page }',
-    ],
-    ['sync/refresh/read-inward.ts', 'function pageBehind({ end }:', 'function pageBehind({ end, asked }:'],
-    ['sync/refresh/read-inward.ts', 'lastPage : page - 1', 'lastPage : page - (asked === page - 1 ? 2 : 1)'],
-  ),
-  bug('what a refresh sees again stays missed', 0, [
-    'store/sqlite/walks/commit.ts',
-    '    seenAgain(job, ids)\n',
-    "    if (by !== 'refresh') seenAgain(job, ids)\n",
-  ]),
   bug('an open walk does not know what a refresh saw', 20, [
     'store/sqlite/walks/commit.ts',
     'countAsSeen.run({',
@@ -284,11 +253,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'sync/refresh/refresh.ts',
     'Math.max(startedAt, state.freshAsOf)',
     'Math.max(at, state.freshAsOf)',
-  ]),
-  bug('a refresh that finds no known rows claims as much', 0, [
-    'sync/refresh/refresh.ts',
-    "if (outcome === 'unsettled') return read",
-    "if (outcome === 'unsettled' && at === 0) return read",
   ]),
   bug('the brake is blind to an empty list', 24, [
     'sync/removals.ts',
