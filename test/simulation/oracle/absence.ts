@@ -75,7 +75,7 @@ export function notePage(known: JobKnowledge, { request, page }: PageInHand, { i
   seen.isRead ||= page.next === null
   seen.workers = new Set([request.process])
   known.scopes.add(JSON.stringify(request.filters))
-  for (const { id } of page.items) seen.keys.add(id)
+  for (const item of page.items) seen.keys.add(item.id)
   noteSeen(known, page)
 }
 

@@ -168,8 +168,6 @@ export function watchFreshness(
   }
 
   const owners = new Map<string, SimulatedProcess>()
-  const nameOf = ({ job }: { job: HappeningOf<'claimed'>['job'] }) =>
-    jobName(job.organization.id, job.collection.name)
 
   return {
     tell: listenWith({
@@ -210,6 +208,10 @@ export function watchFreshness(
     },
     isUnderWay: (job: string) => jobs.of(job).underWay !== null,
   }
+}
+
+function nameOf({ job }: Pick<HappeningOf<'claimed'>, 'job'>): string {
+  return jobName(job.organization.id, job.collection.name)
 }
 
 function endOf(to: 'front' | 'end' | { place: number }): End | null {

@@ -70,9 +70,9 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
   function changedAt(job: string, { id }: ListItem, came: number): string {
     const [organization, collection] = splitJob(job)
     const sql = `SELECT _changed_at FROM ${collection}_raw WHERE _organization_id = ? AND id = ?`
-    const at = String(mirror.value(sql, organization, id) ?? '')
+    const at = mirror.value(sql, organization, id)
     const least = new Date(Math.min(came, wall.now())).toISOString()
-    return at > least ? at : least
+    return typeof at === 'string' && at > least ? at : least
   }
 
   function note(job: string, item: ListItem, at: string): keyof SavedRows | null {
