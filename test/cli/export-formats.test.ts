@@ -91,13 +91,10 @@ describe.concurrent('export --since', () => {
   })
 
   it('compares the times of events', async () => {
-    const since = async (time: string) => {
-      const { stdout } = await exported('orders_changes', '--format', 'ndjson', '--since', time)
-      return linesOf(stdout).length
-    }
+    const args = ['orders_changes', '--format', 'ndjson', '--since']
 
-    expect(await since('2026-11-01')).toBeGreaterThan(2)
-    expect(await since('2099-01-01')).toBe(0)
+    expect(linesOf((await exported(...args, '2026-11-01')).stdout).length).toBeGreaterThan(2)
+    expect((await exported(...args, '2099-01-01')).stdout).toBe('')
   })
 
   it('takes a day as its beginning, in UTC', async () => {
