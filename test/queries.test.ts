@@ -12,7 +12,7 @@ const TEXT = fs.readFileSync(path.resolve(import.meta.dirname, '../config/QUERIE
 const QUESTIONS = [...TEXT.matchAll(/^```sql\n(.*?)^```\n(?:```\n(.*?)^```\n)?/gms)].map(
   ([, sql = '', answer = 'no answer is shown']) => ({ sql, answer }),
 )
-const NOT_MOVED = '2025-01-03T00:00:00+01:00'
+const MIDNIGHT = '2025-01-03T00:00:00+01:00'
 
 const workspace = createWorkspace(undefined, 'sandbox-mirror.db')
 
@@ -26,6 +26,11 @@ async function syncSandbox(orders: number, syncs: number): Promise<void> {
   }
   sandbox.kill('SIGTERM')
   await sandbox.ended
+}
+
+async function plan(sql: string): Promise<string> {
+  const typed = ['query', `EXPLAIN QUERY PLAN ${sql}`, '--database', 'shop.db', '--format', 'csv']
+  return (await workspace.run(typed)).stdout
 }
 
 /** What a block of another language or tool says to type. */
@@ -60,10 +65,7 @@ describe('the questions of analysts', () => {
   })
 
   it('find orders between two instants by an index of the published file', async () => {
-    const sql = QUESTIONS.map((question) => question.sql).find((text) => text.includes(NOT_MOVED)) ?? ''
-    const plan = async (text: string) =>
-      (await workspace.run(['query', `EXPLAIN QUERY PLAN ${text}`, '--database', 'shop.db', '--format', 'csv']))
-        .stdout
+    const sql = QUESTIONS.map((question) => question.sql).find((text) => text.includes(MIDNIGHT)) ?? ''
 
     expect(await plan(sql)).toMatch(/SEARCH orders USING .*created_at>\? AND created_at<\?/)
     expect(await plan(sql.replace(/created_at >= '.*?\n {2}AND/, ''))).toMatch(/SCAN orders/)
@@ -103,7 +105,7 @@ describe('the lines for other tools', () => {
       sql.replace("'orders.parquet'", `'${workspace.file('orders.parquet')}'`),
     )
     const [{ cents } = {}] = workspace.rows<{ cents: number }>(
-      `SELECT sum(total_cents) AS cents FROM orders WHERE currency = 'EUR' AND datetime(created_at) >= datetime('${NOT_MOVED}')`,
+      `SELECT sum(total_cents) AS cents FROM orders WHERE currency = 'EUR' AND datetime(created_at) >= datetime('${MIDNIGHT}')`,
     )
 
     expect(reader.getRowsJson().map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
