@@ -132,9 +132,18 @@ function timeOf(file: string | null): number | null {
   return file === null ? null : (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null)
 }
 
-/** When the last walk ended that the published file does not show; null if it shows all. */
+/** When the last walk or refresh ended that the published file does not show; null if it shows all. */
 function unpublishedSince(connection: Connection, target: string): number | null {
-  const last = connection.prepare('SELECT max(last_complete_at) FROM sync_status').pluck().get()
-  const completedAt = typeof last === 'string' ? Date.parse(last) : null
-  return completedAt !== null && completedAt > (timeOf(target) ?? 0) ? completedAt : null
+  const last = connection.prepare(LAST_NEWS_SQL).pluck().get()
+  const newsAt = typeof last === 'string' ? Date.parse(last) : null
+  return newsAt !== null && newsAt > (timeOf(target) ?? 0) ? newsAt : null
 }
+
+const LAST_NEWS_SQL = `
+  SELECT max(at)
+  FROM (
+    SELECT last_complete_at AS at FROM sync_status
+    UNION ALL
+    SELECT coalesce(finished_at, started_at) FROM sync_runs WHERE trigger = 'refresh' AND rows_added + rows_changed > 0
+  )
+`

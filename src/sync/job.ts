@@ -96,6 +96,8 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
+    // Even if it would have been a short list's walk: that is due again soon, unlike one of the schedule.
+    if (options.instead === 'due' && !result.walk) result.trigger = 'refresh'
   }
   observer.onFinish(result)
   return result

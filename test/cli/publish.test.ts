@@ -259,6 +259,22 @@ describe.concurrent('start with publish', () => {
     expect(ask(copy, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 6 }])
   })
 
+  it('publishes at its beginning what a refresh brought before it', async () => {
+    const { list, workspace, configure, copy } = await createScene({ publishEvery: '1s' }, 12)
+    await workspace.run(['sync'])
+    configure({ publish: null })
+    list.items.push(...orders(13).slice(12))
+    await workspace.run(['sync', '--refresh'])
+    configure()
+
+    const start = workspace.start(['start'])
+    await start.log(published)
+    start.kill('SIGTERM')
+    await start.ended
+
+    expect(ask(copy, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 13 }])
+  })
+
   it('killed in the middle leaves the old file', async () => {
     const { list, workspace, copy } = await createScene()
     await workspace.run(['sync'])

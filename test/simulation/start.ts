@@ -57,13 +57,12 @@ function freshJob(
   { config, process }: Machine,
   run: Run,
 ): FreshJob[] {
-  const { refresh } = selected.organization
-  if (refresh === false) return []
+  if (selected.organization.refresh === false) return []
   const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false, instead: 'due' } as const
   const refreshOnce = async () => {
     await run([selected], { ...how, signal: process.stop.signal })
   }
-  return [{ selected, scheduled, every: refresh.every, refresh: refreshOnce }]
+  return [{ selected, scheduled, refresh: refreshOnce }]
 }
 
 function entryOf({ organization, job }: SelectedJob): ScheduledJob {

@@ -141,8 +141,7 @@ function freshJob(
   { runJobs }: CommandSession,
   { signal, onResult }: Pick<Schedule, 'signal' | 'onResult'>,
 ): FreshJob[] {
-  const { refresh } = selected.organization
-  if (!scheduled || refresh === false) return []
+  if (!scheduled || selected.organization.refresh === false) return []
   const how: HowToRun = {
     plan: syncPlan(config),
     // That of a short list, which is walked whole.
@@ -155,5 +154,5 @@ function freshJob(
     const results = await runJobs([selected], how)
     results.forEach(onResult)
   }
-  return [{ selected, scheduled, every: refresh.every, refresh: refreshOnce }]
+  return [{ selected, scheduled, refresh: refreshOnce }]
 }

@@ -37,7 +37,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
   if (!run) {
     const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
-    log[level]({ event, trigger, ...failure(error ?? held) }, message)
+    log[isExpected(result) ? 'debug' : level]({ event, trigger, ...failure(error ?? held) }, message)
     return
   }
   const fields = {
@@ -95,6 +95,11 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
         `walk; a field that changes in every answer belongs into collections.${collection.name}.ignore`,
     )
   logStack(log, error)
+}
+
+/** A refresh that waits its turn comes again every few minutes: what keeps it is reported where it began, or ends by itself. */
+function isExpected({ trigger, error }: JobResult): boolean {
+  return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
 
 function levelOf(error: KnownError | null): 'warn' | 'error' {

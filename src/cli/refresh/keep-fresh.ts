@@ -7,8 +7,6 @@ import type { RefreshPlan } from './refresh-plan.ts'
 export interface FreshJob {
   selected: SelectedJob
   scheduled: ScheduledJob
-  /** Milliseconds between two tries. */
-  every: number
   /** Refreshes the list, if that is still due. It never rejects. */
   refresh: () => Promise<void>
 }
@@ -30,7 +28,8 @@ const SHORTEST_SLEEP_MS = 1000
 export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: KeepFreshOptions): Promise<void> {
   const { now, sleep } = runtime
   const triedAt = new Map<FreshJob, number>()
-  const nextAt = (job: FreshJob) => nextTryAt(plan.nextAt(job.selected), job, triedAt.get(job))
+  const nextAt = (job: FreshJob) =>
+    plan.nextAt(job.selected, triedAt.get(job) ?? null) ?? Number.POSITIVE_INFINITY
   while (!signal.aborted) {
     // A mirror that cannot be read is reported by the next walk.
     await plan.update().catch(() => {})
@@ -41,10 +40,4 @@ export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: Keep
     const next = Math.min(...jobs.map(nextAt)) - now()
     await sleep(Math.min(LOOK_EVERY_MS, Math.max(SHORTEST_SLEEP_MS, next)), signal).catch(() => {})
   }
-}
-
-/** A refresh that ended before its first request (a held token, a busy job) left no trace in the mirror. */
-function nextTryAt(next: number | null, { every }: FreshJob, tried: number | undefined): number {
-  if (next === null) return Number.POSITIVE_INFINITY
-  return tried === undefined ? next : Math.max(next, tried + every)
 }

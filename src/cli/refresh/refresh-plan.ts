@@ -14,8 +14,12 @@ export interface RefreshPlan {
   policyOf(selected: SelectedJob): RefreshPolicy | null
   /** Reads again what jobs keep between refreshes. */
   update(): Promise<void>
-  /** Epoch milliseconds; null: not before a full walk is complete, or never. */
-  nextAt(selected: SelectedJob): number | null
+  /**
+   * Epoch milliseconds; null: not before a full walk is complete, or never.
+   * @param triedAt When this process tried it last: what ends before its first request leaves no trace in the mirror, nor
+   * does a short list's walk that fails leave one for refreshes.
+   */
+  nextAt(selected: SelectedJob, triedAt: number | null): number | null
   /** Notes the source of an organization's pages, which knows the rate limit. */
   watch(organization: OrganizationConfig, source: PageSource): void
 }
@@ -78,13 +82,15 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
       costs = costsByBudget()
     },
-    nextAt(selected) {
+    nextAt(selected, triedAt) {
       const state = stateOfJob(selected.job)
       const policy = policyOf(selected)
       if (!state || !policy) return null
       const limit =
         sources.get(budgetNameOf(selected.organization))?.limit() ?? config.rateLimit.requestsPerMinute
-      return dueAt(state, refreshInterval({ ...policy, limit, costs: policy.costs() }), now())
+      const interval = refreshInterval({ ...policy, limit, costs: policy.costs() })
+      const next = dueAt(state, interval, now())
+      return triedAt === null ? next : Math.max(next, triedAt + interval)
     },
     watch: (organization, source) => {
       sources.set(budgetNameOf(organization), source)

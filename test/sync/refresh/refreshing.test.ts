@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JobOptions } from '../../../src/sync/job.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
-import { ACME } from '../../helpers/jobs.ts'
+import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -77,6 +77,17 @@ describe('a refresh', () => {
 
     expect(status(test)).toMatchObject({ rows: 30, coverage: 'steady' })
     expect(runs(test)).toMatchObject([{ trigger: 'manual' }])
+  })
+
+  it('that is due and meets a list which another process has is told of as a refresh', async () => {
+    const { test, list } = await synced({ ids: upTo(12) })
+    await openTestMirror({ file: test.file, clock: test.clock }).store.acquire(jobOf())
+
+    const due = await runOnce(test, list, { instead: 'due', refresh: POLICY, trigger: 'schedule' })
+    const asked = await runOnce(test, list, { instead: 'newest' })
+
+    expect(due).toMatchObject({ run: null, walk: null, trigger: 'refresh', error: { code: 'BUSY' } })
+    expect(asked).toMatchObject({ run: null, walk: null, trigger: 'manual', error: { code: 'BUSY' } })
   })
 
   it('that is stopped leaves no gap that the next one does not read', async () => {

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { logRun } from '../../../src/cli/output/run-lines.ts'
+import { JobError } from '../../../src/errors.ts'
+import { runJob } from '../../../src/sync/job.ts'
+import { jobOptions } from '../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import { openTestMirror } from '../../helpers/test-mirror.ts'
+
+/** The level of the line for a job that did not begin. */
+async function levelOf(trigger: 'refresh' | 'schedule', code: 'BUSY' | 'UNAUTHORIZED' | 'DATABASE') {
+  const options = jobOptions(openTestMirror(), scriptedList({ ids: upTo(2) }).source)
+  const ended = await runJob(options)
+  const told: string[] = []
+  const listen = (level: string) => () => told.push(level)
+  const log = { debug: listen('debug'), warn: listen('warn'), error: listen('error') }
+  const result = { ...ended, trigger, walk: null, run: null, error: new JobError(code, 'why') }
+  logRun(log as unknown as Parameters<typeof logRun>[0], result, 0)
+  return told
+}
+
+describe('the line of a job that did not begin', () => {
+  it.each([
+    ['refresh', 'BUSY', 'debug'],
+    ['refresh', 'UNAUTHORIZED', 'debug'],
+    ['refresh', 'DATABASE', 'error'],
+    ['schedule', 'BUSY', 'error'],
+  ] as const)('of a %s that is %s is %s', async (trigger, code, level) => {
+    expect(await levelOf(trigger, code)).toEqual([level])
+  })
+})
