@@ -5,8 +5,11 @@ FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Optional is a Node of our own, which the base has. better-sqlite3 brings its binaries, so no script has to run; without
-# its sources and the binaries for other systems the image is 18 MB smaller.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
+# its sources and the binaries for other systems the image is 18 MB smaller. Behind a proxy that ends TLS, its authority is
+# given with --secret id=ca,src=FILE.
+RUN --mount=type=secret,id=ca \
+    if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi \
+ && npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
  && cd node_modules/better-sqlite3 \
  && rm -rf deps src prebuilds/darwin-* prebuilds/win32-*
 COPY LICENSE ./
@@ -37,13 +40,15 @@ COPY --from=build /app/compiled /app/compiled
 ENV ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
     NODE_COMPILE_CACHE=/app/compiled \
     SQLITE_TMPDIR=/data
-# A new named volume takes over the owner that its folder has here.
-RUN install -d -o 10001 -g 10001 /data
+# A new named volume takes over the owner that its folder has here. /published is for a volume that readers share.
+RUN install -d -o 10001 -g 10001 /data /published
 VOLUME /data
 # Where a relative --output goes: the one folder that can be written under a read-only root.
 WORKDIR /data
 # A number, so that Kubernetes' runAsNonRoot can see that it is not root.
 USER 10001:10001
 STOPSIGNAL SIGTERM
+# Unhealthy if somebody has to act. A restart does not help against a refused token: let nothing restart by this alone.
+HEALTHCHECK --interval=1m --timeout=30s --start-period=1m CMD ["node", "/app/src/bin.js", "status", "--check", "--quiet"]
 ENTRYPOINT ["node", "/app/src/bin.js"]
 CMD ["start"]
