@@ -11,6 +11,7 @@ export const HIDDEN_FIELDS = [
   'duration_ms',
   'lists',
   'failed',
+  'stopped',
   'delay_ms',
   'allowed_per_minute',
   'organization',

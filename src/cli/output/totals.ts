@@ -6,13 +6,15 @@ import { counted, grouped, inWords } from '../../text.ts'
 export interface Totals {
   lists: number
   failed: number
+  /** By a signal. */
+  stopped: number
   requests: number
   /** Null: the command writes nothing. */
   rows: { added: number; changed: number; removed: number } | null
 }
 
 export function newTotals(): Totals {
-  return { lists: 0, failed: 0, requests: 0, rows: null }
+  return { lists: 0, failed: 0, stopped: 0, requests: 0, rows: null }
 }
 
 interface Written {
@@ -29,7 +31,8 @@ export function addList(
   run: Written | null,
 ): void {
   totals.lists++
-  if (error) totals.failed++
+  if (error?.code === 'INTERRUPTED') totals.stopped++
+  else if (error) totals.failed++
   totals.requests += requests
   if (!run) return
   totals.rows ??= { added: 0, changed: 0, removed: 0 }
@@ -39,9 +42,14 @@ export function addList(
 }
 
 /** `20 lists in 13 minutes: 19 ended well, 1 failed; 12 rows new, 3 changed, 0 removed; 812 requests` */
-export function totalsText({ lists, failed, requests, rows }: Totals, ms: number): string {
-  const ended =
-    failed === 0 ? 'all ended well' : `${grouped(lists - failed)} ended well, ${grouped(failed)} failed`
+export function totalsText({ lists, failed, stopped, requests, rows }: Totals, ms: number): string {
+  const ends = [
+    [failed, 'failed'],
+    [stopped, 'stopped'],
+  ] as const
+  const others = ends.filter(([count]) => count > 0).map(([count, how]) => `${grouped(count)} ${how}`)
+  const well = others.length === 0 ? 'all ended well' : `${grouped(lists - failed - stopped)} ended well`
+  const ended = [well, ...others].join(', ')
   const written = rows
     ? [
         `${counted(rows.added, 'row')} new, ${grouped(rows.changed)} changed, ${grouped(rows.removed)} removed`,
@@ -56,11 +64,11 @@ export function totalsText({ lists, failed, requests, rows }: Totals, ms: number
 
 /** The last line of a command; of a single list, the line of its run has said it. `ms`: how long the command took. */
 export function logTotals(log: Logger, totals: Totals, ms: number): void {
-  const { lists, failed, requests, rows } = totals
+  const { lists, failed, stopped, requests, rows } = totals
   if (lists < 2) return
   const written = rows && { rows_added: rows.added, rows_changed: rows.changed, rows_removed: rows.removed }
   log.info(
-    { event: 'command_finished', duration_ms: ms, lists, failed, ...written, requests },
+    { event: 'command_finished', duration_ms: ms, lists, failed, stopped, ...written, requests },
     totalsText(totals, ms),
   )
 }

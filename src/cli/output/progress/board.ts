@@ -22,7 +22,7 @@ export interface Board {
 
 export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, terminal: Terminal): Board {
   const running = new Set<JobProgress>()
-  let whole = { done: 0, pagesDone: 0, percent: 0 }
+  let whole = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
   let atRest: (() => string) | null = null
 
   function lines(): string[] {
@@ -51,7 +51,7 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
     add(job) {
       // A service runs its jobs again and again: what ran before is another whole.
       if (running.size === 0) {
-        whole = { done: 0, pagesDone: 0, percent: 0 }
+        whole = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
       }
       running.add(job)
     },
@@ -59,6 +59,7 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
       running.delete(job)
       whole.done++
       whole.pagesDone += job.furthest
+      whole.rowsDone += job.rows
       draw()
     },
     showAtRest(text) {

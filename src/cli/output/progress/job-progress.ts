@@ -38,11 +38,25 @@ interface Wait {
 }
 
 export function newProgress(label: string, budget: string): JobProgress {
-  const speed = { answers: 0, requests: 0, inFlight: 0, markedAt: null, busyMs: 0, slowestMs: 0, waitedMs: 0 }
-  const place = { page: 0, furthest: 0, lastPage: null, pass: 1, percent: null, rows: 0 }
   return {
-    ...{ label: printable(label, 80), budget, state: 'queued', ...speed, wait: null },
-    ...{ ...place, allowedPerMinute: null },
+    label: printable(label, 80),
+    budget,
+    state: 'queued',
+    answers: 0,
+    requests: 0,
+    inFlight: 0,
+    markedAt: null,
+    busyMs: 0,
+    slowestMs: 0,
+    waitedMs: 0,
+    wait: null,
+    page: 0,
+    furthest: 0,
+    lastPage: null,
+    pass: 1,
+    percent: null,
+    rows: 0,
+    allowedPerMinute: null,
   }
 }
 

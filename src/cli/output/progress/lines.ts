@@ -7,8 +7,9 @@ import { pagesOfAll, timeLeft, timeLeftOfAll } from './time-left.ts'
 export interface Whole {
   /** Jobs that have ended. */
   done: number
-  /** The pages of these. */
+  /** The pages and rows of these. */
   pagesDone: number
+  rowsDone: number
   /** The most that was shown: the percent of the whole never falls. */
   percent: number
 }
@@ -60,7 +61,7 @@ export function wholeLine(jobs: readonly JobProgress[], whole: Whole, width: num
   const states = counts.filter(([count]) => count > 0).map(([count, what]) => `${grouped(count)} ${what}`)
   const left = timeLeftOfAll(jobs, now)
   const { read, known } = pagesOfAll(jobs)
-  const rows = jobs.reduce((sum, job) => sum + job.rows, 0)
+  const rows = jobs.reduce((sum, job) => sum + job.rows, whole.rowsDone)
   const parts = [
     known === null
       ? counted(read + whole.pagesDone, 'page')
@@ -72,7 +73,10 @@ export function wholeLine(jobs: readonly JobProgress[], whole: Whole, width: num
 }
 
 /** The percent of all pages of the jobs that run and have ended, at least what was shown before. */
-export function wholePercent(jobs: readonly JobProgress[], { pagesDone, percent: before }: Whole): number {
+export function wholePercent(
+  jobs: readonly JobProgress[],
+  { pagesDone, percent: before }: Pick<Whole, 'pagesDone' | 'percent'>,
+): number {
   const { read, known } = pagesOfAll(jobs)
   if (known === null || known + pagesDone === 0) return before
   return Math.max(before, Math.min(Math.floor(((read + pagesDone) / (known + pagesDone)) * 100), 99))
