@@ -30,6 +30,8 @@ export interface Session {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   refreshes: RefreshPlan
+  /** Names the rate budget of an organization; those of one name share it. */
+  budgetOf(organization: OrganizationConfig): string
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
   close(): void
@@ -97,6 +99,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     processName: name,
     tokens,
     refreshes,
+    budgetOf,
     source: async (organization, job) => {
       try {
         const source = api.open(job, await readCredentials(organization))

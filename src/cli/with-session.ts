@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobOptions, JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
-import type { Trigger, WalkPlan } from '../sync/types.ts'
+import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import { USER_AGENT as userAgent } from './names.ts'
@@ -60,7 +60,7 @@ export async function withSession(
   work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr, env } = runtime
-  const terminal = createTerminal(stderr)
+  const terminal = createTerminal(stderr, env.TERM)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
   for (const { message, cure } of suspiciousNames(config.collections))
     logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
@@ -75,7 +75,7 @@ export async function withSession(
     )
     return byHand ? exitCodeOfStop(signal) : 0
   }
-  const reporter = createReporter({ config, runtime, logger, terminal })
+  const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
   const pings = pingsOf(config, runtime, logger, userAgent)
   const { connection } = session
   const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
@@ -96,6 +96,7 @@ export async function withSession(
   try {
     const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runTold })
     if (byHand) await publisher.finish()
+    if (byHand) reporter.summarize()
     return exitCode
   } finally {
     await publisher.close()
@@ -130,7 +131,13 @@ function loggerOptions(
   const isWatched = terminal.isWatched || errors?.isTTY === true
   const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
   const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
-  return { level, destination, pretty, color: isWatched && !env.NO_COLOR }
+  return { level, destination, pretty, color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb' }
+}
+
+/** The rate budget of a job. */
+function budgetsOf({ organizations }: Config, session: Session): (job: Job) => string {
+  const names = new Map(organizations.map((one) => [one.id, () => session.budgetOf(one)]))
+  return ({ organization: { id } }) => names.get(id)?.() ?? id
 }
 
 /** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */

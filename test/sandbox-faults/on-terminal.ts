@@ -11,13 +11,18 @@ const SCRIPT = '/usr/bin/script'
 export const hasTerminal = fs.existsSync(SCRIPT)
 
 /** All that a command writes on a terminal, to both of its outputs; without colors. */
-export function onTerminal(command: readonly string[], workspace: Workspace): Promise<string> {
+export function onTerminal(
+  command: readonly string[],
+  workspace: Workspace,
+  term = 'xterm',
+): Promise<string> {
   const words = [path.join(ROOT, 'node_modules/.bin/node'), path.join(ROOT, 'src/bin.js'), ...command]
   const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
   const env = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
     NO_COLOR: '1',
+    TERM: term,
     ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml'),
   }
   return new Promise((resolve, reject) => {

@@ -8,6 +8,7 @@ import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
 import { programName } from '../names.ts'
+import { nextRunText } from '../output/progress/next-run.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -75,6 +76,7 @@ async function runScheduled(
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   })
   listening?.serve(session, scheduler)
+  session.reporter.showAtRest(nextRunText(scheduled, runtime.now))
   const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
   const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
   if (!signal.aborted) await once(signal, 'abort')

@@ -1,22 +1,44 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
+import type { KnownError } from '../../errors.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
+import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { allowedPerMinute, estimate } from './estimate.ts'
-import { type JobProgress, newProgress, progressLines } from './progress.ts'
+import { allowedPerMinute, ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
+import { createBoard } from './progress/board.ts'
+import {
+  type JobProgress,
+  msPerAnswer,
+  newProgress,
+  notePage,
+  notePass,
+  noteRequest,
+  noteStart,
+  noteWait,
+  pagesLeft,
+} from './progress/job-progress.ts'
+import { othersOf } from './progress/time-left.ts'
 import { logRefresh, logRun, logVerified } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
+import { addList, logTotals, newTotals } from './totals.ts'
 
 /** A shorter wait is the normal spreading of requests, and logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
+
+/** A shorter estimate need not be corrected. */
+const LONG_MS = 60_000
 
 /** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
 export interface Reporter {
   observe(job: Job): JobObserver
   observeVerifying(job: Job): VerifyObserver
+  /** Shows this line while no job runs. */
+  showAtRest(text: () => string): void
+  /** On a terminal: a last line with the sums of the command. */
+  summarize(): void
   /** Clears the progress lines and stops drawing. */
   close(): void
 }
@@ -26,45 +48,57 @@ export interface ReporterOptions {
   runtime: Pick<Runtime, 'now' | 'every'>
   logger: Logger
   terminal: Terminal
+  /** Names the rate budget of a job. */
+  budgetOf: (job: Job) => string
 }
 
-export function createReporter({ config, runtime, logger, terminal }: ReporterOptions): Reporter {
+export function createReporter({ config, runtime, logger, terminal, budgetOf }: ReporterOptions): Reporter {
   const { now } = runtime
-  const running = new Set<JobProgress>()
-  const draw = () => terminal.draw(progressLines([...running], terminal.height(), now()))
-  // Without a terminal, a service that waits for its hour must not wake five times a second.
-  const stopDrawing = terminal.isWatched ? runtime.every(200, draw) : () => {}
+  const begunAt = now()
+  const totals = newTotals()
+  const board = createBoard(runtime, terminal)
 
-  function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
+  function paceOf(progress: JobProgress, announcedLimit: number | null): Pace {
     const { requestsPerMinute, sharePercent } = config.rateLimit
-    const msPerPage = now() - progress.startedAt
-    const pace = { requestsPerMinute, sharePercent, announcedLimit: page.announcedLimit, msPerPage }
+    const msPerPage = msPerAnswer(progress) ?? 0
+    const others = othersOf(progress, board.jobs()).map(pagesLeft)
+    const { answers } = progress
+    return { requestsPerMinute, sharePercent, announcedLimit, msPerPage, answers, others }
+  }
+
+  /** After the first answer, and once more after a few if these show that the server is slower than the rate limit. */
+  function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
+    const { answers } = progress
+    if (answers !== 1 && answers !== ENOUGH_ANSWERS) return
+    const pace = paceOf(progress, page.announcedLimit)
     const allowed = allowedPerMinute(pace)
     progress.allowedPerMinute = allowed
     if (page.next === null || page.lastPage === null) return
+    const left = page.lastPage - progress.furthest + 1
+    if (answers > 1 && !(isSlow(left, pace) && left * pace.msPerPage > LONG_MS)) return
     const { number, lastPage: pages, total: items } = page
     const numbers = { page: number, pages, items, allowedPerMinute: allowed, allowed_per_minute: allowed }
-    log.info({ event: 'estimate', ...numbers }, estimate(pages - number + 1, pace))
+    log.info({ event: 'estimate', ...numbers }, estimate(left, pace))
   }
 
   /** What `sync` and `verify` report of a job. `pageMessage` is the log's message of a page. */
   function watch(job: Job, pageMessage: 'page saved' | 'page compared') {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
-    const progress = newProgress(`${organization.name} ${collection.name}`, now())
-    const begunAt = now()
+    const progress = newProgress(`${organization.name} ${collection.name}`, budgetOf(job))
+    const observedAt = now()
     let walkId: number | null = null
+    board.add(progress)
 
     const observer: Omit<JobObserver, 'onFinish'> = {
       onBusy(owner) {
+        progress.state = 'busy'
         log.info({ event: 'list_busy', owner }, 'another process is working on this; waiting for its end')
       },
       onStart({ id: walk, checkpoint, rowsSeen, resumed }) {
         walkId = walk
-        progress.startedAt = now()
-        progress.rows = rowsSeen
-        running.add(progress)
         const { nextPage: page, pass } = checkpoint
+        noteStart(progress, page, pass, rowsSeen)
         if (resumed)
           log.info(
             { event: 'walk_resumed', walk, walk_id: walk, page, pass },
@@ -73,11 +107,8 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         else log.debug({ event: 'walk_started', walk, walk_id: walk, page }, 'a walk begins')
       },
       onPage(page, { added, changed, notices }, rowsInWalk) {
-        if (progress.pages === 0) logEstimate(log, page, progress)
-        progress.pages++
-        progress.page = page.number
-        progress.lastPage = page.lastPage
-        progress.rows = rowsInWalk
+        notePage(progress, page, rowsInWalk, now())
+        logEstimate(log, page, progress)
         const event = pageMessage === 'page saved' ? 'page_saved' : 'page_compared'
         log.debug(
           { event, walk_id: walkId, page: page.number, items: page.items.length, added, changed },
@@ -87,39 +118,41 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         for (const { level, message } of notices)
           log[level]({ event: 'columns_changed', page: page.number }, printable(message, 500))
       },
-      onRefresh: (result) => logRefresh(log, job, result),
+      onRefresh(result) {
+        logRefresh(log, job, result)
+        refreshed = result.run
+      },
       onPassAgain(why, pass) {
-        progress.pass = pass
+        notePass(progress, pass)
         log.warn(
           { event: 'pass_repeated', walk_id: walkId, pass },
           `the list moved, or does not add up, so it is read again: ${why}`,
         )
       },
-      // A request ends the wait. A page does not: it is written while the next one is waited for.
-      onRequest() {
-        progress.wait = null
-      },
+      onRequest: () => noteRequest(progress, now()),
       onRetry(reason, delayMs) {
-        progress.wait = { reason, until: now() + delayMs }
+        noteWait(progress, reason, now() + delayMs, now())
         log.warn({ event: 'request_retried', delayMs, delay_ms: delayMs }, `${reason}; trying again`)
       },
       onWait(reason, until) {
-        progress.wait = { reason, until }
+        noteWait(progress, reason, until, now())
         const level = until - now() >= LOGGED_WAIT_MS ? 'info' : 'debug'
         log[level]({ event: 'waiting', reason, until: new Date(until).toISOString() }, 'waiting')
       },
     }
-    const end = () => {
-      running.delete(progress)
-      draw()
+    /** The rows of a job that was refreshed instead of walked. */
+    let refreshed: RefreshResult['run'] | null = null
+    const end = (error: KnownError | null, run: JobResult['run']) => {
+      board.end(progress)
+      addList(totals, error, progress.requests, run ?? refreshed)
     }
-    return { log, observer, end, spent: () => now() - begunAt }
+    return { log, observer, end, spent: () => now() - observedAt }
   }
 
   function observe(job: Job): JobObserver {
     const { log, observer, end, spent } = watch(job, 'page saved')
     const onFinish = (result: JobResult) => {
-      end()
+      end(result.error ?? result.held, result.run)
       // `onRefresh` has reported it.
       if (!result.isRefreshed) logRun(log, result, spent())
     }
@@ -129,19 +162,21 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
   function observeVerifying(job: Job): VerifyObserver {
     const { log, observer, end, spent } = watch(job, 'page compared')
     const onFinish = (result: VerifyResult) => {
-      end()
+      end(result.error, null)
       logVerified(log, result, spent())
     }
     return { ...observer, onThrottled: () => {}, onWaited: () => {}, onFinish }
   }
 
-  function close(): void {
-    stopDrawing()
-    running.clear()
-    draw()
+  return {
+    observe,
+    observeVerifying,
+    showAtRest: board.showAtRest,
+    summarize() {
+      if (terminal.isWatched) logTotals(logger, totals, now() - begunAt)
+    },
+    close: board.close,
   }
-
-  return { observe, observeVerifying, close }
 }
 
 function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page): void {

@@ -9,6 +9,9 @@ export const HIDDEN_FIELDS = [
   'event',
   'run_id',
   'duration_ms',
+  'lists',
+  'failed',
+  'stopped',
   'delay_ms',
   'allowed_per_minute',
   'organization',
@@ -47,7 +50,9 @@ export function sentence(line: LogFields, messageKey: string): string {
 const LONGEST = 2000
 
 function details(line: LogFields): string[] {
-  const outcome = typeof line.status === 'string' ? [line.status, ...numbers(line)] : []
+  const { status } = line
+  const isRefresh = line.event === 'refresh_finished'
+  const outcome = typeof status === 'string' ? [status, ...numbers(line)] : isRefresh ? numbers(line) : []
   const failure =
     typeof line.error_code === 'string' ? [`${line.error_code}: ${String(line.error_message)}`] : []
   return [...outcome, ...failure]

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
 import type { Output } from '../runtime.ts'
+import { cellsOf, cut } from './progress/fit.ts'
 
 /** Standard error on a terminal: log lines, and below them progress lines that are drawn again and again. */
 export interface Terminal {
@@ -7,18 +8,32 @@ export interface Terminal {
   log: Writable
   /** Whether this is a terminal. */
   isWatched: boolean
-  /** Replaces the drawn lines by these. Does nothing without a terminal. */
+  /** Whether lines can be drawn again: not on a terminal that knows no escapes (`TERM=dumb`). */
+  canDraw: boolean
+  /** Replaces the drawn lines by these. Does nothing where it cannot draw. */
   draw(lines: readonly string[]): void
-  /** Lines of the screen. */
+  /** Cells of a line, and lines of the screen. */
+  width(): number
   height(): number
 }
 
-export function createTerminal(output: Output): Terminal {
+/** @param term The value of `TERM`. */
+export function createTerminal(output: Output, term: string | undefined): Terminal {
+  const isWatched = output.isTTY === true
+  const canDraw = isWatched && term !== 'dumb'
   let drawn: readonly string[] = []
+  let drawnWidth = 0
+
+  // A terminal that does not know its width reports 0.
+  const columns = () => output.columns || 80
+  // A full line would wrap.
+  const width = () => columns() - 1
 
   function clear(): void {
+    // A window that became narrower has wrapped what was drawn.
+    const rows = drawn.reduce((sum, line) => sum + Math.max(Math.ceil(cellsOf(line) / columns()), 1), 0)
     // Moves up to the first drawn line and erases everything below.
-    if (drawn.length > 0) output.write(`\u001b[${drawn.length}A\u001b[0J`)
+    if (rows > 0) output.write(`\u001b[${rows}A\u001b[0J`)
   }
 
   function show(): void {
@@ -29,6 +44,7 @@ export function createTerminal(output: Output): Terminal {
     write(chunk, _encoding, done) {
       clear()
       output.write(chunk)
+      drawn = drawn.map((line) => cut(line, width()))
       show()
       done()
     },
@@ -36,14 +52,18 @@ export function createTerminal(output: Output): Terminal {
 
   return {
     log,
-    isWatched: output.isTTY === true,
+    isWatched,
+    canDraw,
+    width,
     height: () => output.rows || 24,
     draw(lines) {
-      if (!output.isTTY) return
+      if (!canDraw) return
+      const next = lines.map((line) => cut(line, width()))
+      // What stands there already need not flicker.
+      if (width() === drawnWidth && next.join('\n') === drawn.join('\n')) return
       clear()
-      // Only one row of a wrapped line would be erased. A terminal that does not know its width reports 0.
-      const width = (output.columns || 80) - 1
-      drawn = lines.map((line) => line.slice(0, width))
+      drawn = next
+      drawnWidth = width()
       show()
     },
   }

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { allowedPerMinute, estimate } from '../../../src/cli/output/estimate.ts'
 
-const PACE = { requestsPerMinute: null, announcedLimit: null, sharePercent: 100, msPerPage: 100 }
+const PACE = {
+  requestsPerMinute: null,
+  announcedLimit: null,
+  sharePercent: 100,
+  msPerPage: 100,
+  answers: 1,
+  others: [],
+}
 
 describe('estimate', () => {
   it.each([
@@ -15,10 +22,28 @@ describe('estimate', () => {
     [
       'the speed of a slow server',
       100,
-      { announcedLimit: 600, msPerPage: 6000 },
-      '100 pages, about 10 minutes at the speed of the first',
+      { announcedLimit: 600, msPerPage: 6000, answers: 3 },
+      '100 pages, about 10 minutes at the speed of the first 3',
     ],
     ['the speed where no limit is known', 600, {}, '600 pages, about 60 seconds at the speed of the first'],
+    [
+      'the limit while one answer alone was slow',
+      200,
+      { announcedLimit: 600, msPerPage: 6000 },
+      '200 pages, about 20 seconds at 600 a minute',
+    ],
+    [
+      'all lists that share the limit, those without an answer too',
+      40,
+      { announcedLimit: 60, others: [...Array(10).fill(40), ...Array(9).fill(null)] },
+      '40 pages, about 13 minutes at 60 a minute, shared by 20 lists',
+    ],
+    [
+      'no more of a longer list than of this one',
+      10,
+      { announcedLimit: 60, others: [4000] },
+      '10 pages, about 20 seconds at 60 a minute, shared by 2 lists',
+    ],
     ['one page', 1, { announcedLimit: 60 }, '1 page, about 1 second at 60 a minute'],
   ])('goes by %s', (_, pages, pace, words) => {
     expect(estimate(pages, { ...PACE, ...pace })).toBe(words)

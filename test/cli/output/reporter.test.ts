@@ -29,7 +29,8 @@ describe('the progress of jobs', () => {
       config: { rateLimit: RATE_LIMIT },
       runtime: { now: () => 0, every },
       logger,
-      terminal: createTerminal(output),
+      terminal: createTerminal(output, 'xterm'),
+      budgetOf: () => 'all',
     })
 
     expect(running).toBe(timers)

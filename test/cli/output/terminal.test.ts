@@ -13,7 +13,7 @@ function createScreen(isTTY: boolean, columns?: number) {
 describe('a terminal', () => {
   it('draws lines over the last ones', () => {
     const { stream, written } = createScreen(true, 80)
-    const terminal = createTerminal(stream)
+    const terminal = createTerminal(stream, 'xterm')
 
     terminal.draw(['one', 'two'])
     terminal.draw(['three'])
@@ -23,7 +23,7 @@ describe('a terminal', () => {
 
   it('keeps log lines above the drawn ones', () => {
     const { stream, written } = createScreen(true, 80)
-    const terminal = createTerminal(stream)
+    const terminal = createTerminal(stream, 'xterm')
 
     terminal.draw(['drawn'])
     terminal.log.write('a log line\n')
@@ -32,7 +32,7 @@ describe('a terminal', () => {
   })
 
   it.each([
-    [10, '012345678'],
+    [10, '01234567…'],
     [80, '0123456789abcdef'],
     // Unknown.
     [0, '0123456789abcdef'],
@@ -40,15 +40,47 @@ describe('a terminal', () => {
   ])('of %s columns cuts a line before it wraps', (columns, text) => {
     const { stream, written } = createScreen(true, columns)
 
-    createTerminal(stream).draw(['0123456789abcdef'])
+    createTerminal(stream, 'xterm').draw(['0123456789abcdef'])
 
     expect(written()).toBe(`${text}\n`)
+  })
+
+  it('erases what a narrower window has wrapped', () => {
+    const { stream, written } = createScreen(true, 80)
+    const terminal = createTerminal(stream, 'xterm')
+    terminal.draw(['x'.repeat(70), 'short'])
+    written()
+
+    Object.assign(stream, { columns: 40 })
+    terminal.draw(['next'])
+
+    expect(written()).toBe('\u001b[3A\u001b[0Jnext\n')
+  })
+
+  it('writes nothing again that stands there', () => {
+    const { stream, written } = createScreen(true, 80)
+    const terminal = createTerminal(stream, 'xterm')
+
+    terminal.draw(['same'])
+    terminal.draw(['same'])
+
+    expect(written()).toBe('same\n')
+  })
+
+  it('that knows no escapes gets none', () => {
+    const { stream, written } = createScreen(true, 80)
+    const terminal = createTerminal(stream, 'dumb')
+
+    terminal.draw(['drawn'])
+    terminal.log.write('a log line\n')
+
+    expect(written()).toBe('a log line\n')
   })
 
   it('draws nothing if it is none', () => {
     const { stream, written } = createScreen(false)
 
-    createTerminal(stream).draw(['drawn'])
+    createTerminal(stream, 'xterm').draw(['drawn'])
 
     expect(written()).toBe('')
   })

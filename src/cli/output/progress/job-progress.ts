@@ -1,0 +1,125 @@
+import { printable } from '../../../text.ts'
+
+/** The progress of a job. Times are epoch milliseconds. */
+export interface JobProgress {
+  label: string
+  /** Jobs with the same budget share a rate limit. */
+  budget: string
+  /** `queued`: no walk has begun. `busy`: another process has the job. */
+  state: 'queued' | 'busy' | 'walking'
+  /** Answers of this run. */
+  answers: number
+  requests: number
+  inFlight: number
+  /** When the last answer was complete; before the first, when its request left. */
+  markedAt: number | null
+  /** Time between answers without waits: all of it, and the most that one took. */
+  busyMs: number
+  slowestMs: number
+  /** Waits since `markedAt`. */
+  waitedMs: number
+  wait: Wait | null
+  /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
+  page: number
+  furthest: number
+  lastPage: number | null
+  pass: number
+  /** Of the list; it never falls. Null: unknown. */
+  percent: number | null
+  rows: number
+  /** Requests a minute that the budget leaves us, if known. */
+  allowedPerMinute: number | null
+}
+
+interface Wait {
+  reason: string
+  since: number
+  until: number
+}
+
+export function newProgress(label: string, budget: string): JobProgress {
+  return {
+    label: printable(label, 80),
+    budget,
+    state: 'queued',
+    answers: 0,
+    requests: 0,
+    inFlight: 0,
+    markedAt: null,
+    busyMs: 0,
+    slowestMs: 0,
+    waitedMs: 0,
+    wait: null,
+    page: 0,
+    furthest: 0,
+    lastPage: null,
+    pass: 1,
+    percent: null,
+    rows: 0,
+    allowedPerMinute: null,
+  }
+}
+
+/** A walk begins, or goes on at this page. */
+export function noteStart(job: JobProgress, nextPage: number | null, pass: number, rows: number): void {
+  job.state = 'walking'
+  job.furthest = nextPage === null ? 0 : nextPage - 1
+  Object.assign(job, { pass, rows })
+}
+
+/** A request leaves, which ends a wait. */
+export function noteRequest(job: JobProgress, now: number): void {
+  job.markedAt ??= now
+  if (job.wait) job.waitedMs += Math.max(now - job.wait.since, 0)
+  job.wait = null
+  job.requests++
+  job.inFlight++
+}
+
+export function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
+  job.wait = { reason, until, since: job.wait?.since ?? now }
+  job.inFlight = 0
+}
+
+/** A page is read and kept. The next request may have left before, or wait already. */
+export function notePage(
+  job: JobProgress,
+  page: { number: number; lastPage: number | null },
+  rows: number,
+  now: number,
+): void {
+  if (job.wait) {
+    job.waitedMs += Math.max(now - job.wait.since, 0)
+    job.wait.since = now
+  }
+  const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
+  job.answers++
+  job.inFlight = Math.max(job.inFlight - 1, 0)
+  job.busyMs += spent
+  job.slowestMs = Math.max(job.slowestMs, spent)
+  Object.assign(job, { markedAt: now, waitedMs: 0, rows, page: page.number, lastPage: page.lastPage })
+  job.furthest = Math.max(job.furthest, page.number)
+  job.percent = percentOf(job)
+}
+
+export function notePass(job: JobProgress, pass: number): void {
+  Object.assign(job, { pass, furthest: 0, page: 0 })
+}
+
+/** A list is not done before its walk ends, and earlier pages may be asked again. */
+function percentOf({ furthest, lastPage, percent }: JobProgress): number | null {
+  if (lastPage === null) return percent
+  return Math.max(percent ?? 0, Math.min(Math.floor((furthest / Math.max(lastPage, 1)) * 100), 99))
+}
+
+/** Pages that the job still has to read; null if unknown. Earlier pages that are asked again come on top. */
+export function pagesLeft({ answers, furthest, lastPage }: JobProgress): number | null {
+  if (answers === 0 || lastPage === null) return null
+  return Math.max(lastPage - furthest, 0)
+}
+
+/** What an answer takes, without waits. One slow answer does not decide. Null before the first. */
+export function msPerAnswer({ answers, busyMs, slowestMs }: JobProgress): number | null {
+  if (answers === 0) return null
+  return answers === 1 ? busyMs : (busyMs - slowestMs) / (answers - 1)
+}

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest'
+import { cellsOf } from '../../../src/cli/output/progress/fit.ts'
+import {
+  type JobProgress,
+  msPerAnswer,
+  newProgress,
+  notePage,
+  noteRequest,
+  noteStart,
+  noteWait,
+} from '../../../src/cli/output/progress/job-progress.ts'
+import { progressLines, wholePercent } from '../../../src/cli/output/progress/lines.ts'
+import { nextRun, restLine } from '../../../src/cli/output/progress/next-run.ts'
+
+const NOTHING_DONE = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
+
+/** A job that has read so many of 40 pages in a second each. */
+function reading(pages: number, name = 'acme orders'): JobProgress {
+  const job = newProgress(name, 'token')
+  noteStart(job, 1, 1, 0)
+  for (let page = 1; page <= pages; page++) {
+    noteRequest(job, (page - 1) * 1000)
+    notePage(job, { number: page, lastPage: 40 }, page * 25, page * 1000)
+  }
+  job.allowedPerMinute = 60
+  return job
+}
+
+const TWENTY = Array.from({ length: 20 }, (_, index) =>
+  reading(index < 5 ? 2 : 0, `organization-${index} orders`),
+)
+
+describe('the progress lines', () => {
+  it.each([
+    [80, 24, 12],
+    [40, 24, 12],
+    [80, 6, 3],
+    [80, 2, 1],
+    [12, 4, 2],
+  ])('of 20 lists fit on %i columns and half of %i lines', (width, height, most) => {
+    const lines = progressLines(TWENTY, NOTHING_DONE, { width, height }, 2000)
+
+    expect(lines.length).toBeLessThanOrEqual(most)
+    for (const line of lines) expect(cellsOf(line)).toBeLessThanOrEqual(width)
+    // No number stands without what it counts.
+    for (const line of lines) expect(line).not.toMatch(/(?<! of| page) [\d,]+$/)
+  })
+
+  it('say of all together how long the shared limit takes, and who waits', () => {
+    const lines = progressLines(TWENTY, NOTHING_DONE, { width: 79, height: 24 }, 2000)
+
+    expect(lines[0]).toBe('20 lists: 5 reading, 15 waiting  10 pages  13 minutes left  250 rows')
+    expect(lines[1]).toBe('organization-0 orders   5 % page 2 of 40  13 minutes left  50 rows')
+    expect(lines[6]).toBe('organization-5 orders   waiting for its turn')
+    expect(lines.at(-1)).toBe('and 10 more  waiting')
+  })
+
+  it.each<[string, (job: JobProgress) => void, string]>([
+    [
+      'waits for the rate limit',
+      (job) => noteWait(job, 'our own limit of 60 requests a minute', 47_000, 2000),
+      'acme orders  5 % page 2 of 40  waiting 45 seconds  45 seconds left  50 rows',
+    ],
+    [
+      'is busy elsewhere',
+      (job) => Object.assign(job, { state: 'busy' }),
+      'acme orders  waiting for another process',
+    ],
+    [
+      'asks an earlier page again',
+      (job) => notePage(job, { number: 1, lastPage: 40 }, 50, 2000),
+      'acme orders  5 % checking page 1 again  38 seconds left  50 rows',
+    ],
+  ])('say that a list %s', (_, change, expected) => {
+    const job = reading(2)
+    change(job)
+
+    const [line = ''] = progressLines([job], NOTHING_DONE, { width: 79, height: 24 }, 2000)
+
+    expect(line.startsWith(expected), line).toBe(true)
+  })
+
+  it('cut a long name with a sign, and count wide characters twice', () => {
+    const [line = ''] = progressLines(
+      [reading(2, '訂'.repeat(40))],
+      NOTHING_DONE,
+      { width: 40, height: 9 },
+      2000,
+    )
+
+    expect(line).toContain('…')
+    expect(cellsOf(line)).toBeLessThanOrEqual(40)
+  })
+})
+
+describe('the percent', () => {
+  it('of a list never falls, and is 100 only at its end', () => {
+    const job = reading(40)
+    notePage(job, { number: 3, lastPage: 60 }, 1000, 50_000)
+
+    expect(job.percent).toBe(99)
+  })
+
+  it('of all lists never falls', () => {
+    const jobs = [reading(20), reading(0)]
+
+    expect(wholePercent([reading(20)], NOTHING_DONE)).toBe(50)
+    expect(wholePercent(jobs, { ...NOTHING_DONE, percent: 50 })).toBe(50)
+    expect(wholePercent([reading(10)], { ...NOTHING_DONE, percent: 50 })).toBe(50)
+    expect(wholePercent([reading(10)], { pagesDone: 40, percent: 50 })).toBe(62)
+  })
+})
+
+describe('what an answer takes', () => {
+  it('leaves out waits, and one slow answer', () => {
+    const job = newProgress('acme orders', 'token')
+    noteRequest(job, 0)
+    notePage(job, { number: 1, lastPage: 9 }, 25, 100)
+    noteWait(job, 'the rate limit', 6100, 100)
+    noteRequest(job, 6100)
+    notePage(job, { number: 2, lastPage: 9 }, 50, 6200)
+
+    expect(msPerAnswer(job)).toBe(100)
+
+    noteRequest(job, 6200)
+    notePage(job, { number: 3, lastPage: 9 }, 75, 16_200)
+
+    expect(msPerAnswer(job)).toBe(100)
+  })
+})
+
+describe('the line at rest', () => {
+  const NOW = Date.UTC(2026, 10, 22, 21)
+
+  it('shows what runs next, and when', () => {
+    const jobs = ['acme orders', 'acme establishments', 'globex orders'].map((name, index) => ({
+      name,
+      expression: index < 2 ? '0 3 * * *' : '0 4 * * *',
+      timezone: 'UTC',
+    }))
+
+    expect(restLine(nextRun(jobs, NOW), NOW)).toBe(
+      'at rest; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 1 more',
+    )
+  })
+})
