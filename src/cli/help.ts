@@ -66,6 +66,8 @@ const HELP: Readonly<Record<string, Help>> = {
     codes: LOCAL,
   },
   export: { examples: ['export orders --format csv --output orders.csv'], codes: LOCAL },
+  describe: { examples: ['describe', 'describe orders --json'], codes: LOCAL },
+  snapshot: { examples: ['snapshot copy.db'], codes: [...LOCAL, 130] },
   rebuild: { examples: ['rebuild', 'rebuild orders'], codes: [...LOCAL, 130] },
   forget: {
     examples: ['forget --org acme', 'forget --org acme --collection orders --yes'],
