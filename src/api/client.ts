@@ -101,6 +101,7 @@ function createPageSource(
     observer: PageObserver,
     signal: AbortSignal,
   ): Promise<Page> {
+    await hold.refresh()
     hold.check()
     observer.onRequest()
     const response = await get(addressOf(page), headers, signal)

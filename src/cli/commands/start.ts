@@ -25,7 +25,9 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
       if (error instanceof MirrorLostError) lost.abort(error)
     }
     const isDue = createDueCheck(runtime.now())
-    const scheduled = jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue }))
+    const scheduled = await Promise.all(
+      jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue })),
+    )
     logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
     const scheduler = startScheduler(scheduled, {
       onOverlap: (name) =>
@@ -58,15 +60,15 @@ interface Schedule {
   isDue: ReturnType<typeof createDueCheck>
 }
 
-function scheduledJob(
+async function scheduledJob(
   selected: SelectedJob,
   config: Config,
   { tokens, runJobs }: CommandSession,
   { signal, onResult, isDue }: Schedule,
-): ScheduledJob {
+): Promise<ScheduledJob> {
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = tokens.lastRuns(organization.id, job.collection.name)
+  const last = await tokens.lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart

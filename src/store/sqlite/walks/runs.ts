@@ -1,5 +1,6 @@
 import type { Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job, Trigger } from '../../../sync/types.ts'
+import type { LastRuns } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
 import { trafficNumbers } from './commit.ts'
@@ -67,16 +68,6 @@ export function createRunStore(connection: Connection): RunStore {
       return record
     },
   }
-}
-
-/** When a job last did what its schedule demands. Epoch milliseconds. */
-export interface LastRuns {
-  /** The start of its last complete full walk. */
-  completedAt: number | null
-  /** The start of its last run by schedule or by hand, whatever its outcome. */
-  startedAt: number | null
-  /** Whether a sync's walk is open. */
-  unfinished: boolean
 }
 
 export function createLastRuns(
