@@ -12,6 +12,8 @@ export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
   pid: number
+  /** The name of this machine. */
+  host: string
   stdout: Output
   stderr: Output
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */

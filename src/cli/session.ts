@@ -8,7 +8,6 @@ import { claimAddress } from '../store/sqlite/address.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
-import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
@@ -22,11 +21,18 @@ import { createCredentialsReader } from './token-holds.ts'
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session {
   store: Store
-  connection: Connection
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
-  close(): void
+  close(): Promise<void>
+}
+
+/** A mirror of either kind, open for writing. */
+export interface OpenMirror extends Pick<Session, 'store' | 'tokens' | 'close'> {
+  /** Names this process among those on the mirror. */
+  processName: string
+  /** The clock that all of them share. Epoch milliseconds. */
+  now: () => number
 }
 
 export interface SessionOptions {
@@ -43,7 +49,35 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, acceptAddress = false, userAgent, exchange } = options
+  const { config, runtime, logger, tryHeldTokens, userAgent, exchange } = options
+  const openMirrorOf = config.postgres
+    ? (await import('./postgres/session.ts')).openPostgresMirror
+    : openSqliteMirror
+  const mirror = await openMirrorOf(options)
+  const { store, tokens, close } = mirror
+  await tokens.register(config.organizations.map(registered))
+  const api = createApi(apiOptions(config, runtime, userAgent, mirror), exchange)
+  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
+  for (const key of ['publish', 'http'] as const)
+    if (config[key] !== null)
+      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
+
+  return {
+    store,
+    tokens,
+    source: async (organization, job) => {
+      try {
+        return api.open(job, await readCredentials(organization))
+      } catch (error) {
+        return closedSource(error)
+      }
+    },
+    close,
+  }
+}
+
+async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
+  const { config, runtime, logger, acceptAddress = false } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
   const report = (message: string) => logger.info(message)
@@ -60,30 +94,17 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     throw error
   }
   const tokens = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
-  await tokens.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
   const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
   const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(apiOptions(config, runtime, userAgent, tokens, name), exchange)
-  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  for (const key of ['publish', 'http'] as const)
-    if (config[key] !== null)
-      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
-
   return {
     store,
-    connection,
     tokens,
-    source: async (organization, job) => {
-      try {
-        return api.open(job, await readCredentials(organization))
-      } catch (error) {
-        return closedSource(error)
-      }
-    },
-    close: () => {
+    processName: name,
+    now: runtime.now,
+    close: async () => {
       leases.close()
       connection.close()
     },
@@ -107,10 +128,9 @@ function registered({ id, name, collections }: OrganizationConfig) {
 
 function apiOptions(
   config: Config,
-  { now, sleep, random }: Runtime,
+  { sleep, random }: Runtime,
   userAgent: string,
-  tokens: Tokens,
-  processName: string,
+  { tokens, processName, now }: OpenMirror,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
   return {

@@ -61,7 +61,7 @@ export async function withSession(
     color: !env.NO_COLOR,
   })
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
-  env.SQLITE_TMPDIR ??= path.dirname(config.database)
+  if (!config.postgres) env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const userAgent = `admin-mirror/${manifest.version}`
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
   const session = await openSession(options).catch(unlessStopped(signal))
@@ -74,7 +74,7 @@ export async function withSession(
     return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
   } finally {
     reporter.close()
-    session.close()
+    await session.close()
   }
 }
 

@@ -3,6 +3,7 @@ import { DEFAULT_COLLECTIONS } from './collections.ts'
 import { parseDuration } from './duration.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
+import { isPostgresAddress } from './postgres-address.ts'
 import {
   formatKey,
   isMapping,
@@ -66,14 +67,15 @@ function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
 
 /** `database`, `publish` and the configuration must be three files. */
 function checkPaths(raw: unknown, report: Report, file: string): void {
-  const database = resolve(dirname(file), textAt(raw, ['database']) ?? DATABASE)
+  const given = textAt(raw, ['database']) ?? DATABASE
+  const database = isPostgresAddress(given) ? null : resolve(dirname(file), given)
   const published = textAt(raw, ['publish'])
   const publish = published === null ? null : resolve(dirname(file), published)
   if (database === file)
     report(['database'], 'names this configuration file. Name a file of its own for the mirror.')
   if (publish === file)
     report(['publish'], 'names this configuration file. Name a file of its own for the copy.')
-  if (publish === database)
+  if (publish !== null && publish === database)
     report(['publish'], 'is the same file as database. Name another one, best in a folder of its own.')
 }
 

@@ -18,6 +18,7 @@ export function createRuntime(
     env: {},
     cwd: '/',
     pid,
+    host: 'machine',
     stdout: NOWHERE,
     stderr: NOWHERE,
     signal,
