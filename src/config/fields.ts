@@ -174,15 +174,17 @@ export function filePath() {
 /** A file for the mirror, or the address of a PostgreSQL schema. */
 export function databasePlace() {
   const file = filePath()
-  return z.string(must(`a file. Write it like ../data/mirror.db; or ${POSTGRES_LIKE}`)).superRefine((text, context) => {
-    if (isPostgresAddress(text)) {
-      const parsed = parsePostgresAddress(text)
-      if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })
-      return
-    }
-    for (const { message } of file.safeParse(text).error?.issues ?? [])
-      context.addIssue({ code: 'custom', message })
-  })
+  return z
+    .string(must(`a file. Write it like ../data/mirror.db; or ${POSTGRES_LIKE}`))
+    .superRefine((text, context) => {
+      if (isPostgresAddress(text)) {
+        const parsed = parsePostgresAddress(text)
+        if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })
+        return
+      }
+      for (const { message } of file.safeParse(text).error?.issues ?? [])
+        context.addIssue({ code: 'custom', message })
+    })
 }
 
 const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'

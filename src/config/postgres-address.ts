@@ -46,7 +46,10 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
     return { problem: 'must have a port from 1 to 65535, or none for 5432.' }
   const schema = settings.get('schema') ?? DEFAULT_SCHEMA
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema) || /^pg_/.test(schema) || schema === 'information_schema')
-    return { problem: 'must have a schema of small letters, digits and _, which begins with a letter and not with pg_.' }
+    return {
+      problem:
+        'must have a schema of small letters, digits and _, which begins with a letter and not with pg_.',
+    }
   const server = host === '' ? 'localhost' : decoded(host).replace(/^\[|\]$/g, '')
   const tls = tlsOf(settings.get('sslmode'), server)
   if (tls === null)

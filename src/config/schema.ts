@@ -112,7 +112,9 @@ export const FileSchema = z
       retry: section(retry, 'What to do about faults that pass by themselves'),
       database: databasePlace()
         .default(DATABASE)
-        .describe("The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror"),
+        .describe(
+          "The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror",
+        ),
       publish: filePath()
         .nullable()
         .default(null)

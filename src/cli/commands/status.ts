@@ -19,7 +19,7 @@ export async function run(runtime: Runtime, globals: Globals, options: StatusOpt
   const config = readConfig(runtime, globals, 'leave')
   const program =
     globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
-  const report = readStatus(config, runtime.now(), program, maxAge)
+  const report = await readStatus(config, runtime, program, maxAge)
   runtime.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : statusText(report, program))
   return report.jobs.some((job) => job.too_old) ? 1 : 0
 }
@@ -38,8 +38,16 @@ function readMaxAge(typed: string): MaxAge {
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-function readStatus(config: Config, now: number, program: string, maxAge: MaxAge | null): Status {
-  const reader = openReader(config.database)
+async function readStatus(
+  config: Config,
+  runtime: Runtime,
+  program: string,
+  maxAge: MaxAge | null,
+): Promise<Status> {
+  const now = runtime.now()
+  const reader = config.postgres
+    ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
+    : openReader(config.database)
   try {
     const known = reader?.status() ?? []
     const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')

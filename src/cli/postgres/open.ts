@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/regular-file.ts'
 import { MirrorError } from '../../errors.ts'
-import { migrate } from '../../store/postgres/migrations/migrate.ts'
+import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
 import { measureOffset } from '../../store/postgres/server/clock.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
@@ -84,5 +84,27 @@ function readAuthority(path: string): string {
     throw new MirrorError(
       `the file that sslrootcert in "database" names cannot be read (${code}): ${path}; name the certificate of the authority that signed the server's`,
     )
+  }
+}
+
+/** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */
+export async function openPostgresForReading(
+  { postgres }: Pick<Config, 'postgres'>,
+  runtime: Runtime,
+): Promise<Server | null> {
+  if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
+  const { now, sleep, signal } = runtime
+  const server = await connectServer(addressOf(postgres, runtime), {
+    now,
+    sleep: (ms) => sleep(ms, signal),
+    signal,
+  })
+  try {
+    if (await isMade(server)) return server
+    await server.close()
+    return null
+  } catch (error) {
+    await server.close().catch(() => {})
+    throw error
   }
 }

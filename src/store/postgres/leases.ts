@@ -58,9 +58,14 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     name,
     async lock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
+      // Noted first: the server would give the lock to this connection twice.
       if (held.has(key)) return false
-      const isOurs = await onConnection((own) => tryLock(own, key))
-      if (isOurs) held.add(key)
+      held.add(key)
+      const isOurs = await onConnection((own) => tryLock(own, key)).catch((error: unknown) => {
+        held.delete(key)
+        throw error
+      })
+      if (!isOurs) held.delete(key)
       return isOurs
     },
     async unlock(organizationId, collection) {

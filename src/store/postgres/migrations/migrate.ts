@@ -16,10 +16,7 @@ const LOCK = 7_362_004_117
 /** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. */
 export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
-  const version = await server.rows<{ exists: boolean }>(
-    "SELECT to_regclass('sync_settings') IS NOT NULL AS exists",
-  )
-  if (version[0]?.exists === true && (await versionOf(server)) === LATEST_VERSION) return
+  if ((await hasSettings(server, schema)) && (await versionOf(server)) === LATEST_VERSION) return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK % 2 ** 31, schema])
@@ -35,7 +32,14 @@ export async function migrate(server: Server): Promise<void> {
   })
 }
 
-async function hasSettings(sql: Sql, schema: string): Promise<boolean> {
+/** Whether the schema holds a mirror. Throws MirrorLostError for one that a newer version made. */
+export async function isMade(server: Server): Promise<boolean> {
+  if (!(await hasSettings(server, server.address.schema))) return false
+  await assertKnownVersion(server)
+  return true
+}
+
+async function hasSettings(sql: Pick<Sql, 'rows'>, schema: string): Promise<boolean> {
   const text = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'sync_settings'"
   return (await sql.rows(text, [schema])).length > 0
 }

@@ -84,8 +84,13 @@ export function createPool(address: PostgresAddress): Pool {
       }
       // pg's types do not know the number of the server's process.
       const backend = Number((client as unknown as { processID: unknown }).processID)
+      let turn: Promise<unknown> = Promise.resolve()
       return {
-        rows: (text, values) => ask(client, text, values, ANSWER_MS),
+        rows<T>(text: string, values: readonly unknown[]) {
+          const answer = turn.then(() => ask<T>(client, text, values, ANSWER_MS))
+          turn = answer.catch(() => {})
+          return answer
+        },
         backend,
         close: async () => {
           client.removeListener('end', onLost)
