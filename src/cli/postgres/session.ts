@@ -4,6 +4,7 @@ import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres } from './open.ts'
+import { workerName } from './with-postgres.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
 export async function openPostgresMirror({
@@ -17,7 +18,7 @@ export async function openPostgresMirror({
   try {
     await claimAddress(server, baseUrl, acceptAddress)
     const tokens = await createTokens(server, now, runtime.newToken)
-    const processName = `${runtime.host}-${runtime.pid}-${runtime.newToken().slice(0, 12)}`
+    const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config
     const { signal } = runtime

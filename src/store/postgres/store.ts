@@ -83,8 +83,8 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       )
       const [row] = await sql.rows<{ epoch: number }>(
         `
-          INSERT INTO sync_jobs AS job (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, 1)
-          ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner, epoch = job.epoch + 1
+          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, nextval('sync_epochs'))
+          ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch
           RETURNING epoch
         `,
         [...ofJob(job), leases.name],

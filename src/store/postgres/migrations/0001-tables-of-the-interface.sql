@@ -36,6 +36,9 @@ COMMENT ON COLUMN sync_collections.name IS 'Also the name of its table.';
 COMMENT ON COLUMN sync_collections.key IS 'JSON list of the paths of the key.';
 COMMENT ON COLUMN sync_collections.version IS 'Grows with each change of its columns and views, so that no worker writes by what it knew before.';
 
+CREATE SEQUENCE sync_epochs;
+COMMENT ON SEQUENCE sync_epochs IS 'Numbers for sync_jobs.epoch: none comes twice, also of a job that was forgotten.';
+
 CREATE TABLE sync_jobs (
   organization_id text,
   collection text,
@@ -58,7 +61,7 @@ COMMENT ON COLUMN sync_jobs.rows IS 'Live rows.';
 COMMENT ON COLUMN sync_jobs.removals_held IS 'Rows that left the list and are held back.';
 COMMENT ON COLUMN sync_jobs.held_why IS 'brake, empty: why removals were held back.';
 COMMENT ON COLUMN sync_jobs.owner IS 'The worker that has the job, or had it when it died: whether it lives its lock says.';
-COMMENT ON COLUMN sync_jobs.epoch IS 'Grows with each taking of the job: a worker that was overtaken can write nothing.';
+COMMENT ON COLUMN sync_jobs.epoch IS 'Another number with each taking of the job: a worker that was overtaken can write nothing.';
 COMMENT ON COLUMN sync_jobs.scope_path IS 'Of the list that its last trusted walk read.';
 COMMENT ON COLUMN sync_jobs.scope_filters IS 'Of that list; a JSON object.';
 COMMENT ON COLUMN sync_jobs.scope_mixed IS '1: since then pages of another list were written.';
