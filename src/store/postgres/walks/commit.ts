@@ -160,14 +160,16 @@ function valuesOf(
   }
 }
 
-/** The typed rows as JSON, from which PostgreSQL makes the values of its own types. */
+/** The typed rows as JSON, from which PostgreSQL makes the values of its own types; `organizations`: beside them. */
 export function typedRowsText(
   { keyColumns }: Pick<TableShape, 'keyColumns'>,
   upserts: readonly Pick<Upsert, 'key'>[],
   rows: readonly TypedRow[],
+  organizations: readonly string[] = [],
 ): string {
   const lines = upserts.map(({ key }, index) => {
     const line: [string, unknown][] = keyColumns.map((name, part) => [name, key.parts[part]?.text])
+    if (organizations[index] !== undefined) line.push(['_organization_id', organizations[index]])
     for (const [name, value] of rows[index]?.values ?? [])
       line.push([name, valueOf(value, rows[index], name)])
     return Object.fromEntries(line)

@@ -89,10 +89,7 @@ export async function forgetJob(
     const chosen = `SELECT ctid FROM ${table} WHERE ${where} LIMIT ${AT_ONCE}`
     for (let count = AT_ONCE; count === AT_ONCE; ) {
       if (signal.aborted) return false
-      const gone = await server.rows(
-        `DELETE FROM ${table} WHERE ctid IN (${chosen}) RETURNING 1`,
-        values,
-      )
+      const gone = await server.rows(`DELETE FROM ${table} WHERE ctid IN (${chosen}) RETURNING 1`, values)
       count = gone.length
     }
   }
