@@ -6,7 +6,7 @@ import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import type { BudgetStore, RateRules } from './rate/budget.ts'
 import { readRateHeaders } from './rate/headers.ts'
-import { type Answer, createRateLimiter, type RateLimiter } from './rate/limiter.ts'
+import { type Answer, createRateLimiter, type RateLimiter, type WaitingRequest } from './rate/limiter.ts'
 import { asFinal, asksForPause, errorOfStatus, isFailure, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import { createTokenHold, type HoldStore, type TokenHold } from './token-hold.ts'
@@ -117,12 +117,13 @@ function createPageSource(
     return readPage(response, announced, page, rules)
   }
 
-  async function attempt(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page> {
+  async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
+    const { observer, signal } = waiting
     try {
       // Before the rate limiter, since nothing may come between its permit and the request.
       await prepare()
       await hold.enter()
-      return await limiter.pass((answer) => request(page, answer, observer, signal), observer, signal)
+      return await limiter.pass((answer) => request(page, answer, observer, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known
@@ -133,8 +134,9 @@ function createPageSource(
 
   return {
     refusal: () => limiter.refusal(),
-    fetchPage: (page, observer, signal) =>
-      withRetry(() => attempt(page, observer, signal), {
+    limit: () => limiter.limit(),
+    fetchPage: (page, observer, signal, urgency = 'walk') =>
+      withRetry(() => attempt(page, { urgency, observer, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,

@@ -95,6 +95,7 @@ function defineWorkers(define: Define): void {
   )
     .addOption(orgOption())
     .addOption(collectionOption())
+    .option('--refresh', 'read only the newest end of each list, instead of all of it')
     .option('--accept-removals', 'lift the brake on removals for this command')
     .option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds')
     .addOption(waitOption())

@@ -15,6 +15,7 @@ import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
+import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
@@ -24,15 +25,16 @@ export interface Session {
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  refreshes: RefreshPlan
+  /** The clock that all processes on the mirror share. Epoch milliseconds. */
+  now: () => number
   close(): Promise<void>
 }
 
 /** A mirror of either kind, open for writing. */
-export interface OpenMirror extends Pick<Session, 'store' | 'tokens' | 'close'> {
+export interface OpenMirror extends Pick<Session, 'store' | 'tokens' | 'now' | 'close'> {
   /** Names this process among those on the mirror. */
   processName: string
-  /** The clock that all of them share. Epoch milliseconds. */
-  now: () => number
 }
 
 export interface SessionOptions {
@@ -62,12 +64,18 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     if (config[key] !== null)
       logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
 
+  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     store,
     tokens,
+    now: mirror.now,
+    refreshes,
     source: async (organization, job) => {
       try {
-        return api.open(job, await readCredentials(organization))
+        const source = api.open(job, await readCredentials(organization))
+        refreshes.watch(organization, source)
+        return source
       } catch (error) {
         return closedSource(error)
       }
@@ -111,6 +119,17 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   }
 }
 
+/** Names the rate budget of an organization. Without its token file it has one of its own. */
+function budgetName({ rateLimit }: Config, tokens: Tokens, organization: OrganizationConfig): string {
+  if (rateLimit.scope === 'all') return 'all'
+  if (rateLimit.scope === 'organization') return organization.id
+  try {
+    return tokens.fingerprint(organization.readToken())
+  } catch {
+    return organization.id
+  }
+}
+
 /**
  * With a held token, or a mirror that cannot be used, no run begins. Without its token file a run begins and fails, so that
  * `sync_runs` shows it.
@@ -119,7 +138,12 @@ function closedSource(error: unknown): PageSource {
   const isTokenMissing = error instanceof Error && error.name === 'TokenFileError'
   const known = isTokenMissing ? new JobError('CONFIGURATION', error.message) : toKnownError(error)
   const refusal = isTokenMissing ? null : known
-  return { refusal: async () => refusal, fetchPage: () => Promise.reject(known), close: async () => {} }
+  return {
+    refusal: async () => refusal,
+    limit: () => null,
+    fetchPage: () => Promise.reject(known),
+    close: async () => {},
+  }
 }
 
 function registered({ id, name, collections }: OrganizationConfig) {

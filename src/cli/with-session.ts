@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
-import type { JobResult } from '../sync/job.ts'
+import type { JobOptions, JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
@@ -30,6 +30,8 @@ export interface HowToRun {
   waitForOwner: boolean
   /** `--accept-removals`: remove what is held back, and what would be. */
   acceptRemovals?: boolean
+  /** A refresh instead of the walk, as `JobOptions` has it. */
+  instead?: JobOptions['instead']
   signal: AbortSignal
 }
 
@@ -71,7 +73,12 @@ export async function withSession(
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
   try {
-    return await work({ ...session, logger, reporter, runJobs: runner(session, config, reporter, runtime) })
+    return await work({
+      ...session,
+      logger,
+      reporter,
+      runJobs: runner(session, config, reporter, { ...runtime, now: session.now }),
+    })
   } finally {
     reporter.close()
     await session.close()
@@ -88,18 +95,22 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
 
 /** Returns the function that runs jobs in a session. */
 export function runner(
-  session: Pick<Session, 'store' | 'source'>,
+  session: Pick<Session, 'store' | 'source' | 'refreshes'>,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
   { now, sleep, yieldToEventLoop }: Runtime,
 ): CommandSession['runJobs'] {
-  return (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, signal }) =>
-    runJobs(
+  return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
+    // A mirror that cannot be read is reported by the jobs.
+    await session.refreshes.update().catch(() => {})
+    return runJobs(
       jobs.map(({ organization, job }) => ({
         job,
         plan,
         trigger,
         source: () => session.source(organization, job),
+        refresh: session.refreshes.policyOf({ organization, job }),
+        instead,
         store: session.store,
         maxPasses: config.maxPasses,
         removals: { ...config.removals, accept },
@@ -111,4 +122,5 @@ export function runner(
       })),
       signal,
     )
+  }
 }

@@ -68,6 +68,10 @@ const ignore = list(fieldPath, 'fields')
 
 const total = choice(['check', 'ignore']).describe('Whether meta.total can be counted by')
 
+const newest = choice(['auto', 'first', 'last']).describe(
+  'The end of the list where new items appear; auto: refreshes learn it',
+)
+
 const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
 
 /** A collection of every organization, with its defaults; only `path` takes its default from the name. */
@@ -78,6 +82,7 @@ const CollectionSchema = z.strictObject({
   history: history.default(true),
   ignore: ignore.prefault([]),
   total: total.default('check'),
+  newest: newest.default('auto'),
 })
 
 /** The overrides of one organization. */
@@ -90,6 +95,7 @@ const OverrideSchema = z.strictObject({
   history: history.optional(),
   ignore: ignore.optional(),
   total: total.optional(),
+  newest: newest.optional(),
 })
 
 /** False: not synced. True, null or settings: synced. */
@@ -113,6 +119,7 @@ export interface CollectionConfig {
   /** Dotted paths. */
   ignore: string[]
   total: 'check' | 'ignore'
+  newest: 'auto' | 'first' | 'last'
 }
 
 /** A collection of the top of the file, and whether organizations sync it by default. */
@@ -156,5 +163,6 @@ function mergeOverride(config: CollectionConfig, override: Override | undefined)
     history: override.history ?? config.history,
     ignore: override.ignore ?? config.ignore,
     total: override.total ?? config.total,
+    newest: override.newest ?? config.newest,
   }
 }

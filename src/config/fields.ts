@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { isPostgresAddress, parsePostgresAddress } from './database/postgres-address.ts'
 import { DURATION_PATTERN, LONGEST_MS, LONGEST_TIMER_MS, parseDuration } from './duration.ts'
-import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
 
 /** All texts begin with "must": of a missing value the report says "is missing. It must ...". */
 function must(text: string): { error: string } {

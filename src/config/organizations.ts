@@ -7,6 +7,7 @@ import {
   OverrideEntry,
 } from './collections.ts'
 import { cronExpression, filePath } from './fields.ts'
+import { mergeRefresh, RefreshEntry, type RefreshSettings } from './refresh.ts'
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
 
@@ -46,6 +47,7 @@ export const OrganizationSchema = z
         .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
       tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
       schedule: cronExpression().optional().describe('Instead of the schedule for all'),
+      refresh: RefreshEntry.optional().describe('Instead of the refreshes for all'),
       collections: z
         .record(z.string(), OverrideEntry, {
           error: 'must be a mapping. Write each collection on a line like "orders: false", indented.',
@@ -70,6 +72,8 @@ export interface OrganizationConfig {
   name: string
   /** Cron expression. */
   schedule: string
+  /** False: its lists are only walked whole. */
+  refresh: RefreshSettings | false
   /** Those that it syncs, with its overrides. */
   collections: CollectionConfig[]
   /**
@@ -91,7 +95,7 @@ interface TokenOptions {
 }
 
 export function createOrganizations(
-  parsed: { schedule: string; organizations: readonly Settings[] },
+  parsed: { schedule: string; refresh?: Settings['refresh']; organizations: readonly Settings[] },
   defined: readonly DefinedCollection[],
   options: TokenOptions,
 ): OrganizationConfig[] {
@@ -99,6 +103,7 @@ export function createOrganizations(
     id: organization.id,
     name: organization.name,
     schedule: organization.schedule ?? parsed.schedule,
+    refresh: mergeRefresh(parsed.refresh, organization.refresh),
     collections: mergeCollections(defined, organization.collections),
     readToken: createReadToken(organization, options, options.tokenFileVariables(index)),
     tokenFile: () => tokenFilePath(organization, options),

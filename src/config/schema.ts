@@ -17,6 +17,7 @@ import {
   wholeNumber,
 } from './fields.ts'
 import { OrganizationSchema } from './organizations.ts'
+import { RefreshEntry } from './refresh.ts'
 
 /** For comparison with `publish` when the file leaves `database` out. */
 export const DATABASE = '../data/mirror.db'
@@ -121,6 +122,7 @@ export const FileSchema = z
         .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
       publishEvery: duration().prefault('5m').describe('The copy is made at most so often'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
+      refresh: RefreshEntry.optional(),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),
       concurrency: wholeNumber(1, 100).default(4).describe('Requests in flight at the same time'),
       maxPasses: wholeNumber(1, 10)

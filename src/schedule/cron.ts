@@ -54,6 +54,23 @@ export function nextFireAfter(
   return nextMatch(matchersOf(expression, timezone), after, until)
 }
 
+const YEAR = 366 * DAY
+
+/** How many milliseconds lie between two fire times of a checked schedule, as a mean of the next ones; at most a year. */
+export function periodOf(expression: string, timezone: string, now: number): number {
+  const times: number[] = []
+  for (let next: number | null = now; next !== null && times.length <= MEASURED_FIRES; ) {
+    next = nextFireAfter(expression, timezone, next, now + YEAR)
+    if (next !== null) times.push(next)
+  }
+  const [first, last] = [times[0], times.at(-1)]
+  if (first === undefined || last === undefined || times.length < 2) return YEAR
+  return (last - first) / (times.length - 1)
+}
+
+/** Enough for the days of a week. */
+const MEASURED_FIRES = 8
+
 /**
  * Calls `fire` at the times of {@link nextFireAfter}, and once for all times that the process missed because it was
  * blocked or the machine slept. `fire` must not throw: node-cron would swallow it. Returns a function that stops it.

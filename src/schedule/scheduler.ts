@@ -19,8 +19,17 @@ export interface SchedulerEvents {
 }
 
 export interface Scheduler {
+  /** Runs `task` unless the job is running. If its time comes meanwhile, the job runs afterwards. */
+  runBetween(job: ScheduledJob, task: () => Promise<void>): void
   /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
   stop(): Promise<void>
+}
+
+/** What a job does: its own run, or a task between two runs, after which it may have to run. */
+interface Progress {
+  ended: Promise<void>
+  isTask: boolean
+  runsNext: boolean
 }
 
 /**
@@ -28,29 +37,40 @@ export interface Scheduler {
  * do not wait for each other.
  */
 export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerEvents): Scheduler {
-  const inProgress = new Map<ScheduledJob, Promise<void>>()
+  const inProgress = new Map<ScheduledJob, Progress>()
   let stopping: Promise<void> | null = null
 
-  function begin(job: ScheduledJob): void {
-    if (inProgress.has(job)) {
-      events.onOverlap(job.name)
-      return
-    }
-    const run = runGuarded(job, events).finally(() => inProgress.delete(job))
-    inProgress.set(job, run)
+  function begin(job: ScheduledJob, task: (() => Promise<void>) | null = null): void {
+    const ended = runGuarded(job.name, task ?? job.run, events).finally(() => {
+      const { runsNext } = progress
+      inProgress.delete(job)
+      if (runsNext && !stopping) begin(job)
+    })
+    const progress = { ended, isTask: task !== null, runsNext: false }
+    inProgress.set(job, progress)
+  }
+
+  function fire(job: ScheduledJob): void {
+    const current = inProgress.get(job)
+    if (!current) begin(job)
+    else if (current.isTask) current.runsNext = true
+    else events.onOverlap(job.name)
   }
 
   const stops = groupsOf(jobs).map((group) =>
-    onSchedule(group[0].expression, group[0].timezone, () => group.forEach(begin)),
+    onSchedule(group[0].expression, group[0].timezone, () => group.forEach(fire)),
   )
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
   async function stopAll(): Promise<void> {
     for (const stopFiring of stops) stopFiring()
-    await Promise.allSettled(inProgress.values())
+    await Promise.allSettled([...inProgress.values()].map(({ ended }) => ended))
   }
 
   return {
+    runBetween(job, task) {
+      if (!inProgress.has(job) && !stopping) begin(job, task)
+    },
     stop() {
       stopping ??= stopAll()
       return stopping
@@ -64,10 +84,10 @@ function groupsOf(jobs: readonly ScheduledJob[]) {
   return [...groups.values()] as [ScheduledJob, ...ScheduledJob[]][]
 }
 
-async function runGuarded(job: ScheduledJob, events: SchedulerEvents): Promise<void> {
+async function runGuarded(name: string, run: () => Promise<void>, events: SchedulerEvents): Promise<void> {
   try {
-    await job.run()
+    await run()
   } catch (error) {
-    events.onError(job.name, error)
+    events.onError(name, error)
   }
 }

@@ -1,8 +1,8 @@
 import { sameJson } from '../json/compare.ts'
 import { parseExact } from '../json/exact.ts'
 import { asJsonObject } from '../json/value.ts'
-import type { ListedItem } from './items.ts'
-import type { StoredItem, Upsert } from './store.ts'
+import type { ListedItem, StoredItem } from './items.ts'
+import type { Upsert } from './store.ts'
 
 /**
  * Returns the items of a page to write: new ones, and those with another value.

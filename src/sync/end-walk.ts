@@ -1,5 +1,9 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
+import type { PageTimes } from './page-times.ts'
+import { type KeptRefresh, keptRefresh, rulesOf } from './refresh/kept.ts'
+import { type Refresher, scopeText } from './refresh/refresher.ts'
+import { afterFullWalk } from './refresh/state.ts'
 import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type { SeenItems } from './seen/seen-items.ts'
 import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
@@ -12,7 +16,11 @@ export interface EndOptions {
   walk: Walk
   seen: Pick<SeenItems, 'keyed'>
   /** Items of the walk without a usable key that are new to the mirror. */
-  newRejects: number
+  newRejects(): number
+  /** Rows that the job has ever added. */
+  rowsAdded(): number
+  refresher: Pick<Refresher, 'state'>
+  times: Pick<PageTimes, 'ofWalk'>
   rules: RemovalRules
 }
 
@@ -26,10 +34,10 @@ export interface WalkEnd extends WalkOutcome {
  * one resumes the walk without a request and judges it again.
  */
 export async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
-  const { store, lease, run, walk, newRejects } = options
+  const { store, lease, run, walk } = options
   const { coverage, state } = reading
   const isFull = walk.kind === 'full'
-  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, newRejects)) : null
+  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, options.newRejects())) : null
   const outcome: WalkOutcome = {
     coverage,
     untrusted,
@@ -37,8 +45,26 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
     totalOff: totalOff(coverage, state),
   }
   const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
-  const { held } = await store.closeWalk(lease, { walk, run, outcome, removals })
+  const refresh = isFull ? nextRefresh(options, reading) : null
+  const { held } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
   return { ...outcome, held }
+}
+
+/** What the next refresh starts from. */
+function nextRefresh(
+  { lease, walk, rowsAdded, refresher, times }: EndOptions,
+  reading: Reading,
+): KeptRefresh {
+  const { lastPage, firstTotal, totals } = reading.state
+  const state = afterFullWalk(refresher.state(), {
+    scope: scopeText(lease.job),
+    startedAt: walk.startedAt,
+    endedAt: times.ofWalk(),
+    lastPage,
+    totals: { first: firstTotal, last: totals.last },
+    rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
+  })
+  return keptRefresh(state, rulesOf(lease.job))
 }
 
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {

@@ -12,6 +12,18 @@ import type { Item, Job, Page } from './types.ts'
  */
 export type ListedItem = { item: Item; id: string; key: Key } | { item: Item; id: string; reject: string }
 
+/** `same`: stored with exactly this text; `different`: with another one. A stored reject has no times. */
+export type StoredItem =
+  | { state: 'absent' }
+  | { state: 'same'; times: RowTimes | null }
+  | { state: 'different'; text: string; times: RowTimes }
+
+/** When a row was first seen, and since when it is as it is. Epoch milliseconds. */
+export interface RowTimes {
+  firstAt: number
+  changedAt: number
+}
+
 /** Returns the distinct items of a page. Throws BAD_RESPONSE if two different items have the same key. */
 export function identifyItems(job: Job, page: Page): ListedItem[] {
   // The same key may come as 1 and as "1": that is no difference.

@@ -1,15 +1,24 @@
-import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
+import { JobError, type KnownError } from '../errors.ts'
 import { startCheckpoint } from './coverage/start.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
+import { createPageTimes, type PageTimes } from './page-times.ts'
 import { createPageWriter } from './page-writer.ts'
+import { isWalkedWhole } from './refresh/due.ts'
+import {
+  createRefresher,
+  type Refresher,
+  type RefreshObserver,
+  type RefreshPolicy,
+} from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import type { Lease, Run, RunOutcome, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import { counting, noTraffic, runError, runOutcome, stopped } from './run.ts'
+import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
 /** Receives a job's progress. Times are epoch milliseconds. */
-export interface JobObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
+export interface JobObserver extends RefreshObserver {
   /** Another process has the job; this one waits for its end. */
   onBusy(owner: string): void
   onStart(walk: Walk): void
@@ -25,6 +34,13 @@ export interface JobOptions {
   store: Store
   maxPasses: number
   removals: RemovalRules
+  /** How the job is refreshed between the pages of a walk; null: not at all. */
+  refresh: RefreshPolicy | null
+  /**
+   * A refresh instead of the walk, of a list that can be refreshed: `newest` now, and its newest end alone; `due` only if it
+   * is due, with the older pages that are.
+   */
+  instead?: 'newest' | 'due' | undefined
   /** Whether to wait for a job that another process has. */
   waitForOwner: boolean
   now: () => number
@@ -43,6 +59,8 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
+  /** The job was refreshed instead of walked, or that was not due any more; the observer knows the result. */
+  isRefreshed: boolean
   error: KnownError | null
   /** Of a run that succeeded: removals that wait for a decision. */
   held: KnownError | null
@@ -59,6 +77,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     trigger,
     walk: null,
     run: null,
+    isRefreshed: false,
     coverage: null,
     expectedMissed: null,
     untrusted: null,
@@ -74,7 +93,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     }
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
-    result.error ??= signal.aborted ? stopped(signal) : toKnownError(error)
+    result.error ??= runError(error, signal)
   }
   observer.onFinish(result)
   return result
@@ -119,9 +138,15 @@ async function runFrom(
   options: JobOptions,
   result: JobResult,
 ): Promise<void> {
-  const { job, store, observer, signal } = options
+  const { job, store, observer, signal, now } = options
   const refusal = await source.refusal()
   if (refusal) throw refusal
+  const times = createPageTimes(lease, now)
+  const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
+  if (options.instead && mayRefresh(lease, refresher)) {
+    await refreshInstead(refresher, options, result)
+    return
+  }
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
@@ -135,17 +160,36 @@ async function runFrom(
       walk,
       run,
       replaces,
+      refresher,
+      times,
     })
     Object.assign(result, { coverage, expectedMissed, untrusted })
     result.held = held && heldError(job, held, untrusted)
   } catch (error) {
-    result.error = signal.aborted ? stopped(signal) : toKnownError(error)
+    result.error = runError(error, signal)
   }
-  const outcome = outcomeOf(result, traffic)
+  const outcome = runOutcome(result.error, result.held, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
   if (!result.error) await store.prune(job)
+}
+
+/** A short list is walked instead: that costs the same, and says more. So is one that was never read whole. */
+function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
+  const state = refresher.state()
+  return refusal === null && state !== null && !isWalkedWhole(state)
+}
+
+const NOTHING_DONE = { run: null, error: null }
+
+async function refreshInstead(refresher: Refresher, options: JobOptions, result: JobResult): Promise<void> {
+  const { instead, store, job } = options
+  // Another process may have done it since the caller looked.
+  const isDone = instead === 'due' && !refresher.isDue()
+  const { run, error } = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
+  Object.assign(result, { run, error, isRefreshed: true })
+  if (run && !error) await store.prune(job)
 }
 
 interface Beginning {
@@ -166,59 +210,24 @@ async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOption
     resume,
     abandon,
   })
-  const traffic: RunTraffic = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
-  return { walk, run: { id: runId, traffic }, replaces: replace }
+  return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }
 
 type WalkOptions = Omit<JobOptions, 'source' | 'observer'> &
-  Beginning & { lease: Lease; source: PageSource; observer: WalkObserver }
+  Beginning & {
+    lease: Lease
+    source: PageSource
+    refresher: Refresher
+    times: PageTimes
+    observer: WalkObserver
+  }
 
 /** Reads the list to its end, and completes the walk. Throws as `readList` does. */
 async function walkList(options: WalkOptions): Promise<WalkEnd> {
+  const { run, refresher } = options
   const seen = await recallSeenItems(options.walk, options)
   const keeper = createPageWriter(options)
-  const reading = await readList({ ...options, seen, keeper })
-  return endWalk({ ...options, seen, newRejects: keeper.newRejects(), rules: options.removals }, reading)
-}
-
-/** A run that meets a held token or too long a wait before its first request leaves no line in `sync_runs`. */
-function isRefusal({ code }: KnownError): boolean {
-  return code === 'UNAUTHORIZED' || code === 'RATE_LIMITED'
-}
-
-function counting(observer: JobObserver, traffic: RunTraffic): WalkObserver {
-  return {
-    onPage: observer.onPage,
-    onPassAgain: observer.onPassAgain,
-    onWait: observer.onWait,
-    onRetry: (reason, delayMs) => {
-      traffic.retries++
-      observer.onRetry(reason, delayMs)
-    },
-    onRequest: () => {
-      traffic.requests++
-      observer.onRequest()
-    },
-    onThrottled: () => {
-      traffic.rateLimitHits++
-    },
-    onWaited: (ms) => {
-      traffic.rateLimitWaitMs += ms
-    },
-  }
-}
-
-export function stopped(signal: AbortSignal): KnownError {
-  // A failed mirror stops all jobs and is then the reason.
-  return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
-    ? toKnownError(signal.reason)
-    : new InterruptedError('stopped; what is written stays, and the next run continues from there')
-}
-
-function outcomeOf({ error, held }: JobResult, { requests }: RunTraffic): RunOutcome {
-  if (!error)
-    return { status: 'succeeded', errorCode: held?.code ?? null, errorMessage: held?.message ?? null }
-  const isRefused = requests === 0 && isRefusal(error)
-  const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
-  return { status, errorCode: error.code, errorMessage: error.message }
+  const interlude = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
+  const reading = await readList({ ...options, seen, keeper, interlude })
+  return endWalk({ ...options, seen, rules: options.removals, ...keeper }, reading)
 }

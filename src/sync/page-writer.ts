@@ -1,8 +1,9 @@
 import { counted } from '../text.ts'
 import { changedItems } from './changes.ts'
-import type { ListedItem } from './items.ts'
-import type { Lease, Run, Store, Walk } from './store.ts'
-import type { Notice } from './types.ts'
+import type { ListedItem, StoredItem } from './items.ts'
+import type { PageTimes } from './page-times.ts'
+import type { Lease, PageChanges, Run, Store, Walk } from './store.ts'
+import type { Job, Notice, Page } from './types.ts'
 import type { Answer, KeptPage, PageKeeper } from './walk.ts'
 
 export interface PageWriterOptions {
@@ -12,46 +13,69 @@ export interface PageWriterOptions {
   walk: Walk
   /** Open walks to abandon once this one has its first page: until then a run may still resume them. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
+  times: Pick<PageTimes, 'ofWalk'>
 }
 
 export interface PageWriter extends PageKeeper {
   /** Items of the walk without a usable key that are new to the mirror. */
   newRejects(): number
+  /** Rows that the job has ever added. */
+  rowsAdded(): number
 }
 
 /** Writes the pages of a walk: changed items and the checkpoint. */
 export function createPageWriter({ store, lease, run, walk, ...options }: PageWriterOptions): PageWriter {
-  const { collection } = lease.job
-  const ignore = new Set(collection.ignore)
   let { newRejects } = walk
+  let { rowsAdded } = lease
   let replaces = options.replaces
 
   async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
-    await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none' })
+    await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
   }
 
   async function keep({ page, items, newToWalk, entry, next }: Answer): Promise<KeptPage> {
-    const stored = await store.lookup(lease.job, items)
-    const upserts = changedItems(items, stored, ignore)
-    const rejects = rejectsOf(items)
-    const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
-    const answer = { entry, items: page.items.length, newToWalk, keys, upserts, rejects }
-    const committed = await store.commit(lease, { walk, run, answer, next })
+    const { changes } = await compareWithStore(store, lease.job, page, items)
+    const answer = { ...changes, entry, newToWalk }
+    const committed = await store.commit(lease, { walk, run, answer, next, at: options.times.ofWalk() })
     newRejects += committed.newRejects
+    rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
     replaces = []
-    const added = upserts.filter(({ change }) => change === 'added').length
-    const notices = [...committed.notices, ...rejectNotice(page.number, rejects)]
-    return { added, changed: upserts.length - added, rejected: rejects.length, notices }
+    return keptPage(changes, committed.notices)
   }
 
   return {
     keep,
     async beginPass(next) {
-      await store.commit(lease, { walk, run, answer: null, next })
+      await store.commit(lease, { walk, run, answer: null, next, at: options.times.ofWalk() })
     },
     giveUp: () => abandon(walk),
     newRejects: () => newRejects,
+    rowsAdded: () => rowsAdded,
+  }
+}
+
+/** What a page changes, and what is stored of each of its items now. */
+export async function compareWithStore(
+  store: Pick<Store, 'lookup'>,
+  job: Job,
+  page: Page,
+  items: readonly ListedItem[],
+): Promise<{ changes: PageChanges; stored: StoredItem[] }> {
+  const stored = await store.lookup(job, items)
+  const upserts = changedItems(items, stored, new Set(job.collection.ignore))
+  const rejects = rejectsOf(items)
+  const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
+  return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
+}
+
+export function keptPage({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): KeptPage {
+  const added = upserts.filter(({ change }) => change === 'added').length
+  return {
+    added,
+    changed: upserts.length - added,
+    rejected: rejects.length,
+    notices: [...notices, ...rejectNotice(page, rejects)],
   }
 }
 

@@ -1,8 +1,10 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/state.ts'
-import type { ListedItem } from './items.ts'
+import type { ListedItem, StoredItem } from './items.ts'
 import type { Key } from './key.ts'
+import type { JobRefresh, KeptRefresh, RefreshCommit, RefreshCommitted } from './refresh/kept.ts'
+import type { RefreshState } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
@@ -28,6 +30,14 @@ export interface Store {
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<ClosedWalk>
+  /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
+  beginRefresh(lease: Lease, kept: KeptRefresh, within: Run | null): Promise<number>
+  /** Writes one page of a refresh. Each open full walk counts its items as seen. */
+  commitRefresh(lease: Lease, page: RefreshCommit): Promise<RefreshCommitted>
+  /** Saves what the next refresh starts from. */
+  keepRefresh(lease: Lease, kept: KeptRefresh): Promise<void>
+  /** What all jobs of the store keep between refreshes. */
+  refreshes(): Promise<JobRefresh[]>
   /** Closes the run's line, or deletes it if the run was refused before its first request. */
   finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Deletes what earlier runs of the job left and no walk needs. */
@@ -45,6 +55,12 @@ export interface Lease {
   lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
   /** No row of the list is stored, and no walk of it ever began. */
   isNeverSynced: boolean
+  /** What the last refresh kept, or the first complete full walk; null before that. */
+  refresh: RefreshState | null
+  /** Rows that the job has ever added. */
+  rowsAdded: number
+  /** The time of the last page that a walk of the job wrote; 0: none did. Epoch milliseconds. */
+  lastPageAt: number
 }
 
 export type Acquired = { lease: Lease; heldBy?: never } | { lease?: never; heldBy: string }
@@ -82,6 +98,10 @@ export interface Walk {
   checkpoint: Checkpoint
   /** It continues an earlier run's walk, which has read a page. */
   resumed: boolean
+  /** Epoch milliseconds. */
+  startedAt: number
+  /** Rows that the job had ever added when it began. */
+  rowsAddedBefore: number
   /** Distinct items that its earlier runs saw. */
   rowsSeen: number
   /** Items without a usable key that are new to the store, so far. */
@@ -104,9 +124,6 @@ export interface LedgerEntry {
   positions: readonly (ListPosition | null)[] | null
 }
 
-/** `same`: stored with exactly this text; `different`: with another one. */
-export type StoredItem = { state: 'absent' } | { state: 'same' } | { state: 'different'; text: string }
-
 /** A row to write; there is none for an unchanged item. */
 export interface Upsert {
   key: Key
@@ -123,13 +140,20 @@ export interface PageCommit {
   /** Null when a pass begins: writes only the checkpoint. */
   answer: CommittedAnswer | null
   next: Checkpoint
+  /** The time that its rows are written with, epoch milliseconds. Never before that of another page of the job. */
+  at: number
 }
 
-export interface CommittedAnswer {
+export interface CommittedAnswer extends PageChanges {
   entry: LedgerEntry
+  newToWalk: number
+}
+
+/** What a page changes in the tables of its job. */
+export interface PageChanges {
+  page: number
   /** Items of the page, duplicates included. */
   items: number
-  newToWalk: number
   keys: readonly Key[]
   upserts: readonly Upsert[]
   rejects: readonly { id: string; reason: string; text: string }[]
@@ -137,6 +161,8 @@ export interface CommittedAnswer {
 
 export interface CommitResult {
   newRejects: number
+  /** Rows that the job has ever added. */
+  rowsAdded: number
   notices: Notice[]
 }
 
@@ -175,6 +201,8 @@ export interface WalkClosing {
   /** The result of a complete walk; null: abandon it. */
   outcome: WalkOutcome | null
   removals: Removals
+  /** What a complete full walk leaves to the next refresh; null: nothing changes. */
+  refresh: KeptRefresh | null
 }
 
 export interface ClosedWalk {

@@ -20,6 +20,8 @@ export interface Collection {
   history: boolean | number
   ignore: string[]
   total: 'check' | 'ignore'
+  /** The end of the list where new items appear; `auto`: refreshes learn it. */
+  newest: 'auto' | 'first' | 'last'
 }
 
 export type Filters = Record<string, string | string[]>
@@ -56,12 +58,17 @@ export interface PageObserver {
   onWaited(ms: number): void
 }
 
+/** Which of the requests that wait for one rate limit leaves first; a walk's where it is left out. */
+export type Urgency = 'refresh' | 'walk' | 'older'
+
 /** The network, as `sync` sees it. */
 export interface PageSource {
   /** Why no request may be sent now: a wait beyond `rateLimit.maxWait`, a held token, or an unusable mirror. Null: one may. */
   refusal(): Promise<KnownError | null>
+  /** Requests a minute that may be sent with this token; null where nothing limits them, or nothing is known. */
+  limit(): number | null
   /** Returns one checked page. Throws only errors of ours. */
-  fetchPage(page: number, observer: PageObserver, signal: AbortSignal): Promise<Page>
+  fetchPage(page: number, observer: PageObserver, signal: AbortSignal, urgency?: Urgency): Promise<Page>
   /** Frees what was reserved for this job. No page may be fetched afterwards. */
   close(): Promise<void>
 }
@@ -98,7 +105,7 @@ export interface Reading {
   state: CoverageState
 }
 
-export type Trigger = 'schedule' | 'manual' | 'backfill'
+export type Trigger = 'schedule' | 'manual' | 'backfill' | 'refresh'
 
 /** What a run should walk. */
 export interface WalkPlan {

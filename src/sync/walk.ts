@@ -24,6 +24,8 @@ export interface ReadOptions {
   seen: SeenItems
   source: PageSource
   keeper: PageKeeper
+  /** What goes first between two pages, while no request is under way. */
+  interlude?: Interlude
   maxPasses: number
   observer: WalkObserver
   yieldToEventLoop: () => Promise<void>
@@ -37,6 +39,11 @@ export interface PageKeeper {
   beginPass(next: Checkpoint): Promise<void>
   /** Called when the list ends before its own total or last page: this walk cannot be completed. */
   giveUp(): Promise<void>
+}
+
+export interface Interlude {
+  isDue(): boolean
+  run(): Promise<void>
 }
 
 export interface Answer {
@@ -86,9 +93,10 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 /**
  * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. Keeps
  * a page with its checkpoint before it matches the next one: a kill at any point leaves all of a page or nothing.
+ * Before an interlude no page is requested ahead: an older answer would be written over a newer one.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
-  const { job, seen, keeper, observer } = options
+  const { job, seen, keeper, interlude, observer } = options
   const pages = createReadAhead(options)
   let checkpoint = from
   try {
@@ -97,12 +105,14 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
       const items = identifyItems(job, page)
       const match = matchPage(items, checkpoint, seen)
       const next = advanceOn(job, rules, checkpoint, page, match)
-      if (next.ask) await pages.request(next.ask)
+      const givesWay = interlude?.isDue() === true
+      if (next.ask && !givesWay) await pages.request(next.ask)
       const entry = ledgerEntry(page, match)
       const kept = await keeper.keep({ page, items, newToWalk: match.newToWalk, entry, next })
       seen.add(entry)
       checkpoint = next
       observer.onPage(page, kept, seen.items)
+      if (givesWay) await interlude.run()
     }
   } finally {
     await pages.close()

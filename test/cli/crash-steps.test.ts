@@ -24,6 +24,7 @@ const OWNERS = 'src/store/sqlite/leases.ts'
 const LOCK_FILE = 'src/store/sqlite/file/lock-file.ts'
 
 const ON_THIRD = 'page.number === 3'
+const PAGE_IS_THIRD = 'page.page === 3'
 const ENTRY_IS_THIRD = 'entry.page === 3'
 
 type Step = [where: string, ...patches: Patch[]]
@@ -72,11 +73,11 @@ const OF_A_BEGINNING: Step[] = [
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
   ['before the transaction', dyingBefore(WALK, 'const kept = await keeper.keep(', ON_THIRD)],
-  ['before the rows', dyingBefore(SAVING, 'saveRows(job, answer, {', ENTRY_IS_THIRD)],
-  ['after the rows', dyingBefore(SAVING, 'const newRejects = saveRejects(', ENTRY_IS_THIRD)],
+  ['before the rows', dyingBefore(SAVING, 'saveRows(job, page, {', PAGE_IS_THIRD)],
+  ['after the rows', dyingBefore(SAVING, 'const newRejects = saveRejects(', PAGE_IS_THIRD)],
   ['before the checkpoint', dyingBefore(SAVING, 'ledger.add(walk.id, entry, at)', ENTRY_IS_THIRD)],
   ['within the line of the ledger', dyingBefore(SAVING, 'countAnswer.run(', ENTRY_IS_THIRD)],
-  ['before the commit', dyingBefore(MIRROR, 'return outcome\n', `answer.${ENTRY_IS_THIRD}`)],
+  ['before the commit', dyingBefore(SAVING, 'return saved\n    },\n    refreshed(', ENTRY_IS_THIRD)],
   ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],
   [
     'before the walk is complete',
@@ -114,7 +115,10 @@ const OF_A_KEY: Step[] = [
 
 const BETWEEN_PASSES: Step[] = [
   ['before the second', dyingBefore(WALK, 'checkpoint = nextPass(end)')],
-  ['beginning the second', dyingWith(MIRROR, 'commit.checkpoint(page.walk.id, page.next, time())')],
+  [
+    'beginning the second',
+    dyingWith(MIRROR, 'commit.checkpoint(page.walk.id, page.next, new Date(page.at).toISOString())'),
+  ],
   ['with the second begun', dyingBefore(WALK, 'observer.onPassAgain(verdict.why, checkpoint.pass)')],
 ]
 
@@ -134,7 +138,10 @@ const OF_A_PAUSE: Step[] = [
 ]
 
 const OF_AN_END: Step[] = [
-  ['between walk and run', dyingBefore(JOB, 'const outcome = outcomeOf(result, traffic)')],
+  [
+    'between walk and run',
+    dyingBefore(JOB, 'const outcome = runOutcome(result.error, result.held, traffic)'),
+  ],
   ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
 ]
 

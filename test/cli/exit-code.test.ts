@@ -5,7 +5,16 @@ import type { JobResult } from '../../src/sync/job.ts'
 
 const JOB = {
   organization: { id: '1', name: 'acme' },
-  collection: { name: 'orders', path: '/', key: [], filters: {}, history: true, ignore: [], total: 'check' },
+  collection: {
+    name: 'orders',
+    path: '/',
+    key: [],
+    filters: {},
+    history: true,
+    ignore: [],
+    total: 'check',
+    newest: 'auto',
+  },
 } as const
 
 function result(code: ErrorCode | null): JobResult {
@@ -16,6 +25,7 @@ function result(code: ErrorCode | null): JobResult {
     trigger: 'manual',
     walk: null,
     run: null,
+    isRefreshed: false,
     coverage: null,
     expectedMissed: null,
     error,

@@ -78,7 +78,10 @@ const PLACES: Place[] = [
     'completing a walk',
     { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' },
   ],
-  ['finishing a run', { file: 'src/sync/job.ts', statement: 'const outcome = outcomeOf(result, traffic)' }],
+  [
+    'finishing a run',
+    { file: 'src/sync/job.ts', statement: 'const outcome = runOutcome(result.error, result.held, traffic)' },
+  ],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]
 

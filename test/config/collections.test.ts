@@ -100,6 +100,7 @@ describe('the collections', () => {
       history: 432_000_000,
       ignore: [],
       total: 'ignore',
+      newest: 'auto',
     })
   })
 })

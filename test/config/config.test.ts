@@ -6,7 +6,7 @@ describe('loadConfig', () => {
   it('fills in every default of the interface', () => {
     const { file, database, organizations, ...rest } = load(SMALLEST)
 
-    const standard = { key: ['id'], filters: {}, history: true, ignore: [], total: 'check' }
+    const standard = { key: ['id'], filters: {}, history: true, ignore: [], total: 'check', newest: 'auto' }
     const collections = [
       { ...standard, name: 'orders', path: '/api/v1/admin/orders' },
       { ...standard, name: 'establishments', path: '/api/v1/admin/establishments' },
@@ -45,6 +45,7 @@ describe('loadConfig', () => {
         id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
         name: 'acme',
         schedule: '*/15 * * * *',
+        refresh: { every: 300_000, share: 10 },
         collections,
         readToken: expect.any(Function),
         tokenFile: expect.any(Function),
@@ -64,6 +65,32 @@ describe('loadConfig', () => {
       })
     },
   )
+
+  it.each([
+    { forAll: '', own: '', refresh: { every: 300_000, share: 10 } },
+    { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10 } },
+    { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
+    { forAll: 'refresh: false', own: '', refresh: false },
+    { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10 } },
+    {
+      forAll: 'refresh: { share: 20 }',
+      own: 'refresh: { every: 1m }',
+      refresh: { every: 60_000, share: 20 },
+    },
+  ])('refreshes an organization as it says, else as all: $forAll, $own', ({ forAll, own, refresh }) => {
+    const { organizations } = load(`${SMALLEST}${own === '' ? '' : `    ${own}\n`}${forAll}\n`)
+
+    expect(organizations[0]?.refresh).toEqual(refresh)
+  })
+
+  it.each([
+    ['{ every: 500ms }', 'refresh.every: must be at least 1s'],
+    ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
+    ['{ often: 1m }', 'refresh.often'],
+    ['5m', 'refresh: must be a mapping of every and share, or false'],
+  ])('says what is wrong with refresh: %s', (given, problem) => {
+    expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
+  })
 
   it('resolves relative paths against the folder of the file, and keeps absolute ones', () => {
     const loaded = load(`${SMALLEST}database: ./a.db\npublish: /srv/b.db\n`)

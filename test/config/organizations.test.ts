@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { findOrganization, type OrganizationConfig } from '../../src/config/organizations.ts'
 
 function createOrganization(id: string, name: string): OrganizationConfig {
-  return { id, name, schedule: '0 * * * *', collections: [], tokenFile: () => null, readToken: () => 'token' }
+  return {
+    id,
+    name,
+    schedule: '0 * * * *',
+    refresh: false,
+    collections: [],
+    tokenFile: () => null,
+    readToken: () => 'token',
+  }
 }
 
 describe('findOrganization', () => {

@@ -16,6 +16,7 @@ export function jobOf(collection: Partial<Collection> = {}, organization: Job['o
       history: true,
       ignore: [],
       total: 'check',
+      newest: 'auto',
       ...collection,
     },
   }

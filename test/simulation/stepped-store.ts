@@ -38,6 +38,15 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
       }),
     readLedger: (walk, after) => call(() => store.readLedger(walk, after)),
     lookup: (job, items) => call(() => store.lookup(job, items)),
+    beginRefresh: (lease, kept, within) =>
+      call(async () => {
+        const run = await store.beginRefresh(lease, kept, within)
+        jobOf.set(run, lease.job)
+        return run
+      }),
+    commitRefresh: (lease, page) => call(() => store.commitRefresh(lease, page)),
+    keepRefresh: (lease, kept) => call(() => store.keepRefresh(lease, kept)),
+    refreshes: () => call(() => store.refreshes()),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
     closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
+import { createPageTimes } from '../../src/sync/page-times.ts'
 import { createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
 
 import { filtersText } from '../../src/sync/resume.ts'
@@ -65,7 +66,14 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
     ...changed,
   })
   const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
-  const writer = createPageWriter({ store, lease, run, walk, replaces: [] })
+  const writer = createPageWriter({
+    store,
+    lease,
+    run,
+    walk,
+    replaces: [],
+    times: createPageTimes(lease, Date.now),
+  })
   const seen = new Set<string>()
   let ordinal = (await ledgerOf(store, walk.id)).length
   const next: Checkpoint = { ...walk.checkpoint, nextPage: 2 }
@@ -92,7 +100,8 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
       await writer.keep({ page, items, newToWalk, entry, next })
     },
     missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, listed: seen.size, atOnce }),
-    close: (removals = 'none', outcome = STEADY) => store.closeWalk(lease, { walk, run, outcome, removals }),
+    close: (removals = 'none', outcome = STEADY) =>
+      store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
   }
 }
 
@@ -266,9 +275,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         await walked(store, TEXTS)
         const items = identifyItems(JOB, pageOf(['{"id":1}', '{"id":2,"a":1}', '{"id":"007"}', '{"id":9}']))
 
+        const times = { firstAt: expect.any(Number), changedAt: expect.any(Number) }
         expect(await store.lookup(JOB, items)).toEqual([
-          { state: 'same' },
-          { state: 'different', text: '{"id":2}' },
+          { state: 'same', times },
+          { state: 'different', text: '{"id":2}', times },
           { state: 'absent' },
           { state: 'absent' },
         ])

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createCandidates } from '../../src/sync/differences.ts'
-import { identifyItems } from '../../src/sync/items.ts'
-import type { StoredItem } from '../../src/sync/store.ts'
+import { identifyItems, type StoredItem } from '../../src/sync/items.ts'
+import { createCandidates } from '../../src/sync/verify/differences.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 
 const FORWARD = { page: 1, isForward: true, isSeen: false }
-const OTHER: StoredItem = { state: 'different', text: '{"a":"old"}' }
+const OTHER: StoredItem = { state: 'different', text: '{"a":"old"}', times: { firstAt: 1, changedAt: 1 } }
 
 describe('candidates of a comparison', () => {
   it('are kept up to a number of each kind, so that many of one kind hide none of another', () => {
@@ -31,7 +30,7 @@ describe('candidates of a comparison', () => {
     if (!item) throw new Error('no item')
 
     candidates.read(item, OTHER, FORWARD)
-    candidates.readAgain(item, { state: 'same' }, 1)
+    candidates.readAgain(item, { state: 'same', times: null }, 1)
 
     expect(candidates.differences()).toMatchObject({ counts: { different: 0 }, moved: 1, isCut: false })
   })

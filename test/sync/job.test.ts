@@ -71,6 +71,8 @@ describe('a run that succeeds', () => {
         last_complete_at: timeAt(3000),
         coverage: 'steady',
         expected_missed: 0,
+        fresh_as_of: timeAt(0),
+        newest: null,
         last_run_at: timeAt(0),
         last_run_status: 'succeeded',
         error_code: null,
@@ -394,7 +396,12 @@ describe('a job that another process has', () => {
 
 /** A source that refuses before its first request. */
 function refusing(error: Error): PageSource {
-  return { refusal: async () => null, fetchPage: () => Promise.reject(error), close: async () => {} }
+  return {
+    refusal: async () => null,
+    limit: () => null,
+    fetchPage: () => Promise.reject(error),
+    close: async () => {},
+  }
 }
 
 describe('a run that is refused before its first request', () => {

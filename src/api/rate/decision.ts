@@ -72,6 +72,17 @@ export function averageOf(requestsPerMinute: number): number {
   return requestsPerMinute < 1 ? requestsPerMinute : Math.floor(requestsPerMinute)
 }
 
+/** Requests a minute that may be sent over a long time; null where no limit is announced, learned or configured. */
+export function allowedPerMinute(
+  { window, learned }: Pick<Budget, 'window' | 'learned'>,
+  { requestsPerMinute, sharePercent }: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
+): number | null {
+  const limit = window?.limit ?? learned.limit
+  const share = limit === null ? null : Math.max(1, Math.floor((limit * sharePercent) / 100))
+  const ceiling = requestsPerMinute === null ? null : averageOf(requestsPerMinute)
+  return share === null || ceiling === null ? (ceiling ?? share) : Math.min(ceiling, share)
+}
+
 /** The first request leaves alone: its response shows what is left, while several might all be refused. */
 function silenceBy(budget: Budget, now: number): Decision {
   if (isHeard(budget, now)) return FREE

@@ -1,11 +1,12 @@
-import pLimit, { type LimitFunction } from 'p-limit'
+import type { LimitFunction } from 'p-limit'
 import { JobError } from '../../errors.ts'
-import type { PageObserver } from '../../sync/types.ts'
+import type { PageObserver, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
 import type { Budget, BudgetStore, RateRules } from './budget.ts'
-import { decide } from './decision.ts'
+import { allowedPerMinute, decide } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
 import { createPermits, type Permit } from './permits.ts'
+import { createTurns } from './turns.ts'
 
 export interface RateLimiterOptions {
   scope: string
@@ -20,14 +21,25 @@ export interface RateLimiterOptions {
   random: () => number
 }
 
-/** Spends one budget of requests. All requests that share it pass here, in the order in which they came. */
+/**
+ * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
+ * order in which they came.
+ */
 export interface RateLimiter {
   /** Runs `send` when the budget allows it. `send` reports what the response announced before it settles. */
-  pass<T>(send: (answer: Answer) => Promise<T>, observer: PageObserver, signal: AbortSignal): Promise<T>
+  pass<T>(send: (answer: Answer) => Promise<T>, request: WaitingRequest): Promise<T>
   /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
   refusal(): Promise<JobError | null>
+  /** Requests a minute that may be sent, as far as it is known. */
+  limit(): number | null
   /** Writes what other processes do not know yet. Call it when no request comes soon. */
   flush(): Promise<void>
+}
+
+export interface WaitingRequest {
+  urgency: Urgency
+  observer: PageObserver
+  signal: AbortSignal
 }
 
 export interface Answer {
@@ -48,7 +60,7 @@ const LOOK_FOR_ANSWER_MS = 250
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { rules, slots, now, sleep, random } = options
   const permits = createPermits(options)
-  const turns = pLimit(1)
+  const turns = createTurns()
   /** Aborted to make the first in line look at the budget again. */
   let woken = new AbortController()
 
@@ -148,17 +160,14 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   async function pass<T>(
     send: (answer: Answer) => Promise<T>,
-    observer: PageObserver,
-    signal: AbortSignal,
+    { urgency, observer, signal }: WaitingRequest,
   ): Promise<T> {
     const arrived = now()
     const reportWait = createWaitReporter(observer)
-    if (turns.activeCount > 0) reportWaitInLine(reportWait, arrived)
+    if (turns.isTaken()) reportWaitInLine(reportWait, arrived)
     try {
-      const started = await orAborted(
-        turns(() => inTurn(send, reportWait, signal)),
-        signal,
-      )
+      const turn = turns.take(urgency, () => inTurn(send, reportWait, signal))
+      const started = await orAborted(turn, signal)
       return started.result
     } finally {
       // The clock may have been set back meanwhile.
@@ -166,7 +175,12 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  return { pass, refusal: () => permits.view().then(refusalOf), flush: permits.flush }
+  return {
+    pass,
+    refusal: () => permits.view().then(refusalOf),
+    limit: () => allowedPerMinute(permits.known(), rules),
+    flush: permits.flush,
+  }
 }
 
 /** Reports a wait only if it differs from the last one. `until` is in epoch milliseconds. */

@@ -12,13 +12,9 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   const organizations = selectOrganizations(config, org)
   const ids = organizations.map(({ id }) => id)
   if (config.postgres) {
-    const { withPostgres } = await import('../postgres/with-postgres.ts')
-    const { createTokens } = await import('../../store/postgres/tokens.ts')
-    return withPostgres(config, runtime, async ({ server, now }) => {
-      const tokens = await createTokens(server, now, newToken)
-      stderr.write(resumed(await tokens.resume(ids)))
-      return 0
-    })
+    const { resumeOnPostgres } = await import('../postgres/resume.ts')
+    stderr.write(resumed(await resumeOnPostgres(config, runtime, ids)))
+    return 0
   }
   const file = config.database
   if (isNotMadeYet(file)) {

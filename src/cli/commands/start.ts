@@ -6,9 +6,10 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
+import { type FreshJob, keepFresh } from '../keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, syncPlan, withSession } from '../with-session.ts'
+import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. Exits
@@ -25,17 +26,19 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
       if (error instanceof MirrorLostError) lost.abort(error)
     }
     const isDue = createDueCheck(runtime.now())
-    const scheduled = await Promise.all(
-      jobs.map((job) => scheduledJob(job, config, session, { signal, onResult, isDue })),
-    )
+    const schedule = { signal, onResult, isDue }
+    const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
     logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
     const scheduler = startScheduler(scheduled, {
       onOverlap: (name) =>
         logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
       onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
     })
+    const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
+    const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
     if (!signal.aborted) await once(signal, 'abort')
     logStop(logger, signal)
+    await keeping
     await scheduler.stop()
     return runtime.signal.aborted ? 0 : 4
   })
@@ -86,4 +89,29 @@ async function scheduledJob(
       results.forEach(onResult)
     },
   }
+}
+
+/** The refreshes of a job; none if it is only walked whole. */
+function freshJob(
+  selected: SelectedJob,
+  scheduled: ScheduledJob | undefined,
+  config: Config,
+  { runJobs }: CommandSession,
+  { signal, onResult }: Pick<Schedule, 'signal' | 'onResult'>,
+): FreshJob[] {
+  const { refresh } = selected.organization
+  if (!scheduled || refresh === false) return []
+  const how: HowToRun = {
+    plan: syncPlan(config),
+    // That of a short list, which is walked whole.
+    trigger: 'schedule',
+    waitForOwner: false,
+    instead: 'due',
+    signal,
+  }
+  const refreshOnce = async () => {
+    const results = await runJobs([selected], how)
+    results.forEach(onResult)
+  }
+  return [{ selected, scheduled, every: refresh.every, refresh: refreshOnce }]
 }

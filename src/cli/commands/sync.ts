@@ -1,24 +1,35 @@
+import { UsageError } from '../../errors.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { syncPlan, withSession } from '../with-session.ts'
+import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 interface SyncOptions extends JobSelection {
+  refresh?: boolean
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
 }
 
-/** `sync`: the jobs once, now. Continues unfinished walks. */
+/** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
 export async function run(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
-  const { acceptAddress = false, acceptRemovals = false, wait: waitForOwner = false } = options
+  const {
+    refresh = false,
+    acceptAddress = false,
+    acceptRemovals = false,
+    wait: waitForOwner = false,
+  } = options
+  if (refresh && acceptRemovals)
+    throw new UsageError('--accept-removals: a refresh removes nothing; leave out --refresh to walk the list')
   const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
     const plan = syncPlan(config)
-    const results = await runJobs(jobs, { plan, trigger: 'manual', waitForOwner, acceptRemovals, signal })
+    const instead = refresh ? 'newest' : undefined
+    const how: HowToRun = { plan, trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
+    const results = await runJobs(jobs, how)
     return exitCodeOfJobs(results, signal)
   })
 }

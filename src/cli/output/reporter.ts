@@ -3,9 +3,11 @@ import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import { isWorthReporting } from '../../report/progress.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
+import type { RefreshResult } from '../../sync/refresh/refresher.ts'
+import { isAlwaysChanging } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
 import type { Job, Page } from '../../sync/types.ts'
-import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
+import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { allowedPerMinute, estimate } from './estimate.ts'
@@ -76,6 +78,7 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
         logBeyondEnd(log, page)
         for (const { level, message } of notices) log[level](printable(message, 500))
       },
+      onRefresh: (result) => logRefresh(log, job, result),
       onPassAgain(why, pass) {
         progress.pass = pass
         log.warn({ pass }, `the list moved, or does not add up, so it is read again: ${why}`)
@@ -105,7 +108,8 @@ export function createReporter({ config, runtime, logger, terminal }: ReporterOp
     const { log, observer, end } = watch(job, 'page saved')
     const onFinish = (result: JobResult) => {
       end()
-      logRun(log, result)
+      // `onRefresh` has reported it.
+      if (!result.isRefreshed) logRun(log, result)
     }
     return { ...observer, onFinish }
   }
@@ -175,6 +179,30 @@ function logRun(log: Logger, result: JobResult): void {
   }
   log[level](fields, 'run finished')
   if (untrusted) log.warn(untrustedNote(untrusted))
+  logStack(log, error)
+}
+
+function logRefresh(log: Logger, { collection }: Job, { run, kept, isAsked, error }: RefreshResult): void {
+  const { pages, rowsAdded, rowsChanged, requests } = run
+  const isNews = isAsked || rowsAdded + rowsChanged > 0
+  const fields = {
+    pages,
+    rows_seen: run.rowsSeen,
+    rows_added: rowsAdded,
+    rows_changed: rowsChanged,
+    requests,
+    rate_limit_wait_ms: run.rateLimitWaitMs,
+    fresh_as_of: new Date(kept.freshAsOf).toISOString(),
+    newest: kept.newest,
+    ...failure(error),
+  }
+  // Hundreds of refreshes a day find nothing.
+  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, 'refresh finished')
+  if (!error && isAlwaysChanging(kept.state))
+    log.warn(
+      'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +
+        `walk; a field that changes in every answer belongs into collections.${collection.name}.ignore`,
+    )
   logStack(log, error)
 }
 

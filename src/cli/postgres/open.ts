@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { PostgresSettings } from '../../config/postgres-address.ts'
+import type { PostgresSettings } from '../../config/database/postgres-address.ts'
 import { readRegularFile } from '../../config/regular-file.ts'
 import { MirrorError } from '../../errors.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'

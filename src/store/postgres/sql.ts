@@ -51,8 +51,8 @@ export function storable(text: string): string {
 /** The same for a text that is JSON, so that its strings are storable once they are read. */
 export function storableJson(json: string): string {
   if (!json.includes('\\u')) return json
-  return json.replace(/\\(u0000|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g, (written, escape: string) => {
-    if (escape === 'u0000') return '\\\\u0000'
-    return escape.length > 1 ? '\\ufffd' : written
+  return json.replace(/\\(u0000|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g, (written, sequence: string) => {
+    if (sequence === 'u0000') return '\\\\u0000'
+    return sequence.length > 1 ? '\\ufffd' : written
   })
 }

@@ -17,10 +17,12 @@ import {
   heldRemovals,
   holdMissing,
   isOverlapped,
+  isRefreshed,
   noteMissing,
   removeMissing,
 } from './walks/missing.ts'
 import { OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
+import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
 import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
 
@@ -44,6 +46,9 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const collections = createCollections(server)
   const commit = createCommit(server, collections)
   const time = () => timeOf(now())
+  const ago = (ms: number) => timeOf(now() - ms)
+  /** Pages that refreshes under way have written. */
+  const refreshPages = new Map<number, number>()
 
   /** Runs `task` in a transaction, unless another worker has the job by now. */
   function owned<T>({ job, ...lease }: Lease, task: (sql: Sql) => Promise<T>): Promise<T> {
@@ -55,22 +60,6 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       if (rows.length === 0) throw overtaken(nameOf(job))
       return task(sql)
     })
-  }
-
-  async function leaseOf(sql: Sql, job: Job, epoch: number): Promise<OwnLease> {
-    const { name, key } = job.collection
-    const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
-    const [trace] = await sql.rows<{ found: boolean }>(
-      `
-        SELECT
-          EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB})
-          OR EXISTS (SELECT 1 FROM sync_rejects WHERE ${OF_JOB})
-          OR EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0) AS found
-      `,
-      ofJob(job),
-    )
-    const isNeverSynced = refusal === null && trace?.found !== true
-    return { job, refusal, lastWalk: await lastOutcome(sql, job), isNeverSynced, epoch }
   }
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
@@ -128,24 +117,44 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         const walk =
           resume === null
             ? await beginWalk(sql, job, begin, at)
-            : await resumeWalk(sql, resume, begin.first, at)
-        return { walk, runId: await beginRun(sql, job, walk, trigger, at) }
+            : await resumeWalk(sql, job, resume, begin.first, at)
+        return { walk, runId: await beginRun(sql, job, { walk, trigger, within: null }, at) }
       }),
     readLedger: (walkId, after) => readLedger(server, walkId, after),
 
     lookup: (job, items) => lookUp(server, collections, job, items),
-    async commit({ job, ...lease }, { answer, ...page }) {
-      if (answer) return commit.answer(job, epochOf(lease), { ...page, answer }, time())
-      await commit.checkpoint(job, epochOf(lease), page.walk.id, page.next, time())
-      return { newRejects: 0, notices: [] }
+    async commit(lease, { answer, walk, next, at, run }) {
+      if (!answer) {
+        await commit.checkpoint(owner(lease), walk.id, next, at)
+        return { newRejects: 0, rowsAdded: lease.rowsAdded, notices: [] }
+      }
+      const { entry, newToWalk } = answer
+      const page = { changes: answer, run, at, ordinal: entry.ordinal, kept: null }
+      return commit.page(owner(lease), { ...page, answer: { walk, entry, newToWalk, next } })
     },
+    beginRefresh: (lease, kept, within) =>
+      owned(lease, async (sql) => {
+        await keepRefresh(sql, lease.job, kept)
+        return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', within }, time())
+      }),
+    async commitRefresh(lease, { run, at, kept, ...changes }) {
+      const ordinal = (refreshPages.get(run.id) ?? 0) + 1
+      const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, kept })
+      refreshPages.set(run.id, ordinal)
+      return written
+    },
+    keepRefresh: (lease, kept) => owned(lease, (sql) => keepRefresh(sql, lease.job, kept)),
+    refreshes: () => allRefreshes(server),
 
     async findMissing(lease, rule) {
       const { job } = lease
       const before = await countMissing(server, job)
       // As many items were seen as there are rows: none is missing.
       const isNone =
-        before.live === rule.listed && !before.missing && !(await isOverlapped(server, job, rule.walkId))
+        before.live === rule.listed &&
+        !before.missing &&
+        !(await isOverlapped(server, job, rule.walkId)) &&
+        !(await isRefreshed(server, rule.walkId))
       if (!isNone)
         await collections.retrying(job, ({ shape }) =>
           owned(lease, (sql) => noteMissing(sql, shape, { job, rule, at: time() })),
@@ -153,7 +162,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       const { removable, held, live } = await countMissing(server, job)
       return { removable, held, live }
     },
-    closeWalk: (lease, { walk, run, outcome, removals }) => {
+    closeWalk: (lease, { walk, run, outcome, removals, refresh }) => {
       const { job } = lease
       const at = time()
       const close = (remove: (sql: Sql) => Promise<void>) =>
@@ -163,6 +172,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
             await remove(sql)
             if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
             await completeWalk(sql, walk.id, outcome, at)
+            if (refresh) await keepRefresh(sql, job, refresh)
           }
           return { held: await heldRemovals(sql, job) }
         })
@@ -175,10 +185,12 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         close((sql) => removeMissing(sql, shape, job, run.id, at)),
       )
     },
-    finishRun: (_lease, run, outcome) => finishRun(server, run, outcome, time()),
+    finishRun: (_lease, run, outcome) => {
+      refreshPages.delete(run.id)
+      return finishRun(server, run, outcome, time())
+    },
 
     async prune(job) {
-      const ago = (ms: number) => timeOf(now() - ms)
       const { history } = job.collection
       const versionsBefore = typeof history === 'number' ? ago(history) : null
       const times = { before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS), versionsBefore }
@@ -186,6 +198,33 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
     liveKeys: (job, from) => readLiveKeys(server, collections, job, from),
   }
+}
+
+async function leaseOf(sql: Sql, job: Job, epoch: number): Promise<OwnLease> {
+  const { name, key } = job.collection
+  const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
+  const [trace] = await sql.rows<{ found: boolean }>(
+    `
+      SELECT
+        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB})
+        OR EXISTS (SELECT 1 FROM sync_rejects WHERE ${OF_JOB})
+        OR EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0) AS found
+    `,
+    ofJob(job),
+  )
+  const isNeverSynced = refusal === null && trace?.found !== true
+  return {
+    job,
+    refusal,
+    lastWalk: await lastOutcome(sql, job),
+    isNeverSynced,
+    ...(await refreshOf(sql, job)),
+    epoch,
+  }
+}
+
+function owner({ job, ...lease }: Lease): Pick<OwnLease, 'job' | 'epoch'> {
+  return { job, epoch: epochOf(lease) }
 }
 
 /** Only leases of `acquire` have one. */

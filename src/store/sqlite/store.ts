@@ -1,6 +1,6 @@
 import { JobError } from '../../errors.ts'
 import type { Lease, Store } from '../../sync/store.ts'
-import type { Job } from '../../sync/types.ts'
+import type { Job, Notice } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
 import { assertAddress } from './address.ts'
@@ -8,7 +8,7 @@ import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import { type Connection, createSchemaCache } from './sql.ts'
-import { INLINE_ROWS, writeWithColumns } from './tables/alter.ts'
+import { INLINE_ROWS, type Outcome, writeWithColumns } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup } from './tables/lookup.ts'
@@ -16,8 +16,9 @@ import { createTransact, inBatches, type Patience, type Transact } from './trans
 import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
 import { createLedger } from './walks/ledger.ts'
-import { countMissing, hasMissing, isOverlapped } from './walks/missing.ts'
+import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
 import { createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
+import { createRefreshStore } from './walks/refreshes.ts'
 import { createRunStore } from './walks/runs.ts'
 import { createWalkStore } from './walks/walks.ts'
 
@@ -45,6 +46,7 @@ export function openSqliteStore({
   const ledger = createLedger(connection)
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
+  const refreshes = createRefreshStore(connection)
   const lookup = createLookup(connection)
   const pruneWalks = createPruning(connection)
   // A rollback also undoes the columns that its transaction added, so the cache is cleared.
@@ -60,7 +62,7 @@ export function openSqliteStore({
   const ago = (ms: number) => new Date(now() - ms).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const options = { connection, transact, maintain, time }
-  const openTables = (job: Job) => {
+  const openTables = (job: Pick<Job, 'collection'>) => {
     const { name } = job.collection
     return collections.get(name, () => openCollection(connection, name, keyPathsOf(job)))
   }
@@ -81,7 +83,21 @@ export function openSqliteStore({
     const trace = findTrace.get({ id: job.organization.id, name: job.collection.name })
     const refusal = refusalOf(connection, job)
     const isNeverSynced = !refusal && trace === undefined && lookup.liveKeys(job, null).ids.length === 0
-    return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced }
+    return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced, ...refreshes.of(job) }
+  }
+
+  /** Writes a page, and adds the columns that it needs first. */
+  async function writePage<T extends { notices: Notice[] }>(
+    { collection }: Job,
+    writeTo: (tables: CollectionTables) => Outcome<T>,
+  ): Promise<T> {
+    const { result, notices } = await writeWithColumns(options, collection.name, () => {
+      const outcome = writeTo(openTables({ collection }))
+      if (outcome.changes) collections.clear()
+      else collections.keep()
+      return outcome
+    })
+    return { ...result, notices: [...notices, ...result.notices] }
   }
 
   /** Runs a task: here, or in another process if its many rows would block the event loop for long. */
@@ -112,38 +128,42 @@ export function openSqliteStore({
       transact(() => {
         const at = time()
         for (const id of abandon) walks.abandon(id, at)
-        const walk = resume === null ? walks.begin(job, begin, at) : walks.resume(resume, begin.first, at)
+        const walk =
+          resume === null ? walks.begin(job, begin, at) : walks.resume(job, resume, begin.first, at)
         return { walk, runId: runs.begin(job, walk, trigger, at) }
       }),
     readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
 
     lookup: async (job, items) => read(() => lookup.items(job, items)),
-    async commit({ job }, { answer, ...page }) {
+    async commit({ job, rowsAdded }, { answer, ...page }) {
       if (!answer) {
-        await transact(() => commit.checkpoint(page.walk.id, page.next, time()))
-        return { newRejects: 0, notices: [] }
+        await transact(() => commit.checkpoint(page.walk.id, page.next, new Date(page.at).toISOString()))
+        return { newRejects: 0, rowsAdded, notices: [] }
       }
-      const { result, notices } = await writeWithColumns(options, job.collection.name, () => {
-        const outcome = commit.answer(job, { ...page, answer }, openTables(job), time())
-        if (outcome.changes) collections.clear()
-        else collections.keep()
-        return outcome
-      })
-      return { ...result, notices: [...notices, ...result.notices] }
+      return writePage(job, (tables) => commit.answer(job, { ...page, answer }, tables))
     },
+    beginRefresh: ({ job }, kept, within) =>
+      transact(() => {
+        refreshes.keep(job, kept)
+        return runs.beginRefresh(job, within, time())
+      }),
+    commitRefresh: ({ job }, page) => writePage(job, (tables) => commit.refreshed(job, page, tables)),
+    keepRefresh: ({ job }, kept) => transact(() => refreshes.keep(job, kept)),
+    refreshes: async () => read(refreshes.all),
 
     async findMissing({ job }, rule) {
       const { rows } = read(() => jobs.state(job))
       // As many items were seen as there are rows: none is missing.
-      const isNone = () =>
-        rows === rule.listed && !hasMissing(connection, job) && !isOverlapped(connection, job, rule.walkId)
+      const { walkId, listed } = rule
+      const isAlone = () => !isOverlapped(connection, job, walkId) && !isRefreshed(connection, walkId)
+      const isNone = () => rows === listed && !hasMissing(connection, job) && isAlone()
       if (!read(isNone)) {
         const what = `${nameOf(job)}: looking for rows that are no longer in the list`
         await runTask('noteMissing', { job, rule, at: time() }, { what, rows })
       }
       return read(() => countMissing(connection, job))
     },
-    async closeWalk({ job }, { walk, run, outcome, removals }) {
+    async closeWalk({ job }, { walk, run, outcome, removals, refresh }) {
       const { removable, held } = read(() => countMissing(connection, job))
       const verb = removals === 'remove' ? 'removing' : 'holding back'
       const what = `${nameOf(job)}: ${verb} ${counted(removable + held, 'row')} that left the list`
@@ -155,6 +175,7 @@ export function openSqliteStore({
         runId: run.id,
         outcome,
         removals,
+        refresh,
         at: time(),
       }
       return runTask('closeWalk', argument, { what, rows })

@@ -34,13 +34,17 @@ export function olderPagesBudget(budget: RefreshBudget): number {
   return Math.max(0, allowed(budget) - perMinute) / Math.max(1, budget.costs.length)
 }
 
-/** Whether a refresh is due. Missed ones are not made up for; a clock that was set back delays none for long. */
-export function isDue(
-  { startedAt }: Pick<RefreshState, 'startedAt'>,
+/**
+ * When the next refresh is due, in epoch milliseconds. Missed ones are not made up for; a clock that was set back delays
+ * none for long.
+ */
+export function dueAt(
+  { startedAt, triedAt }: Pick<RefreshState, 'startedAt' | 'triedAt'>,
   interval: number,
   now: number,
-): boolean {
-  return Math.abs(now - startedAt) >= interval
+): number {
+  const last = Math.max(startedAt, triedAt)
+  return last > now + interval ? now : last + interval
 }
 
 /** Whether a full walk takes the place of the refresh. */

@@ -79,12 +79,20 @@ export function finishRefresh(
   const places = learnFrom(state, done, found)
   const outcome = judge(done, youngEnds(places, rules.newest))
   if (outcome === 'unsettled') return read
-  const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal }
+  const rowsAdded = state.rowsAdded + found
+  const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal, rowsAdded }
   // Of later refreshes none reads what a hole left unread: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
-  const isFresh = state.holeSince === null && newestEnd(places, rules.newest) !== null
-  const freshAsOf = isFresh ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf
+  const freshAsOf =
+    state.holeSince === null && isNewestRead(places, rules.newest)
+      ? Math.max(startedAt, state.freshAsOf)
+      : state.freshAsOf
   return { ...settled, holes: 0, freshAsOf }
+}
+
+/** While no end is known to be the newest one, both are read. */
+function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
+  return newestEnd(places, newest) !== null || youngEnds(places, newest).length > 1
 }
 
 /** How the young ends came out: an end that is read once in a while only has no say beside them. */

@@ -1,6 +1,5 @@
-import type { End } from './answer.ts'
 import type { BandState } from './band-credit.ts'
-import { NO_PLACES, type Places, youngEnds } from './ends.ts'
+import { NO_PLACES, type Places } from './ends.ts'
 
 /** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
 export interface RefreshState {
@@ -16,11 +15,17 @@ export interface RefreshState {
   holes: number
   /** The start of the last finished refresh or complete full walk, whichever is later. */
   startedAt: number
+  /** The start of the last refresh, finished or not: one that fails or is killed is not begun again at once. */
+  triedAt: number
+  /** How long the last complete full walk took, in milliseconds. */
+  walkTook: number
   /** When both ends were read last; null before the first time. */
   bothEndsAt: number | null
   lastPage: number
   /** The list's total at the time of `settledAt`, nearly; null where it has none. */
   total: number | null
+  /** Rows that the job had ever added by then: more of them are found since. */
+  rowsAdded: number
   places: Places
   /** Requests that a refresh takes, without older pages: a running mean; null before the first one. */
   cost: number | null
@@ -39,6 +44,8 @@ export interface CompleteWalk {
   lastPage: number
   /** Of its first answer and of its last one. */
   totals: { first: number | null; last: number | null }
+  /** Rows that the job had ever added, at its start and now. */
+  rowsAdded: { first: number; last: number }
 }
 
 /** The state that fits the list; null before its first complete full walk, and after its path or filters changed. */
@@ -53,12 +60,15 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
 export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): RefreshState {
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
-  const { startedAt, lastPage, totals } = walk
+  const { startedAt, endedAt, lastPage, totals, rowsAdded } = walk
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   return {
     ...state,
     lastPage,
-    ...(startedAt > state.settledAt ? { settledAt: startedAt, total: totals.first } : {}),
+    ...(startedAt > state.settledAt
+      ? { settledAt: startedAt, total: totals.first, rowsAdded: rowsAdded.first }
+      : {}),
+    walkTook: endedAt - startedAt,
     freshAsOf: Math.max(state.freshAsOf, startedAt),
     startedAt: Math.max(state.startedAt, startedAt),
     holeSince: hasRead ? null : state.holeSince,
@@ -66,7 +76,8 @@ export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): 
   }
 }
 
-function firstState({ scope, startedAt, endedAt, lastPage, totals }: CompleteWalk): RefreshState {
+function firstState(walk: CompleteWalk): RefreshState {
+  const { scope, startedAt, endedAt, lastPage, totals, rowsAdded } = walk
   return {
     scope,
     settledAt: endedAt,
@@ -74,9 +85,12 @@ function firstState({ scope, startedAt, endedAt, lastPage, totals }: CompleteWal
     holeSince: null,
     holes: 0,
     startedAt,
+    triedAt: startedAt,
+    walkTook: endedAt - startedAt,
     bothEndsAt: null,
     lastPage,
     total: totals.last,
+    rowsAdded: rowsAdded.last,
     places: NO_PLACES,
     cost: null,
     bands: [],
@@ -93,17 +107,7 @@ export function afterOlderPage(
   return { ...state, bands, older: state.older + added }
 }
 
-/** `fresh_as_of`: never before `asOf`, and null where new items appear at neither end, or no full walk was complete. */
-export function freshAsOf(
-  state: RefreshState | null,
-  asOf: number | null,
-  newest: End | 'auto',
-): number | null {
-  if (!state || youngEnds(state.places, newest).length === 0) return null
-  return Math.max(state.freshAsOf, asOf ?? state.freshAsOf)
-}
-
-/** Whether to warn: refreshes meet changed rows only, so a field that changes in every answer should be ignored. */
+/** Whether to warn: refreshes met changed rows only, so a field that changes in every answer should be ignored. */
 export function isAlwaysChanging({ holes }: RefreshState): boolean {
-  return holes >= 2
+  return holes === 2
 }

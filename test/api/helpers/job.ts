@@ -14,6 +14,7 @@ export function createJob({ name = 'acme', filters = {} }: { name?: string; filt
       history: true,
       ignore: [],
       total: 'check',
+      newest: 'auto',
     },
   }
 }

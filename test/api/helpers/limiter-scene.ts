@@ -83,7 +83,7 @@ export function passing(limiter: RateLimiter, signal = new AbortController().sig
       }
     })
   }
-  limiter.pass(send, observer, signal).then(
+  limiter.pass(send, { urgency: 'walk', observer, signal }).then(
     (value) => {
       one.outcome = value
     },

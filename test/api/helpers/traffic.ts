@@ -112,8 +112,7 @@ async function sendAllTheTime(
         if (status === 200) answer.accepted(announced)
         else answer.throttled(announced)
       },
-      observer,
-      never,
+      { urgency: 'walk', observer, signal: never },
     )
   }
 }

@@ -2,7 +2,7 @@ import type { RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.
 import { addCredit, type BandState, takeOlderPage } from '../../../src/sync/refresh/band-credit.ts'
 import { type Band, pageAt, planBands } from '../../../src/sync/refresh/bands.ts'
 import {
-  isDue,
+  dueAt,
   olderPagesBudget,
   type RefreshBudget,
   refreshInterval,
@@ -18,7 +18,6 @@ import {
   afterFullWalk,
   afterOlderPage,
   type CompleteWalk,
-  freshAsOf,
   type RefreshState,
 } from '../../../src/sync/refresh/state.ts'
 import type { Policy } from './policies.ts'
@@ -44,7 +43,7 @@ export interface Refresher {
   /** Reads an older page, if one may be asked for. */
   readOlder(): boolean
   /** A full walk is complete. */
-  onWalk(walk: Omit<CompleteWalk, 'scope'>): void
+  onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
   /** Counts rows that were written for the first time. */
   onAdded(count: number, at: number): void
   /** Items that came before then are in the mirror, as far as it claims; null where it claims nothing. */
@@ -106,15 +105,18 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
   }
 
   return {
-    isDue: (now) => policy.refreshEvery !== null && state !== null && isDue(state, interval(), now),
+    isDue: (now) => policy.refreshEvery !== null && state !== null && dueAt(state, interval(), now) <= now,
     nextAt: () =>
-      state && policy.refreshEvery !== null ? state.startedAt + interval() : Number.POSITIVE_INFINITY,
-    freshAsOf: () => freshAsOf(state, null, RULES.newest),
+      state && policy.refreshEvery !== null
+        ? dueAt(state, interval(), state.startedAt)
+        : Number.POSITIVE_INFINITY,
+    freshAsOf: () => state?.freshAsOf ?? null,
     onAdded: (count, at) => {
       if (count > 0) added.push({ at, count })
     },
     onWalk(walk) {
-      state = afterFullWalk(state, { scope: '', ...walk })
+      // `found` counts what is new by its time.
+      state = afterFullWalk(state, { scope: '', rowsAdded: { first: 0, last: 0 }, ...walk })
     },
     refresh(now, isKilled) {
       if (!state) return true

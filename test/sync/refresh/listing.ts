@@ -82,7 +82,14 @@ export class Listing {
     for (let page = 1; page <= this.lastPage; page++) this.read(page)
     const { lastPage, clock: endedAt } = this
     const totals = { first: this.rows.length, last: this.rows.length }
-    return afterFullWalk(state, { scope: '', startedAt, endedAt, lastPage, totals })
+    return afterFullWalk(state, {
+      scope: '',
+      startedAt,
+      endedAt,
+      lastPage,
+      totals,
+      rowsAdded: { first: 0, last: 0 },
+    })
   }
 
   get lastPage(): number {

@@ -21,11 +21,14 @@ describe('a refresh of a list whose newest end is not known', () => {
     expect(list.missing).toEqual([])
   })
 
-  it('claims nothing before it is known', () => {
+  it('claims what both ends have shown, before it is known', () => {
     const { list, state } = synced('first', 500)
     list.add(2)
 
-    expect(list.refresh(state, { rules: AUTO }).state).toMatchObject({ freshAsOf: state.freshAsOf })
+    const after = list.refresh(state, { rules: AUTO }).state
+
+    expect(after?.freshAsOf).toBe(after?.startedAt)
+    expect(after?.places).toEqual({ first: 2, last: 0, elsewhere: 0 })
   })
 
   it('asks for nothing where new items appear anywhere, but once an hour', () => {

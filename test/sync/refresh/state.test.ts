@@ -3,7 +3,6 @@ import {
   afterFullWalk,
   afterOlderPage,
   type CompleteWalk,
-  freshAsOf,
   isAlwaysChanging,
   type RefreshState,
   stateOf,
@@ -15,6 +14,7 @@ const WALK: CompleteWalk = {
   endedAt: 200,
   lastPage: 40,
   totals: { first: 990, last: 1000 },
+  rowsAdded: { first: 10, last: 1010 },
 }
 
 const FIRST = afterFullWalk(null, WALK)
@@ -28,7 +28,10 @@ describe('a complete full walk', () => {
 
   it.each([
     { before: { settledAt: 250 }, expected: { settledAt: 300, total: 990 } },
-    { before: { settledAt: 450, total: 995 }, expected: { settledAt: 450, total: 995 } },
+    {
+      before: { settledAt: 450, total: 995, rowsAdded: 12 },
+      expected: { settledAt: 450, total: 995, rowsAdded: 12 },
+    },
     { before: { lastPage: 4 }, expected: { lastPage: 40 } },
     { before: { freshAsOf: 420, startedAt: 420 }, expected: { freshAsOf: 420, startedAt: 420 } },
     { before: { freshAsOf: 250, startedAt: 250 }, expected: { freshAsOf: 300, startedAt: 300 } },
@@ -43,6 +46,7 @@ describe('a complete full walk', () => {
       total: 990,
       freshAsOf: 300,
       startedAt: 300,
+      rowsAdded: 10,
       ...expected,
     })
   })
@@ -54,20 +58,7 @@ describe('a complete full walk', () => {
   })
 })
 
-describe('what is claimed', () => {
-  it.each([
-    { state: null, asOf: 50, expected: null },
-    { state: KNOWN, asOf: 50, expected: 100 },
-    { state: KNOWN, asOf: 150, expected: 150 },
-    { state: KNOWN, asOf: null, expected: 100 },
-    { state: { ...KNOWN, places: { first: 0, last: 0, elsewhere: 20 } }, asOf: 150, expected: null },
-  ])(
-    'never before the last full walk, and nothing of a list without a newest end: $asOf, $expected',
-    (claim) => {
-      expect(freshAsOf(claim.state, claim.asOf, 'auto')).toBe(claim.expected)
-    },
-  )
-
+describe('between refreshes', () => {
   it('counts the rows of older pages until the next refresh', () => {
     const bands = [{ cursor: 3, credit: 0.5 }]
 

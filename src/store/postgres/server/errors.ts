@@ -46,7 +46,9 @@ const NETWORK =
 /** Whether the same statement may succeed later, once the server is back. */
 export function isAway(error: unknown): boolean {
   const { code, message } = failureOf(error)
-  return AWAY.has(code) || /^08/.test(code) || NETWORK.test(code) || (code === '' && BROKEN.test(message))
+  return (
+    AWAY.has(code) || code.startsWith('08') || NETWORK.test(code) || (code === '' && BROKEN.test(message))
+  )
 }
 
 /** Whether the same transaction may succeed at once. */

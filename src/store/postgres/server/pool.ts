@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import pg from 'pg'
+import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 
@@ -35,7 +35,7 @@ const CONNECT_MS = 10_000
 
 export function createPool(address: PostgresAddress): Pool {
   const config = clientConfig(address)
-  const pool = new pg.Pool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
+  const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
 
@@ -49,7 +49,7 @@ export function createPool(address: PostgresAddress): Pool {
         return rows
       } catch (error) {
         // A refused statement leaves the connection as it was.
-        failed = !(error instanceof pg.DatabaseError)
+        failed = !(error instanceof DatabaseError)
         throw error
       } finally {
         client.release(failed)
@@ -73,7 +73,7 @@ export function createPool(address: PostgresAddress): Pool {
       }
     },
     async connect(onLost) {
-      const client = new pg.Client(config)
+      const client = new Client(config)
       client.on('error', onLost)
       client.on('end', onLost)
       try {
@@ -144,7 +144,7 @@ function nameOf(text: string): string {
 }
 
 async function ask<T>(
-  client: pg.ClientBase,
+  client: ClientBase,
   text: string,
   values: readonly unknown[],
   query_timeout?: number,
@@ -166,15 +166,15 @@ const [INT8, TIMESTAMPTZ] = [20, 1184]
 const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
   if (type === INT8) return Number
   if (type === TIMESTAMPTZ) return msOf
-  return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text')
-}) as typeof pg.types.getTypeParser
+  return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
+}) as typeof types.getTypeParser
 
 function msOf(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}:00`)
 }
 
 async function askArrays(
-  client: pg.ClientBase,
+  client: ClientBase,
   text: string,
 ): Promise<{ columns: string[]; rows: unknown[][] }> {
   const getOutsideParser = ((type: number) => {
@@ -183,7 +183,7 @@ async function askArrays(
     if (type === 16) return (value: string) => (value === 't' ? 1n : 0n)
     if (type === TIMESTAMPTZ) return isoOf
     return String
-  }) as typeof pg.types.getTypeParser
+  }) as typeof types.getTypeParser
   const { fields, rows } = await client.query<unknown[]>({
     text,
     rowMode: 'array',

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ListedItem } from '../../../sync/items.ts'
-import type { StoredItem } from '../../../sync/store.ts'
+import type { ListedItem, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
 import type { Server } from '../server/server.ts'
@@ -28,7 +27,7 @@ export function lookUp(
     )
     const rejects = items.flatMap((listed, at) => ('reject' in listed ? [{ at, id: listed.id }] : []))
     if (keyed.length + rejects.length === 0) return states
-    const rows = await server.rows<{ at: number; text: string | null }>(lookupSql(shape), [
+    const rows = await server.rows<StoredLine>(lookupSql(shape), [
       job.organization.id,
       job.collection.name,
       rejects.map(({ at }) => at),
@@ -40,10 +39,22 @@ export function lookUp(
         shape,
       ),
     ])
-    for (const { at, text } of rows)
-      states[at] = text === null ? { state: 'same' } : { state: 'different', text }
+    for (const line of rows) states[line.at] = stateOf(line)
     return states
   })
+}
+
+/** `text`: null if it is the same. */
+interface StoredLine {
+  at: number
+  text: string | null
+  firstAt: number | null
+  changedAt: number | null
+}
+
+function stateOf({ text, firstAt, changedAt }: StoredLine): StoredItem {
+  const times = firstAt === null || changedAt === null ? null : { firstAt, changedAt }
+  return text === null || times === null ? { state: 'same', times } : { state: 'different', text, times }
 }
 
 function hashOf(text: string): string {
@@ -53,13 +64,15 @@ function hashOf(text: string): string {
 function lookupSql(shape: TableShape): string {
   const parts = partNames(shape)
   return `
-    SELECT rejected.at, NULL AS text
+    SELECT rejected.at, NULL AS text, NULL AS "firstAt", NULL AS "changedAt"
     FROM unnest($3::int[], $4::text[]) AS rejected (at, id)
     JOIN sync_rejects AS stored ON stored.organization_id = $1 AND stored.collection = $2 AND stored.fingerprint = rejected.id
     UNION ALL
     SELECT
       wanted.at,
-      CASE WHEN encode(sha256(convert_to(raw."_json", 'UTF8')), 'hex') = wanted.hash THEN NULL ELSE raw."_json" END
+      CASE WHEN encode(sha256(convert_to(raw."_json", 'UTF8')), 'hex') = wanted.hash THEN NULL ELSE raw."_json" END,
+      raw."_first_seen_at",
+      raw."_changed_at"
     FROM unnest($5::int[], $6::text[], ${parts.map((_, index) => `$${index + 7}::text[]`).join(', ')})
       AS wanted (at, hash, ${parts.join(', ')})
     JOIN ${quoted(tableName(shape.name, 'raw'))} AS raw

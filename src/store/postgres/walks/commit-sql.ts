@@ -1,73 +1,10 @@
 import { quoted } from '../sql.ts'
 import { hasKey, partNames } from '../tables/keys.ts'
 import { SQL_TYPES, type TableShape, tableName } from '../tables/shape.ts'
-
-/** The parameters of `commitSql`, in this order; the columns of the keys follow. */
-export const COMMIT_PARAMETERS = [
-  'organization',
-  'collection',
-  'epoch',
-  'schemaVersion',
-  'tablesVersion',
-  'walk',
-  'run',
-  'at',
-  'ordinal',
-  'pass',
-  'page',
-  'total',
-  'why',
-  'keys',
-  'places',
-  'ids',
-  'items',
-  'newToWalk',
-  'nextPage',
-  'passes',
-  'account',
-  'requests',
-  'retries',
-  'rateLimitHits',
-  'rateLimitWaitMs',
-  'path',
-  'filters',
-  'keepsHistory',
-  'rejectIds',
-  'rejectReasons',
-  'rejectTexts',
-  'typedRows',
-  'texts',
-  'areNew',
-] as const
-
-export type CommitValues = Record<(typeof COMMIT_PARAMETERS)[number], unknown>
-
-const TYPES: Partial<Record<keyof CommitValues, string>> = {
-  at: 'timestamptz',
-  ids: 'text[]',
-  keepsHistory: 'boolean',
-  rejectIds: 'text[]',
-  rejectReasons: 'text[]',
-  rejectTexts: 'text[]',
-  typedRows: 'json',
-  texts: 'text[]',
-  areNew: 'boolean[]',
-}
-
-const TEXTS: readonly (keyof CommitValues)[] = [
-  'organization',
-  'collection',
-  'schemaVersion',
-  'why',
-  'keys',
-  'places',
-  'account',
-  'path',
-  'filters',
-]
+import { COMMIT_PARAMETERS, named } from './commit-parameters.ts'
 
 /**
- * One statement writes all of a page, or, where `fence` has no row, nothing: the job belongs to another worker by now, the
+ * One statement writes all of a page, of a walk or of a refresh (then `walk` is null), or, where `fence` has no row, nothing: the job belongs to another worker by now, the
  * tables or the schema have changed, or this page is written already. All parts see the rows as they were before.
  */
 export function commitSql(shape: TableShape): string {
@@ -88,17 +25,20 @@ export function commitSql(shape: TableShape): string {
   return named(`
     WITH
       job AS (
-        SELECT 1
+        SELECT rows_added AS ever_added
         FROM sync_jobs
         WHERE organization_id = :organization AND collection = :collection AND epoch = :epoch
         FOR NO KEY UPDATE
       ),
       fence AS (
-        SELECT 1
+        SELECT ever_added
         FROM job
         WHERE EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = :schemaVersion)
           AND EXISTS (SELECT 1 FROM sync_collections WHERE name = :collection AND version = :tablesVersion)
-          AND EXISTS (SELECT 1 FROM sync_walks WHERE id = :walk AND pages = :ordinal - 1)
+          AND CASE
+            WHEN :walk IS NULL THEN EXISTS (SELECT 1 FROM sync_runs WHERE id = :run AND pages = :ordinal - 1)
+            ELSE EXISTS (SELECT 1 FROM sync_walks WHERE id = :walk AND pages = :ordinal - 1)
+          END
       ),
       input AS MATERIALIZED (
         SELECT line.*
@@ -145,16 +85,25 @@ export function commitSql(shape: TableShape): string {
         SELECT fingerprint
         FROM sync_rejects
         WHERE organization_id = :organization AND collection = :collection AND fingerprint = ANY (:rejectIds)
+          -- One that only refreshes have met may be a row that lost its key.
+          AND (:reader <> 'full' OR only_refreshed = 0)
       ),
       rejected AS (
-        INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
-        SELECT :organization, :collection, :page, line.reason, line.json, :at, line.id
+        INSERT INTO sync_rejects AS known (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
+        SELECT :organization, :collection, :page, line.reason, line.json, :at, line.id, CASE :reader WHEN 'refresh' THEN 1 ELSE 0 END
         FROM fence, unnest(:rejectIds, :rejectReasons, :rejectTexts) AS line (id, reason, json)
-        ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE SET seen_at = excluded.seen_at
+        ON CONFLICT (organization_id, collection, fingerprint) 
+        DO UPDATE SET seen_at = excluded.seen_at, only_refreshed = CASE :reader WHEN 'full' THEN 0 ELSE known.only_refreshed END
       ),
       answered AS (
         INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
-        SELECT :walk, :ordinal, :pass, :page, :total, :keys, :at, :why, :places FROM fence
+        SELECT :walk, :ordinal, :pass, :page, :total, :keys, :at, :why, :places FROM fence WHERE :walk IS NOT NULL
+      ),
+      refreshed AS (
+        INSERT INTO sync_refreshed (walk_id, keys)
+        SELECT id, :refreshedIds
+        FROM fence, sync_walks
+        WHERE organization_id = :organization AND collection = :collection AND status = 'open' AND kind = 'full' AND :walk IS NULL
       ),
       counts AS (
         SELECT
@@ -201,6 +150,10 @@ export function commitSql(shape: TableShape): string {
         UPDATE sync_jobs
         SET
           rows = rows + counts.added,
+          rows_added = sync_jobs.rows_added + counts.added,
+          refresh = coalesce(:refresh, refresh),
+          fresh_as_of = CASE WHEN :refresh IS NULL THEN fresh_as_of ELSE :freshAsOf END,
+          newest = CASE WHEN :refresh IS NULL THEN newest ELSE :newest END,
           removals_held = removals_held - (SELECT count(*) FROM seen_again WHERE state = 'held'),
           scope_mixed = CASE WHEN scope_mixed = 1 OR scope_path <> :path OR scope_filters <> :filters THEN 1 ELSE 0 END,
           scope_path = coalesce(scope_path, :path),
@@ -209,23 +162,12 @@ export function commitSql(shape: TableShape): string {
         WHERE organization_id = :organization AND collection = :collection
           AND (
             counts.added <> 0
+            OR :refresh IS NOT NULL
             OR scope_path IS NULL
             OR (scope_mixed = 0 AND (scope_path <> :path OR scope_filters <> :filters))
             OR (SELECT count(*) FROM seen_again) > 0
           )
       )
-    SELECT counts.rejects FROM fence, counts
+    SELECT counts.rejects, fence.ever_added + counts.added AS "rowsAdded" FROM fence, counts
   `)
-}
-
-/** With the numbers that PostgreSQL wants instead of the names, each with its type. Names of columns stay as they are. */
-function named(sql: string): string {
-  return sql.replace(
-    /"(?:[^"]|"")*"|(?<![:\w]):([a-z]\w*)/gi,
-    (text, name: keyof CommitValues | undefined) => {
-      if (name === undefined) return text
-      const number = COMMIT_PARAMETERS.indexOf(name) + 1
-      return `$${number}::${TYPES[name] ?? (TEXTS.includes(name) ? 'text' : 'bigint')}`
-    },
-  )
 }

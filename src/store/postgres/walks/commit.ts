@@ -1,101 +1,98 @@
 import { MirrorError } from '../../../errors.ts'
-import type {
-  CommitResult,
-  CommittedAnswer,
-  LedgerEntry,
-  PageCommit,
-  RunTraffic,
-  Upsert,
-} from '../../../sync/store.ts'
-import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
+import type { CommitResult, Lease, PageChanges } from '../../../sync/store.ts'
+import type { Checkpoint, Notice } from '../../../sync/types.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { overtaken } from '../leases.ts'
-import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
+import { assertKnownVersion } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
-import { storable, storableJson } from '../sql.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
-import { columnsOfKeys } from '../tables/keys.ts'
-import type { TableShape } from '../tables/shape.ts'
-import { COMMIT_PARAMETERS, type CommitValues, commitSql } from './commit-sql.ts'
-import { nameOf, OF_JOB, ofJob, scopeOf } from './job.ts'
+import { commitSql } from './commit-sql.ts'
+import { checkpointText, parametersOf, type WrittenPage } from './commit-values.ts'
+import { nameOf, OF_JOB, ofJob, timeOf } from './job.ts'
+
+type OwnLease = Pick<Lease, 'job'> & { epoch: number }
 
 export interface Commit {
-  /** Writes one answer, in one statement. */
-  answer(job: Job, epoch: number, page: AnswerCommit, at: string): Promise<CommitResult>
+  /** Writes one page, in one statement. */
+  page(lease: OwnLease, page: WrittenPage): Promise<CommitResult>
   /** Saves a checkpoint without an answer. */
-  checkpoint(job: Job, epoch: number, walkId: number, next: Checkpoint, at: string): Promise<void>
+  checkpoint(lease: OwnLease, walkId: number, next: Checkpoint, at: number): Promise<void>
 }
 
-export type AnswerCommit = PageCommit & { answer: CommittedAnswer }
+type Counted = Pick<CommitResult, 'rowsAdded'> & { rejects: number }
 
 const MOST_TRIES = 20
 
 export function createCommit(server: Server, collections: Collections): Commit {
-  /** The rejects that open walks counted as new: what an answer added that was written, and not confirmed. */
+  /** New rejects of walks, as far as this process was told of them. */
   const counted = new Map<number, number>()
 
+  /** Returns null if nothing was written, since the tables have changed. */
   async function tryToWrite(
-    job: Job,
-    epoch: number,
-    page: AnswerCommit,
-    { tables, rows, at }: { tables: OpenCollection; rows: readonly TypedRow[]; at: string },
-  ): Promise<number | null> {
-    const values = valuesOf(job, epoch, page, { tables, rows, at })
-    const parameters = [
-      ...COMMIT_PARAMETERS.map((name) => values[name]),
-      ...columnsOfKeys(
-        page.answer.upserts.map(({ key }) => key.parts),
-        tables.shape,
-      ),
-    ]
-    const [row] = await server.rows<{ rejects: number }>(commitSql(tables.shape), parameters)
-    return row ? row.rejects : whyNot(job, epoch, page)
+    lease: OwnLease,
+    page: WrittenPage,
+    tables: OpenCollection,
+    rows: readonly TypedRow[],
+  ): Promise<Counted | null> {
+    const parameters = parametersOf(lease, page, tables, rows)
+    const [row] = await server.rows<Counted>(commitSql(tables.shape), parameters)
+    return row ?? (await whyNot(lease, page))
   }
 
-  /** Why nothing was written: returns null to try again with the tables as they are now. */
-  async function whyNot(job: Job, epoch: number, { walk, answer }: AnswerCommit): Promise<number | null> {
+  /** Why nothing was written: another worker has the job, the tables have changed, or it was written already. */
+  async function whyNot(lease: OwnLease, { run, answer, ordinal }: WrittenPage): Promise<Counted | null> {
+    const { job, epoch } = lease
     await assertKnownVersion(server)
-    const [row] = await server.rows<{ pages: number; rejects: number; epoch: number }>(
+    const [row] = await server.rows<Counted & { pages: number | null; epoch: number }>(
       `
-        SELECT pages, new_rejects AS rejects, job.epoch
-        FROM sync_jobs AS job
-        LEFT JOIN sync_walks ON sync_walks.id = $3
-        WHERE job.${OF_JOB.replace('AND ', 'AND job.')}
+        SELECT
+          epoch,
+          rows_added AS "rowsAdded",
+          coalesce((SELECT pages FROM sync_walks WHERE id = $3), (SELECT pages FROM sync_runs WHERE id = $4)) AS pages,
+          coalesce((SELECT new_rejects FROM sync_walks WHERE id = $3), 0) AS rejects
+        FROM sync_jobs
+        WHERE ${OF_JOB}
       `,
-      [...ofJob(job), walk.id],
+      [...ofJob(job), answer?.walk.id ?? null, run.id],
     )
     if (row?.epoch !== epoch) throw overtaken(nameOf(job))
     // The connection broke after the page was written and before the answer came.
-    if (row.pages === answer.entry.ordinal) return row.rejects - (counted.get(walk.id) ?? walk.newRejects)
+    if (row.pages === ordinal) return { ...row, rejects: row.rejects - rejectsBefore(answer) }
     collections.forget(job)
     return null
   }
 
+  function rejectsBefore(answer: WrittenPage['answer']): number {
+    return answer ? (counted.get(answer.walk.id) ?? answer.walk.newRejects) : 0
+  }
+
   return {
-    async answer(job, epoch, page, at) {
-      const { walk, answer } = page
+    async page(lease, page) {
+      const { job } = lease
+      const { changes, answer } = page
       const notices: Notice[] = []
       const wanted = {
-        keys: answer.keys.map(({ parts }) => parts),
-        items: answer.upserts.map(({ value }) => value),
+        keys: changes.keys.map(({ parts }) => parts),
+        items: changes.upserts.map(({ value }) => value),
       }
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const tables = await collections.open(job)
         const rows = tables.typed(wanted)
         if (!rows) {
-          notices.push(...(await collections.fit(job, wanted, at)).notices)
+          notices.push(...(await collections.fit(job, wanted, timeOf(page.at))).notices)
           continue
         }
-        const newRejects = await collections.retrying(job, async (now) =>
-          now === tables ? tryToWrite(job, epoch, page, { tables, rows, at }) : null,
+        const written = await collections.retrying(job, async (now) =>
+          now === tables ? tryToWrite(lease, page, tables, rows) : null,
         )
-        if (newRejects === null) continue
-        counted.set(walk.id, (counted.get(walk.id) ?? walk.newRejects) + newRejects)
-        return { newRejects, notices: [...distinct(notices), ...nulNotice(answer)] }
+        if (written === null) continue
+        if (answer) counted.set(answer.walk.id, rejectsBefore(answer) + written.rejects)
+        const { rejects: newRejects, rowsAdded } = written
+        return { newRejects, rowsAdded, notices: [...distinct(notices), ...nulNotice(changes)] }
       }
       throw new MirrorError(`${nameOf(job)}: other workers change its tables all the time`)
     },
-    async checkpoint(job, epoch, walkId, next, at) {
+    async checkpoint({ job, epoch }, walkId, next, at) {
       const rows = await server.rows(
         `
           UPDATE sync_walks
@@ -103,100 +100,11 @@ export function createCommit(server: Server, collections: Collections): Commit {
           WHERE id = $8 AND EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE)
           RETURNING 1
         `,
-        [...ofJob(job), epoch, next.nextPage, next.pass, checkpointText(next), at, walkId],
+        [...ofJob(job), epoch, next.nextPage, next.pass, checkpointText(next), timeOf(at), walkId],
       )
       if (rows.length === 0) throw overtaken(nameOf(job))
     },
   }
-}
-
-interface Written {
-  tables: OpenCollection
-  rows: readonly TypedRow[]
-  at: string
-}
-
-function valuesOf(
-  job: Job,
-  epoch: number,
-  { walk, run, answer, next }: AnswerCommit,
-  written: Written,
-): CommitValues {
-  const { entry, upserts, rejects } = answer
-  const [organization, collection] = ofJob(job)
-  const [path, filters] = scopeOf(job)
-  return {
-    organization,
-    collection,
-    epoch,
-    schemaVersion: String(LATEST_VERSION),
-    tablesVersion: written.tables.version,
-    walk: walk.id,
-    run: run.id,
-    at: written.at,
-    ordinal: entry.ordinal,
-    pass: entry.pass,
-    page: entry.page,
-    total: entry.total,
-    why: entry.why,
-    keys: JSON.stringify(entry.ids),
-    places: placesText(entry),
-    ids: answer.keys.map(({ id }) => id),
-    items: answer.items,
-    newToWalk: answer.newToWalk,
-    nextPage: next.nextPage,
-    passes: next.pass,
-    account: checkpointText(next),
-    ...trafficOf(run.traffic),
-    path,
-    filters,
-    keepsHistory: job.collection.history !== false,
-    rejectIds: rejects.map(({ id }) => storable(id)),
-    rejectReasons: rejects.map(({ reason }) => storable(reason)),
-    rejectTexts: rejects.map(({ text }) => storable(text)),
-    typedRows: typedRowsText(written.tables.shape, upserts, written.rows),
-    texts: upserts.map(({ text }) => storable(text)),
-    areNew: upserts.map(({ change }) => change === 'added'),
-  }
-}
-
-/** The typed rows as JSON, from which PostgreSQL makes the values of its own types; `organizations`: beside them. */
-export function typedRowsText(
-  { keyColumns }: Pick<TableShape, 'keyColumns'>,
-  upserts: readonly Pick<Upsert, 'key'>[],
-  rows: readonly TypedRow[],
-  organizations: readonly string[] = [],
-): string {
-  const lines = upserts.map(({ key }, index) => {
-    const line: [string, unknown][] = keyColumns.map((name, part) => [name, key.parts[part]?.text])
-    if (organizations[index] !== undefined) line.push(['_organization_id', organizations[index]])
-    for (const [name, value] of rows[index]?.values ?? [])
-      line.push([name, valueOf(value, rows[index], name)])
-    return Object.fromEntries(line)
-  })
-  return JSON.stringify(lines)
-}
-
-function valueOf(value: unknown, row: TypedRow | undefined, name: string): unknown {
-  if (typeof value === 'bigint') return String(value)
-  if (typeof value !== 'string') return value
-  const isArray = row?.arrays.some(({ column }) => column === name) === true
-  return storable(isArray ? storableJson(value) : value)
-}
-
-function placesText({ positions }: LedgerEntry): string | null {
-  if (positions === null) return null
-  return JSON.stringify(positions.map((at) => at && [at.segment, at.position]))
-}
-
-/** The column `account` of a walk. */
-export function checkpointText({ ask, state }: Checkpoint): string {
-  return JSON.stringify({ ask, state })
-}
-
-/** Also written with each page: a killed run cannot write them later. */
-export function trafficOf({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic): RunTraffic {
-  return { requests, retries, rateLimitHits, rateLimitWaitMs: Math.round(rateLimitWaitMs) }
 }
 
 function distinct(notices: readonly Notice[]): Notice[] {
@@ -204,7 +112,7 @@ function distinct(notices: readonly Notice[]): Notice[] {
 }
 
 /** PostgreSQL's texts hold no NUL. */
-function nulNotice({ upserts }: CommittedAnswer): Notice[] {
+function nulNotice({ upserts }: PageChanges): Notice[] {
   const some = upserts.filter(({ text }) => text.includes('\\u0000')).length
   if (some === 0) return []
   const message = `${some} of its items hold a NUL character, which PostgreSQL cannot store: it is kept as \\u0000 in their columns`

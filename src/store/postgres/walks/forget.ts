@@ -36,6 +36,7 @@ async function partsOf(
   const hasTables = (await findCollection(sql, collection)) !== null
   return [
     lines(null, 'sync_missing'),
+    lines(null, 'sync_refreshed', `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`),
     lines('pages', 'sync_pages', `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`),
     lines('walks', 'sync_walks'),
     lines('runs', 'sync_runs'),
@@ -78,7 +79,8 @@ export async function forgetJob(
     await sql.rows(
       `
         UPDATE sync_jobs
-        SET rows = 0, removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0
+        SET rows = 0, removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0,
+          refresh = NULL, fresh_as_of = NULL, newest = NULL
         WHERE ${OF_JOB}
       `,
       ofJob,

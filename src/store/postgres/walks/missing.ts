@@ -26,11 +26,19 @@ const IDS_SEEN = `
   ${idsOf('SELECT keys FROM sync_pages WHERE walk_id = $3')}
   UNION
   ${idsOf(`SELECT page.keys ${PAGES_OF_OTHERS}`)}
+  UNION
+  ${idsOf('SELECT keys FROM sync_refreshed WHERE walk_id = $3')}
 `
 
 /** Whether other walks of the job wrote pages since this walk's first one. */
 export async function isOverlapped(sql: Pick<Sql, 'rows'>, job: Job, walkId: number): Promise<boolean> {
   const rows = await sql.rows(`SELECT 1 ${PAGES_OF_OTHERS} LIMIT 1`, [...ofJob(job), walkId])
+  return rows.length > 0
+}
+
+/** Whether refreshes read pages while this walk was open. */
+export async function isRefreshed(sql: Pick<Sql, 'rows'>, walkId: number): Promise<boolean> {
+  const rows = await sql.rows('SELECT 1 FROM sync_refreshed WHERE walk_id = $1 LIMIT 1', [walkId])
   return rows.length > 0
 }
 

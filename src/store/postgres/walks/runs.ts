@@ -2,25 +2,25 @@ import type { Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job, Trigger } from '../../../sync/types.ts'
 import type { LastRuns } from '../../tokens.ts'
 import { type Sql, storable } from '../sql.ts'
-import { trafficOf } from './commit.ts'
+import { trafficOf } from './commit-values.ts'
 import { OF_JOB, ofJob } from './job.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
+/** `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
 export async function beginRun(
   sql: Sql,
   job: Job,
-  walk: Walk,
-  trigger: Trigger,
+  { walk, trigger, within }: { walk: Walk | null; trigger: Trigger; within: Run | null },
   at: string,
 ): Promise<number> {
   await sql.rows(
     `
       UPDATE sync_runs
       SET status = 'interrupted', finished_at = $3, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
-      WHERE ${OF_JOB} AND status = 'running'
+      WHERE ${OF_JOB} AND status = 'running' AND id IS DISTINCT FROM $4
     `,
-    [...ofJob(job), at],
+    [...ofJob(job), at, within?.id ?? null],
   )
   const [row] = await sql.rows<{ id: number }>(
     `
@@ -28,7 +28,7 @@ export async function beginRun(
       VALUES ($3, $1, $2, $4, 'running', $5, $6)
       RETURNING id
     `,
-    [...ofJob(job), walk.id, trigger, at, walk.checkpoint.nextPage],
+    [...ofJob(job), walk?.id ?? null, trigger, at, walk?.checkpoint.nextPage ?? null],
   )
   return row?.id ?? 0
 }

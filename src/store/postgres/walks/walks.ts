@@ -1,7 +1,7 @@
 import type { BeginRun, Lease, OpenWalk, Walk } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import type { Sql } from '../sql.ts'
-import { checkpointText } from './commit.ts'
+import { checkpointText } from './commit-values.ts'
 import { OF_JOB, ofJob } from './job.ts'
 
 // `sync_walks`.
@@ -33,19 +33,22 @@ export async function lastOutcome(sql: Pick<Sql, 'rows'>, job: Job): Promise<Lea
   return row ?? null
 }
 
+const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
+
 export async function beginWalk(
   sql: Sql,
   job: Job,
   { plan, filters, first }: Pick<BeginRun, 'plan' | 'filters' | 'first'>,
   at: string,
 ): Promise<Walk> {
-  const [row] = await sql.rows<{ id: number }>(
+  const [row] = await sql.rows<Pick<Walk, 'id' | 'rowsAddedBefore'>>(
     `
       INSERT INTO sync_walks (
-        organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account
+        organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account,
+        rows_added_before
       )
-      VALUES ($1, $2, $3, $4, 'open', $5, $6, $7, $7, $8, $9, $10, $11)
-      RETURNING id
+      VALUES ($1, $2, $3, $4, 'open', $5, $6, $7, $7, $8, $9, $10, $11, ${ROWS_ADDED})
+      RETURNING id, rows_added_before AS "rowsAddedBefore"
     `,
     [
       ...ofJob(job),
@@ -61,8 +64,9 @@ export async function beginWalk(
     ],
   )
   const { kind, firstPage } = plan
-  const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null }
-  return { id: row?.id ?? 0, kind, firstPage, checkpoint: first, ...fresh }
+  if (!row) throw new Error('PostgreSQL gave a new walk no id')
+  const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
+  return { ...row, kind, firstPage, checkpoint: first, ...fresh }
 }
 
 interface WalkRow extends Omit<Walk, 'checkpoint' | 'resumed'>, Pick<Checkpoint, 'nextPage'> {
@@ -75,19 +79,26 @@ interface WalkRow extends Omit<Walk, 'checkpoint' | 'resumed'>, Pick<Checkpoint,
  * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
  * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
  */
-export async function resumeWalk(sql: Sql, walkId: number, first: Checkpoint, at: string): Promise<Walk> {
+export async function resumeWalk(
+  sql: Sql,
+  job: Job,
+  walkId: number,
+  first: Checkpoint,
+  at: string,
+): Promise<Walk> {
   const [row] = await sql.rows<WalkRow>(
     `
       UPDATE sync_walks
       SET
-        started_at = CASE WHEN pages > 0 THEN started_at ELSE $2 END,
-        updated_at = CASE WHEN pages > 0 THEN updated_at ELSE $2 END
-      WHERE id = $1
+        started_at = CASE WHEN pages > 0 THEN started_at ELSE $4 END,
+        updated_at = CASE WHEN pages > 0 THEN updated_at ELSE $4 END,
+        rows_added_before = CASE WHEN pages > 0 THEN rows_added_before ELSE ${ROWS_ADDED} END
+      WHERE id = $3
       RETURNING
         id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
-        new_rejects AS "newRejects", untrusted, account
+        new_rejects AS "newRejects", untrusted, account, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
     `,
-    [walkId, at],
+    [...ofJob(job), walkId, at],
   )
   if (!row) throw new Error(`there is no walk ${walkId}`)
   const { pages, passes, nextPage, account, ...walk } = row
@@ -118,13 +129,17 @@ export async function completeWalk(
     `,
     [walkId, coverage, expectedMissed, untrusted, totalOff, at],
   )
+  await sql.rows('DELETE FROM sync_refreshed WHERE walk_id = $1', [walkId])
 }
 
 /** Rows that an abandoned walk was the first to miss are no longer missed; those that another one missed before stay. */
 export async function abandonWalk(sql: Sql, walkId: number, at: string): Promise<void> {
   await sql.rows(
     `
-      WITH abandoned AS (
+      WITH refreshed AS (
+        DELETE FROM sync_refreshed USING sync_walks WHERE walk_id = $1 AND id = $1 AND status = 'open'
+      ),
+      abandoned AS (
         UPDATE sync_walks
         SET status = 'abandoned', updated_at = $2, finished_at = $2
         WHERE id = $1 AND status = 'open'

@@ -12,6 +12,7 @@ const STEPS = [
   '0005-rejects-key-first.sql',
   '0006-expected-missed.sql',
   '0007-removals-by-sets.sql',
+  '0008-refreshes.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -1,5 +1,4 @@
-import type { ListedItem } from '../../../sync/items.ts'
-import type { StoredItem } from '../../../sync/store.ts'
+import type { ListedItem, RowTimes, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
 import { type Connection, castParameter, createSchemaCache, quoted } from '../sql.ts'
@@ -21,9 +20,14 @@ type KeyValues = readonly (string | bigint)[]
 
 interface RawRows {
   columns: KeyColumns
-  /** The texts of the rows with these keys, by index in the list. */
-  texts(organizationId: string, keys: readonly (readonly string[] | null)[]): Map<number, string>
+  /** The rows with these keys, by index in the list. */
+  rows(organizationId: string, keys: readonly (readonly string[] | null)[]): Map<number, StoredRow>
   keysAfter(organizationId: string, last: KeyValues | null): KeyValues[]
+}
+
+interface StoredRow {
+  text: string
+  times: RowTimes
 }
 
 export function createLookup(connection: Connection): Lookup {
@@ -41,18 +45,19 @@ export function createLookup(connection: Connection): Lookup {
     items(job, items) {
       const { organization, collection } = job
       const rows = rowsOf(job)
-      const texts = rows?.texts(
+      const stored = rows?.rows(
         organization.id,
         items.map((listed) => keyTexts(listed, rows.columns)),
       )
       return items.map((listed, index): StoredItem => {
         if ('reject' in listed) {
           const found = findReject.get(organization.id, collection.name, listed.id)
-          return { state: found === undefined ? 'absent' : 'same' }
+          return found === undefined ? { state: 'absent' } : { state: 'same', times: null }
         }
-        const text = texts?.get(index)
-        if (text === undefined) return { state: 'absent' }
-        return text === listed.item.text ? { state: 'same' } : { state: 'different', text }
+        const row = stored?.get(index)
+        if (!row) return { state: 'absent' }
+        const { text, times } = row
+        return text === listed.item.text ? { state: 'same', times } : { state: 'different', text, times }
       })
     },
     liveKeys(job, from) {
@@ -94,9 +99,9 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   const table = tableName(job.collection.name, 'raw')
   const names = columns.names.map(quoted)
   // CROSS JOIN fixes the order: with a plain join SQLite may read the whole table.
-  const texts = connection
+  const rows = connection
     .prepare(`
-      SELECT wanted.key, raw."_json"
+      SELECT wanted.key, raw."_json", raw."_first_seen_at", raw."_changed_at"
       FROM json_each(:keys) AS wanted
       CROSS JOIN ${quoted(table)} AS raw
         ON raw."_organization_id" = ${castParameter('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
@@ -111,11 +116,16 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
     .safeIntegers()
   return {
     columns,
-    texts(organization, keys) {
+    rows(organization, keys) {
       const list = columns.names.length === 1 ? keys.map((key) => key?.[0]) : keys
-      return new Map(texts.all({ organization, keys: JSON.stringify(list) }) as [number, string][])
+      const found = rows.all({ organization, keys: JSON.stringify(list) })
+      return new Map((found as [number, string, string, string][]).map(storedRow))
     },
     keysAfter: (organizationId, last) =>
       (last ? next.all(organizationId, ...last) : first.all(organizationId)) as KeyValues[],
   }
+}
+
+function storedRow([index, text, first, changed]: [number, string, string, string]): [number, StoredRow] {
+  return [index, { text, times: { firstAt: Date.parse(first), changedAt: Date.parse(changed) } }]
 }

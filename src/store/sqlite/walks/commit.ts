@@ -1,19 +1,30 @@
-import type { CommitResult, CommittedAnswer, PageCommit, RunTraffic } from '../../../sync/store.ts'
-import type { Checkpoint, Job } from '../../../sync/types.ts'
+import type { RefreshCommit, RefreshCommitted } from '../../../sync/refresh/kept.ts'
+import type {
+  CommitResult,
+  CommittedAnswer,
+  PageChanges,
+  PageCommit,
+  Run,
+  RunTraffic,
+} from '../../../sync/store.ts'
+import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
 import { type Connection, castParameter } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
 import { nameOf, OF_JOB, scopeOf } from './jobs.ts'
 import { createLedger } from './ledger.ts'
 import { countHeld } from './missing.ts'
+import { createRefreshStore } from './refreshes.ts'
 
-// All that one answer writes, inside the caller's transaction.
+// All that one page writes, inside the caller's transaction.
 
 type AnswerCommit = PageCommit & { answer: CommittedAnswer }
 
 export interface Commit {
   /** Writes one answer; or only returns the column changes that it needs. */
-  answer(job: Job, page: AnswerCommit, tables: CollectionTables, at: string): Outcome<CommitResult>
+  answer(job: Job, page: AnswerCommit, tables: CollectionTables): Outcome<CommitResult>
+  /** Writes one page of a refresh; or only returns the column changes that it needs. */
+  refreshed(job: Job, page: RefreshCommit, tables: CollectionTables): Outcome<RefreshCommitted>
   /** Saves a checkpoint without an answer. */
   checkpoint(walkId: number, next: Checkpoint, at: string): void
 }
@@ -22,6 +33,7 @@ const IS_OTHER_LIST = '(scope_path <> :path OR scope_filters <> :filters)'
 
 export function createCommit(connection: Connection): Commit {
   const ledger = createLedger(connection)
+  const { keep } = createRefreshStore(connection)
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
     SET
@@ -56,18 +68,26 @@ export function createCommit(connection: Connection): Commit {
     UPDATE sync_jobs
     SET
       rows = rows + :added,
+      rows_added = rows_added + :added,
       scope_mixed = scope_mixed OR coalesce(${IS_OTHER_LIST}, 0),
       scope_path = coalesce(scope_path, :path),
       scope_filters = coalesce(scope_filters, :filters)
     WHERE ${OF_JOB}
       AND (:added <> 0 OR scope_path IS NULL OR (scope_mixed = 0 AND ${IS_OTHER_LIST}))
   `)
-  const renewReject = connection.prepare(`
-    UPDATE sync_rejects SET seen_at = ? WHERE organization_id = ? AND collection = ? AND fingerprint = ?
-  `)
+  const rowsAdded = connection.prepare(`SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}`).pluck()
+  const isReject = 'organization_id = ? AND collection = ? AND fingerprint = ?'
+  const meetReject = connection.prepare(
+    `UPDATE sync_rejects SET seen_at = ?, only_refreshed = 0 WHERE ${isReject} AND only_refreshed = 1`,
+  )
+  const renewReject = connection.prepare(`UPDATE sync_rejects SET seen_at = ? WHERE ${isReject}`)
   const addReject = connection.prepare(`
-    INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  `)
+  const countAsSeen = connection.prepare(`
+    INSERT INTO sync_refreshed (walk_id, keys)
+    SELECT id, :ids FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND kind = 'full'
   `)
   const ofJob = `organization_id = ${castParameter('TEXT', ':organization')} AND collection = ${castParameter('TEXT', ':collection')}`
   const hasMissing = connection.prepare(`SELECT 1 FROM sync_missing WHERE ${ofJob} LIMIT 1`)
@@ -75,42 +95,67 @@ export function createCommit(connection: Connection): Commit {
     `DELETE FROM sync_missing WHERE ${ofJob} AND key IN (SELECT value FROM json_each(:ids))`,
   )
 
-  /** Returns how many of the rejects are new. */
-  function saveRejects({ organization, collection }: Job, answer: CommittedAnswer, at: string): number {
-    const isNew = answer.rejects.map(({ id, reason, text }) => {
-      if (renewReject.run(at, organization.id, collection.name, id).changes > 0) return false
-      addReject.run(organization.id, collection.name, answer.entry.page, reason, text, at, id)
+  /**
+   * Returns how many of the rejects are new. Those that only refreshes have met are new to a full walk: one may be a row
+   * that lost its key.
+   */
+  function saveRejects({ organization, collection }: Job, page: PageChanges, by: Reader, at: string): number {
+    const isNew = page.rejects.map(({ id, reason, text }) => {
+      const reject = [organization.id, collection.name, id]
+      if (by === 'full' && meetReject.run(at, ...reject).changes > 0) return true
+      if (renewReject.run(at, ...reject).changes > 0) return false
+      const onlyRefreshed = by === 'refresh' ? 1 : 0
+      addReject.run(organization.id, collection.name, page.page, reason, text, at, id, onlyRefreshed)
       return true
     })
     return isNew.filter(Boolean).length
   }
 
   /** An item that is seen again is no longer missing. Most jobs have no missing rows, so check first. */
-  function seenAgain(job: Job, { keys }: CommittedAnswer): void {
+  function seenAgain(job: Job, ids: string): void {
     if (hasMissing.get(nameOf(job)) === undefined) return
-    const ids = JSON.stringify(keys.map(({ id }) => id))
     if (dropMissing.run({ ...nameOf(job), ids }).changes > 0) countHeld(connection, job)
   }
 
+  /** What the page of a walk and that of a refresh write alike. */
+  function savePage(job: Job, page: PageChanges, { tables, run, by, at }: Writing): Outcome<SavedPage> {
+    const { upserts, keys } = page
+    const rows = tables.toRows(
+      keys.map(({ parts }) => parts),
+      upserts.map(({ value }) => value),
+    )
+    if (rows.changes) return rows
+    saveRows(job, page, { tables, typed: rows.result }, at)
+    const notices = tables.extendViews(rows.result)
+    const newRejects = saveRejects(job, page, by, at)
+    const added = upserts.filter(({ change }) => change === 'added').length
+    addToRun.run(page.items, added, upserts.length - added, ...trafficNumbers(run.traffic), run.id)
+    addToJob.run({ ...nameOf(job), ...scopeOf(job), added })
+    const ids = JSON.stringify(keys.map(({ id }) => id))
+    seenAgain(job, ids)
+    const result = { newRejects, notices, rowsAdded: rowsAdded.get(nameOf(job)) as number, ids }
+    return { result, notices: rows.notices }
+  }
+
   return {
-    answer(job, { walk, run, answer, next }, tables, at) {
-      const { upserts, keys, entry, newToWalk } = answer
-      const rows = tables.toRows(
-        keys.map(({ parts }) => parts),
-        upserts.map(({ value }) => value),
-      )
-      if (rows.changes) return rows
-      saveRows(job, answer, { tables, typed: rows.result }, at)
-      const notices = tables.extendViews(rows.result)
-      const newRejects = saveRejects(job, answer, at)
+    answer(job, { walk, run, answer, next, at: time }, tables) {
+      const at = new Date(time).toISOString()
+      const saved = savePage(job, answer, { tables, run, by: walk.kind, at })
+      if (saved.changes) return saved
+      const { newRejects } = saved.result
+      const { entry, newToWalk } = answer
       ledger.add(walk.id, entry, at)
       const { nextPage, pass } = next
       countAnswer.run(newToWalk, newRejects, entry.total, nextPage, pass, checkpointText(next), at, walk.id)
-      const added = upserts.filter(({ change }) => change === 'added').length
-      addToRun.run(answer.items, added, upserts.length - added, ...trafficNumbers(run.traffic), run.id)
-      addToJob.run({ ...nameOf(job), ...scopeOf(job), added })
-      seenAgain(job, answer)
-      return { result: { newRejects, notices }, notices: rows.notices }
+      return saved
+    },
+    refreshed(job, { run, at: time, kept, ...page }, tables) {
+      const at = new Date(time).toISOString()
+      const saved = savePage(job, page, { tables, run, by: 'refresh', at })
+      if (saved.changes) return saved
+      countAsSeen.run({ ...nameOf(job), ids: saved.result.ids })
+      if (kept) keep(job, kept)
+      return saved
     },
     checkpoint(walkId, next, at) {
       saveCheckpoint.run(next.nextPage, next.pass, checkpointText(next), at, walkId)
@@ -118,12 +163,30 @@ export function createCommit(connection: Connection): Commit {
   }
 }
 
+/** Who reads a page. */
+type Reader = 'full' | 'partial' | 'refresh'
+
+interface Writing {
+  tables: CollectionTables
+  run: Run
+  by: Reader
+  at: string
+}
+
+interface SavedPage {
+  newRejects: number
+  rowsAdded: number
+  notices: Notice[]
+  /** JSON list of the ids on the page. */
+  ids: string
+}
+
 interface WrittenRows {
   tables: CollectionTables
   typed: Parameters<CollectionTables['extendViews']>[0]
 }
 
-function saveRows(job: Job, { upserts }: CommittedAnswer, rows: WrittenRows, at: string): void {
+function saveRows(job: Job, { upserts }: PageChanges, rows: WrittenRows, at: string): void {
   const { organization, collection } = job
   for (const [index, { key, text, change }] of upserts.entries()) {
     const typed = rows.typed[index]

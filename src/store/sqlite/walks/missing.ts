@@ -23,12 +23,21 @@ const IDS_SEEN = `
   SELECT id.value FROM sync_pages AS page, json_each(page.keys) AS id WHERE page.walk_id = :walk
   UNION ALL
   SELECT id.value FROM (SELECT page.keys ${PAGES_OF_OTHERS}) AS page, json_each(page.keys) AS id
+  UNION ALL
+  SELECT id.value FROM sync_refreshed AS page, json_each(page.keys) AS id WHERE page.walk_id = :walk
 `
 
 /** Whether other walks of the job wrote pages since this walk's first one. */
 export function isOverlapped(connection: Connection, job: Job, walkId: number): boolean {
   const find = connection.prepare(`SELECT 1 ${PAGES_OF_OTHERS} LIMIT 1`)
   return find.get(ofWalk(connection, job, walkId)) !== undefined
+}
+
+/** Whether refreshes read pages while this walk was open. */
+export function isRefreshed(connection: Connection, walkId: number): boolean {
+  return (
+    connection.prepare('SELECT 1 FROM sync_refreshed WHERE walk_id = ? LIMIT 1').get(walkId) !== undefined
+  )
 }
 
 /** Row ids give the order in which pages were written, whatever the clock said. */

@@ -8,6 +8,8 @@ import { trafficNumbers } from './commit.ts'
 /** `sync_runs`: one row for each attempt at a job. */
 export interface RunStore {
   begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
+  /** `within`: the run whose walk gives way; null: none does. */
+  beginRefresh(job: Job, within: Run | null, at: string): number
   addRemoved(runId: number, rows: number): void
   finish(run: Run, outcome: RunOutcome, at: string): RunRecord
 }
@@ -16,7 +18,7 @@ export function createRunStore(connection: Connection): RunStore {
   const closeDead = connection.prepare(`
     UPDATE sync_runs
     SET status = 'interrupted', finished_at = ?, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
-    WHERE organization_id = ? AND collection = ? AND status = 'running'
+    WHERE organization_id = ? AND collection = ? AND status = 'running' AND id <> ?
   `)
   const insertRun = connection.prepare(`
     INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
@@ -43,14 +45,21 @@ export function createRunStore(connection: Connection): RunStore {
       rows_changed AS rowsChanged,
       rows_removed AS rowsRemoved
   `)
+  function insert(job: Job, trigger: Trigger, walk: Walk | null, at: string): number {
+    const [id, firstPage] = [walk?.id ?? null, walk?.checkpoint.nextPage ?? null]
+    return Number(
+      insertRun.run(id, job.organization.id, job.collection.name, trigger, at, firstPage).lastInsertRowid,
+    )
+  }
+
   return {
     begin(job, walk, trigger, at) {
-      const { organization, collection } = job
-      closeDead.run(at, organization.id, collection.name)
-      const firstPage = walk.checkpoint.nextPage
-      return Number(
-        insertRun.run(walk.id, organization.id, collection.name, trigger, at, firstPage).lastInsertRowid,
-      )
+      closeDead.run(at, job.organization.id, job.collection.name, NO_RUN)
+      return insert(job, trigger, walk, at)
+    },
+    beginRefresh(job, within, at) {
+      closeDead.run(at, job.organization.id, job.collection.name, within?.id ?? NO_RUN)
+      return insert(job, 'refresh', null, at)
     },
     addRemoved: (runId, rows) => {
       addRemoved.run(rows, runId)
@@ -69,6 +78,9 @@ export function createRunStore(connection: Connection): RunStore {
     },
   }
 }
+
+/** The id of no run. */
+const NO_RUN = 0
 
 export function createLastRuns(
   connection: Connection,

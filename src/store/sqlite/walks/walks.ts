@@ -2,8 +2,9 @@ import type { BeginRun, ClosedWalk, OpenWalk, Walk, WalkClosing } from '../../..
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
 import { checkpointText } from './commit.ts'
-import { createJobStore } from './jobs.ts'
+import { createJobStore, nameOf, OF_JOB } from './jobs.ts'
 import { forgetMissedBy, holdMissing, isOverlapped, removeMissing } from './missing.ts'
+import { createRefreshStore } from './refreshes.ts'
 import { createRunStore } from './runs.ts'
 
 interface WalkRow {
@@ -17,7 +18,11 @@ interface WalkRow {
   new_rejects: number
   untrusted: string | null
   account: string
+  started_at: string
+  rows_added_before: number
 }
+
+const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
 /** `sync_walks`. */
 export interface WalkStore {
@@ -27,7 +32,7 @@ export interface WalkStore {
    * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
    * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
    */
-  resume(walkId: number, first: Checkpoint, at: string): Walk
+  resume(job: Job, walkId: number, first: Checkpoint, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
   complete(walkId: number, outcome: WalkOutcome, at: string): void
@@ -43,15 +48,19 @@ export function createWalkStore(connection: Connection): WalkStore {
   `)
   const insertWalk = connection.prepare(`
     INSERT INTO sync_walks (
-      organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account
-    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?)
+      organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account,
+      rows_added_before
+    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ${ROWS_ADDED})
+    RETURNING id, rows_added_before AS rowsAddedBefore
   `)
   const walkById = connection.prepare(
-    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, untrusted, account
+    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, untrusted, account, started_at, rows_added_before
     FROM sync_walks
     WHERE id = ?`,
   )
-  const renewStart = connection.prepare('UPDATE sync_walks SET started_at = ?, updated_at = ? WHERE id = ?')
+  const renewStart = connection.prepare(
+    `UPDATE sync_walks SET started_at = ?, updated_at = ?, rows_added_before = ${ROWS_ADDED} WHERE id = ?`,
+  )
   const lastOutcome = connection.prepare(`
     SELECT coverage, total_off AS totalOff
     FROM sync_walks
@@ -78,8 +87,12 @@ export function createWalkStore(connection: Connection): WalkStore {
     WHERE id = ? AND status = 'open'
   `)
 
+  const forgetRefreshed = connection.prepare('DELETE FROM sync_refreshed WHERE walk_id = ?')
+
   function abandon(walkId: number, at: string): void {
-    if (abandonWalk.run(at, at, walkId).changes > 0) forgetMissedBy(connection, walkId)
+    if (abandonWalk.run(at, at, walkId).changes === 0) return
+    forgetMissedBy(connection, walkId)
+    forgetRefreshed.run(walkId)
   }
 
   return {
@@ -89,7 +102,7 @@ export function createWalkStore(connection: Connection): WalkStore {
       return stored.map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) }))
     },
     begin(job, { plan, filters, first }, at) {
-      const { lastInsertRowid } = insertWalk.run(
+      const { id, rowsAddedBefore } = insertWalk.get(
         job.organization.id,
         job.collection.name,
         plan.kind,
@@ -102,24 +115,27 @@ export function createWalkStore(connection: Connection): WalkStore {
         job.collection.path,
         plan.firstPage,
         checkpointText(first),
-      )
+        nameOf(job),
+      ) as Pick<Walk, 'id' | 'rowsAddedBefore'>
       const { kind, firstPage } = plan
-      const id = Number(lastInsertRowid)
       return {
         id,
         kind,
         firstPage,
         checkpoint: first,
         resumed: false,
+        startedAt: Date.parse(at),
+        rowsAddedBefore,
         rowsSeen: 0,
         newRejects: 0,
         untrusted: null,
       }
     },
-    resume(walkId, first, at) {
+    resume(job, walkId, first, at) {
+      const isBegun = (walkById.get(walkId) as WalkRow).pages > 0
+      if (!isBegun) renewStart.run(at, at, walkId, nameOf(job))
       const row = walkById.get(walkId) as WalkRow
       const resumed = row.pages > 0
-      if (!resumed) renewStart.run(at, at, walkId)
       const { ask, state } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'state'>
       return {
         id: row.id,
@@ -127,6 +143,8 @@ export function createWalkStore(connection: Connection): WalkStore {
         firstPage: row.first_page,
         checkpoint: resumed ? { pass: row.passes, nextPage: row.next_page, ask, state } : first,
         resumed,
+        startedAt: Date.parse(row.started_at),
+        rowsAddedBefore: row.rows_added_before,
         rowsSeen: row.rows_seen,
         newRejects: row.new_rejects,
         untrusted: row.untrusted,
@@ -138,12 +156,13 @@ export function createWalkStore(connection: Connection): WalkStore {
         | undefined) ?? null,
     complete(walkId, outcome, at) {
       completeWalk.run({ ...outcome, at, walkId })
+      forgetRefreshed.run(walkId)
     },
     abandon,
   }
 }
 
-export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'> {
+export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals' | 'refresh'> {
   job: Job
   walkId: number
   kind: 'full' | 'partial'
@@ -154,7 +173,7 @@ export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals'>
 /** Ends a walk inside the caller's transaction: removes rows or holds them back, completes or abandons it. */
 export function closeWalk(
   connection: Connection,
-  { job, walkId, kind, runId, outcome, removals, at }: CloseArgument,
+  { job, walkId, kind, runId, outcome, removals, refresh, at }: CloseArgument,
 ): ClosedWalk {
   const jobs = createJobStore(connection)
   const walks = createWalkStore(connection)
@@ -167,5 +186,6 @@ export function closeWalk(
     holdMissing(connection, job, removals.hold === 'earlier' ? null : removals.hold)
   if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
   walks.complete(walkId, outcome, at)
+  if (refresh) createRefreshStore(connection).keep(job, refresh)
   return { held: jobs.held(job) }
 }

@@ -60,6 +60,7 @@ function sourceOf(test: TestMirror, texts: readonly string[]) {
   const lastPage = Math.max(Math.ceil(texts.length / PER_PAGE), 1)
   return {
     refusal: async () => null,
+    limit: () => null,
     close: async () => {},
     async fetchPage(number: number) {
       test.clock.advance(1000)

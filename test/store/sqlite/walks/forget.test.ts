@@ -76,6 +76,7 @@ describe('forgetting', () => {
       'sync_jobs',
       'sync_missing',
       'sync_pages',
+      'sync_refreshed',
       'sync_rejects',
       'sync_runs',
       'sync_walks',

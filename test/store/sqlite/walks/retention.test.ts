@@ -10,7 +10,12 @@ const DAY_MS = 86_400_000
 /** A run over so many items with this value. */
 function runWith(test: TestMirror, job: Job, value: number, count: number) {
   const texts = Array.from({ length: count }, (_, index) => `{"id":${index + 1},"value":${value}}`)
-  const source = { refusal: async () => null, close: async () => {}, fetchPage: async () => pageOf(texts) }
+  const source = {
+    refusal: async () => null,
+    limit: () => null,
+    close: async () => {},
+    fetchPage: async () => pageOf(texts),
+  }
   return runOnce(test, { source }, { job })
 }
 

@@ -1,16 +1,17 @@
-import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
-import { startCheckpoint } from './coverage/start.ts'
+import { InterruptedError, JobError, type KnownError } from '../../errors.ts'
+import { startCheckpoint } from '../coverage/start.ts'
+import { identifyItems, type ListedItem, type StoredItem } from '../items.ts'
+import { acquire, type JobObserver, type JobOptions } from '../job.ts'
+import { whyUntrusted } from '../removals.ts'
+import { runError } from '../run.ts'
+import { createSeenItems, type SeenItems } from '../seen/seen-items.ts'
+import type { Lease, Store, Walk } from '../store.ts'
+import type { Coverage, Job, PageSource } from '../types.ts'
+import { type Answer, type PageKeeper, readList, type WalkObserver } from '../walk.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
-import { identifyItems, type ListedItem } from './items.ts'
-import { acquire, type JobObserver, type JobOptions, stopped } from './job.ts'
-import { whyUntrusted } from './removals.ts'
-import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
-import type { Lease, Store, StoredItem, Walk } from './store.ts'
-import type { Coverage, Job, PageSource } from './types.ts'
-import { type Answer, type PageKeeper, readList, type WalkObserver } from './walk.ts'
 
 /** Receives a verification's progress. */
-export interface VerifyObserver extends Omit<JobObserver, 'onFinish'>, WalkObserver {
+export interface VerifyObserver extends Omit<JobObserver, 'onFinish' | 'onRefresh'>, WalkObserver {
   onFinish(result: VerifyResult): void
 }
 
@@ -45,7 +46,7 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
       await store.release(lease)
     }
   } catch (error) {
-    result.error = withoutSync(job, signal.aborted ? stopped(signal) : toKnownError(error))
+    result.error = withoutSync(job, runError(error, signal))
   }
   observer.onFinish(result)
   return result
@@ -130,6 +131,8 @@ async function readWhole(
     firstPage: 1,
     checkpoint,
     resumed: false,
+    startedAt: 0,
+    rowsAddedBefore: 0,
     rowsSeen: 0,
     newRejects: 0,
     untrusted: null,

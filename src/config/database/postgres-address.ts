@@ -45,7 +45,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
   if (Number(port) < 1 || Number(port) > 65535)
     return { problem: 'must have a port from 1 to 65535, or none for 5432.' }
   const schema = settings.get('schema') ?? DEFAULT_SCHEMA
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema) || /^pg_/.test(schema) || schema === 'information_schema')
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema) || schema.startsWith('pg_') || schema === 'information_schema')
     return {
       problem:
         'must have a schema of small letters, digits and _, which begins with a letter and not with pg_.',
@@ -75,7 +75,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
 }
 
 function tlsOf(mode: string | null, host: string): boolean | null {
-  if (mode === null) return !['localhost', '::1'].includes(host) && !/^127\./.test(host)
+  if (mode === null) return !['localhost', '::1'].includes(host) && !host.startsWith('127.')
   if (mode === 'disable') return false
   return ['require', 'verify-ca', 'verify-full'].includes(mode) ? true : null
 }

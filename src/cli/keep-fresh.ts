@@ -1,0 +1,50 @@
+import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
+import type { RefreshPlan } from './refresh-plan.ts'
+import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
+
+/** A list that `start` keeps fresh between its full walks. */
+export interface FreshJob {
+  selected: SelectedJob
+  scheduled: ScheduledJob
+  /** Milliseconds between two tries. */
+  every: number
+  /** Refreshes the list, if that is still due. It never rejects. */
+  refresh: () => Promise<void>
+}
+
+export interface KeepFreshOptions {
+  jobs: readonly FreshJob[]
+  plan: Pick<RefreshPlan, 'update' | 'nextAt'>
+  scheduler: Pick<Scheduler, 'runBetween'>
+  runtime: Pick<Runtime, 'now' | 'sleep'>
+  signal: AbortSignal
+}
+
+/** Other processes may have refreshed a list, or walked it whole for the first time. */
+const LOOK_EVERY_MS = 30_000
+
+const SHORTEST_SLEEP_MS = 1000
+
+/** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
+export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: KeepFreshOptions): Promise<void> {
+  const { now, sleep } = runtime
+  const triedAt = new Map<FreshJob, number>()
+  const nextAt = (job: FreshJob) => nextTryAt(plan.nextAt(job.selected), job, triedAt.get(job))
+  while (!signal.aborted) {
+    // A mirror that cannot be read is reported by the next walk.
+    await plan.update().catch(() => {})
+    for (const job of jobs.filter((one) => nextAt(one) <= now())) {
+      triedAt.set(job, now())
+      scheduler.runBetween(job.scheduled, job.refresh)
+    }
+    const next = Math.min(...jobs.map(nextAt)) - now()
+    await sleep(Math.min(LOOK_EVERY_MS, Math.max(SHORTEST_SLEEP_MS, next)), signal).catch(() => {})
+  }
+}
+
+/** A refresh that ended before its first request (a held token, a busy job) left no trace in the mirror. */
+function nextTryAt(next: number | null, { every }: FreshJob, tried: number | undefined): number {
+  if (next === null) return Number.POSITIVE_INFINITY
+  return tried === undefined ? next : Math.max(next, tried + every)
+}

@@ -1,0 +1,102 @@
+import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { periodOf } from '../schedule/cron.ts'
+import { dueAt, isWalkedWhole, refreshInterval } from '../sync/refresh/due.ts'
+import { type RefreshPolicy, scopeText } from '../sync/refresh/refresher.ts'
+import { type RefreshState, stateOf } from '../sync/refresh/state.ts'
+import type { Store } from '../sync/store.ts'
+import type { Job, PageSource } from '../sync/types.ts'
+import { jobOf, type SelectedJob } from './selection.ts'
+
+/** How the lists of a configuration share what refreshes may use, and when each is refreshed next. */
+export interface RefreshPlan {
+  /** Null for a list that is only walked whole. */
+  policyOf(selected: SelectedJob): RefreshPolicy | null
+  /** Reads again what jobs keep between refreshes. */
+  update(): Promise<void>
+  /** Epoch milliseconds; null: not before a full walk is complete, or never. */
+  nextAt(selected: SelectedJob): number | null
+  /** Notes the source of an organization's pages, which knows the rate limit. */
+  watch(organization: OrganizationConfig, source: PageSource): void
+}
+
+export interface RefreshPlanOptions {
+  config: Config
+  store: Pick<Store, 'refreshes'>
+  /** Names the rate budget of an organization. */
+  budgetOf(organization: OrganizationConfig): string
+  now: () => number
+}
+
+export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
+  let states = new Map<string, RefreshState>()
+  /** What a refresh of each list takes, by the budget that they share. */
+  let costs = new Map<string, (number | null)[]>()
+  const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
+  const sources = new Map<string, PageSource>()
+  const periods = new Map<string, number>()
+
+  function periodOfSchedule(schedule: string): number {
+    const known = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
+    periods.set(schedule, known)
+    return known
+  }
+
+  function costsByBudget(): Map<string, (number | null)[]> {
+    const refreshed = config.organizations.filter(({ refresh }) => refresh !== false)
+    const grouped = Map.groupBy(refreshed, budgetNameOf)
+    return new Map(
+      [...grouped].map(([budget, organizations]) => [
+        budget,
+        organizations.flatMap((one) => one.collections.map((list) => costOf(stateOfJob(jobOf(one, list))))),
+      ]),
+    )
+  }
+
+  function budgetNameOf({ id }: Pick<OrganizationConfig, 'id'>): string {
+    return budgets.get(id) ?? id
+  }
+
+  function stateOfJob(job: Job): RefreshState | null {
+    return stateOf(states.get(nameOf(job.organization.id, job.collection.name)) ?? null, scopeText(job))
+  }
+
+  function policyOf({ organization }: SelectedJob): RefreshPolicy | null {
+    const { refresh, schedule } = organization
+    if (refresh === false) return null
+    return {
+      ...refresh,
+      costs: () => costs.get(budgetNameOf(organization)) ?? [null],
+      walkEvery: periodOfSchedule(schedule),
+    }
+  }
+
+  return {
+    policyOf,
+    async update() {
+      const kept = await store.refreshes()
+      states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
+      costs = costsByBudget()
+    },
+    nextAt(selected) {
+      const state = stateOfJob(selected.job)
+      const policy = policyOf(selected)
+      if (!state || !policy) return null
+      const limit =
+        sources.get(budgetNameOf(selected.organization))?.limit() ?? config.rateLimit.requestsPerMinute
+      return dueAt(state, refreshInterval({ ...policy, limit, costs: policy.costs() }), now())
+    },
+    watch: (organization, source) => {
+      sources.set(budgetNameOf(organization), source)
+    },
+  }
+}
+
+/** A short list is walked whole, and asked for its end once more. */
+function costOf(state: RefreshState | null): number | null {
+  return state && isWalkedWhole(state) ? state.lastPage + 1 : (state?.cost ?? null)
+}
+
+function nameOf(organizationId: string, collection: string): string {
+  return `${organizationId} ${collection}`
+}

@@ -1,0 +1,43 @@
+import type { PageChanges, Run } from '../store.ts'
+import type { Job, Notice } from '../types.ts'
+import type { End, RefreshRules } from './answer.ts'
+import { newestEnd } from './ends.ts'
+import type { RefreshState } from './state.ts'
+
+/** What a job keeps between refreshes, and what people read of it. */
+export interface KeptRefresh {
+  state: RefreshState
+  /** `sync_status.fresh_as_of`, unless `as_of` is later. Epoch milliseconds. */
+  freshAsOf: number
+  newest: End | null
+}
+
+/** What each job of a store keeps. */
+export interface JobRefresh {
+  organizationId: string
+  collection: string
+  state: RefreshState
+}
+
+/** All that one page of a refresh writes: rows, history, and the run's counters. No walk knows of it. */
+export interface RefreshCommit extends PageChanges {
+  run: Run
+  /** The time that its rows are written with, epoch milliseconds. Later than that of any other page of the job. */
+  at: number
+  /** The state after an older page; null: it is kept once the refresh ends. */
+  kept: KeptRefresh | null
+}
+
+export interface RefreshCommitted {
+  /** Rows that the job has ever added. */
+  rowsAdded: number
+  notices: Notice[]
+}
+
+export function keptRefresh(state: RefreshState, { newest }: Pick<RefreshRules, 'newest'>): KeptRefresh {
+  return { state, freshAsOf: state.freshAsOf, newest: newestEnd(state.places, newest) }
+}
+
+export function rulesOf({ collection }: Job): RefreshRules {
+  return { total: collection.total, newest: collection.newest }
+}

@@ -1,0 +1,68 @@
+import { identifyItems, type StoredItem } from '../items.ts'
+import type { PageTimes } from '../page-times.ts'
+import { compareWithStore, keptPage } from '../page-writer.ts'
+import type { Lease, PageChanges, Run, Store } from '../store.ts'
+import type { Page, PageSource, Urgency } from '../types.ts'
+import type { KeptPage, WalkObserver } from '../walk.ts'
+import type { RefreshRow } from './answer.ts'
+import type { KeptRefresh } from './kept.ts'
+
+/** What a refresh reads and writes with. */
+export interface RefreshTools {
+  store: Store
+  lease: Lease
+  run: Run
+  source: PageSource
+  times: Pick<PageTimes, 'ofRefresh'>
+  observer: WalkObserver
+  yieldToEventLoop: () => Promise<void>
+  signal: AbortSignal
+}
+
+/** A page of a refresh, as it is once it is written. */
+export interface RefreshedPage {
+  page: Page
+  kept: KeptPage
+  /** When its rows were written, epoch milliseconds. */
+  at: number
+  /** The id of each item, and its row as it stands now; null for an item without a usable key. */
+  items: readonly { id: string; seen: RefreshRow['seen'] }[]
+  /** Rows that the job has ever added. */
+  rowsAdded: number
+}
+
+/**
+ * Reads one page and writes it.
+ * @param keep Returns what is saved with the page, if that is known before the refresh ends.
+ */
+export async function refreshPage(
+  { store, lease, run, source, times, observer, yieldToEventLoop, signal }: RefreshTools,
+  number: number,
+  urgency: Urgency,
+  keep: (added: number) => KeptRefresh | null = () => null,
+): Promise<RefreshedPage> {
+  const { job } = lease
+  const page = await source.fetchPage(number, observer, signal, urgency)
+  const listed = identifyItems(job, page)
+  const { changes, stored } = await compareWithStore(store, job, page, listed)
+  const at = times.ofRefresh()
+  const { added } = keptPage(changes, [])
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: keep(added) })
+  await yieldToEventLoop()
+  const written = writtenIds(changes)
+  const items = listed.map(({ id }, index) => ({ id, seen: seenOf(stored[index], written.get(id), at) }))
+  return { page, kept: keptPage(changes, committed.notices), at, items, rowsAdded: committed.rowsAdded }
+}
+
+type Change = PageChanges['upserts'][number]['change']
+
+function writtenIds({ upserts }: PageChanges): Map<string, Change> {
+  return new Map(upserts.map(({ key, change }) => [key.id, change]))
+}
+
+/** The row of an item after the page is written at this time. */
+function seenOf(stored: StoredItem | undefined, change: Change | undefined, at: number): RefreshRow['seen'] {
+  if (change === 'added') return { firstAt: at, changedAt: at }
+  if (stored === undefined || stored.state === 'absent' || stored.times === null) return null
+  return change === 'changed' ? { ...stored.times, changedAt: at } : stored.times
+}

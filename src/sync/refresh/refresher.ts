@@ -1,0 +1,194 @@
+import { JobError, type KnownError } from '../../errors.ts'
+import type { PageTimes } from '../page-times.ts'
+import { filtersText } from '../resume.ts'
+import { counting, noTraffic, runError, runOutcome } from '../run.ts'
+import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
+import type { Job, PageSource, Urgency } from '../types.ts'
+import type { WalkObserver } from '../walk.ts'
+import { addCredit, takeOlderPage } from './band-credit.ts'
+import { type Band, pageAt, planBands } from './bands.ts'
+import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
+import { youngEnds } from './ends.ts'
+import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
+import { type RefreshTools, refreshPage } from './read-page.ts'
+import { advanceRefresh, beginRefresh, finishRefresh } from './refresh.ts'
+import { afterOlderPage, type RefreshState, stateOf } from './state.ts'
+
+/** How often a job is refreshed, and what that may cost. */
+export interface RefreshPolicy {
+  /** Milliseconds between two refreshes. */
+  every: number
+  /** Percent of the rate limit that all refreshes with one token may use. */
+  share: number
+  /** Of each job with this token that is refreshed: requests that a refresh takes; null where none is known. */
+  costs(): readonly (number | null)[]
+  /** Milliseconds between two full walks by the schedule. */
+  walkEvery: number
+}
+
+export interface RefresherOptions {
+  store: Store
+  lease: Lease
+  source: PageSource
+  times: PageTimes
+  observer: RefreshObserver
+  /** Null: the job is not refreshed by itself. */
+  policy: RefreshPolicy | null
+  now: () => number
+  yieldToEventLoop: () => Promise<void>
+  signal: AbortSignal
+}
+
+/** Receives what refreshes do. */
+export interface RefreshObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
+  onRefresh(result: RefreshResult): void
+}
+
+/** How a refresh ended. */
+export interface RefreshResult {
+  run: RunRecord & RunTraffic
+  kept: KeptRefresh
+  /** Whether it was asked for, instead of due. */
+  isAsked: boolean
+  error: KnownError | null
+}
+
+/** The refreshes of a job while this process has it. */
+export interface Refresher {
+  /** What the next refresh starts from; null if none is possible yet. */
+  state(): RefreshState | null
+  /** Whether a walk has to give way between two of its pages. */
+  isDue(): boolean
+  /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
+  giveWay(walk: Run): Promise<void>
+  /** Refreshes the job now; `older`: also reads the older pages that are due, until the next refresh is. */
+  refresh(how: { older: boolean }): Promise<RefreshResult>
+}
+
+/** The list that a job reads, as text: what is known of one says nothing of another. */
+export function scopeText({ collection }: Job): string {
+  return `${collection.path} ${filtersText(collection.scope ?? collection.filters)}`
+}
+
+export function createRefresher(options: RefresherOptions): Refresher {
+  const { store, lease, source, policy, observer, now, signal } = options
+  const rules = rulesOf(lease.job)
+  let state = stateOf(lease.refresh, scopeText(lease.job))
+  let plan: Band[] = []
+  /** Of the last refresh: older pages that a walk gives way to count there. */
+  let last: Run | null = null
+
+  const budget = ({ every, share, costs }: RefreshPolicy): RefreshBudget => ({
+    every,
+    share,
+    limit: source.limit(),
+    costs: costs(),
+  })
+  const nextAt = (from: RefreshState): number =>
+    policy ? dueAt(from, refreshInterval(budget(policy)), now()) : Number.POSITIVE_INFINITY
+  const toolsOf = (run: Run): RefreshTools => ({
+    ...options,
+    run,
+    observer: counting(observer, run.traffic),
+  })
+
+  async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
+    let refresh = beginRefresh(from, rules, now())
+    let met = new Map<string, number>()
+    let written = { at: from.settledAt, found: 0 }
+    while (refresh.reading) {
+      const { ask, end, answers } = refresh.reading
+      if (ask === null) throw new Error('a reading without a page to ask has not ended')
+      const { page, at, items, rowsAdded } = await refreshPage(tools, ask, 'refresh')
+      written = { at, found: rowsAdded - from.rowsAdded }
+      const { total, next, lastPage } = page
+      const rows = items.map(({ id, seen }) => ({ seen, metIn: met.get(id) ?? null }))
+      for (const { id } of items) met.set(id, answers + 1)
+      refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...written })
+      if (refresh.reading?.end !== end) met = new Map()
+    }
+    return finishRefresh(from, rules, refresh, written.at, written.found)
+  }
+
+  /** Gives the older pages what they may ask for until the next refresh. */
+  function withCredit(after: RefreshState, elapsed: number): RefreshState {
+    if (!policy) return after
+    const interval = refreshInterval(budget(policy))
+    const { walkEvery } = policy
+    plan = planBands({
+      pages: after.lastPage,
+      interval,
+      budget: olderPagesBudget(budget(policy)),
+      walkEvery: Math.max(walkEvery, after.walkTook),
+      hasNewestEnd: youngEnds(after.places, rules.newest).length > 0,
+    })
+    return { ...after, bands: addCredit(after.bands, plan, elapsed, interval) }
+  }
+
+  /** Reads an older page, if one may be asked for. */
+  async function readOlder(from: RefreshState, tools: RefreshTools, urgency: Urgency): Promise<boolean> {
+    const taken = takeOlderPage(from.bands, plan)
+    if (!taken) return false
+    // Paid for whatever comes, or a page that cannot be read would be asked for again and again.
+    state = { ...from, bands: taken.next }
+    const newest = youngEnds(from.places, rules.newest)[0] ?? null
+    const number = Math.max(1, pageAt(taken.depth, newest, from.lastPage))
+    const keep = (added: number) => {
+      state = afterOlderPage(from, taken.next, added)
+      return keptRefresh(state, rules)
+    }
+    await refreshPage(tools, number, urgency, keep)
+    return true
+  }
+
+  async function readAll(from: RefreshState, tools: RefreshTools, older: boolean): Promise<void> {
+    const after = await readEnds(from, tools)
+    const elapsed = after.startedAt - from.startedAt
+    state = older ? withCredit(after, elapsed) : after
+    await store.keepRefresh(lease, keptRefresh(state, rules))
+  }
+
+  async function refreshNow({ older }: { older: boolean }, within: Run | null): Promise<RefreshResult> {
+    if (!state) throw new Error('a list is refreshed only after its first complete full walk')
+    const from: RefreshState = { ...state, triedAt: now() }
+    state = from
+    const id = await store.beginRefresh(lease, keptRefresh(from, rules), within)
+    const run = { id, traffic: noTraffic() }
+    last = run
+    const tools = toolsOf(run)
+    let error: KnownError | null = null
+    try {
+      await readAll(from, tools, older)
+      // Between two pages of a walk, the walk says when the next one may be read.
+      let isMore = older && !within
+      while (isMore) isMore = now() < nextAt(state) && (await readOlder(state, tools, 'older'))
+    } catch (cause) {
+      error = runError(cause, signal)
+    }
+    const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
+    const isAsked = !older
+    const result = { run: { ...record, ...run.traffic }, kept: keptRefresh(state, rules), isAsked, error }
+    observer.onRefresh(result)
+    return result
+  }
+
+  const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)
+  const isRefreshDue = () => state !== null && nextAt(state) <= now()
+
+  return {
+    state: () => state,
+    isDue: () =>
+      mayRefresh() && (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null)),
+    async giveWay(walk) {
+      if (!state) return
+      if (isRefreshDue()) await refreshNow({ older: true }, walk)
+      else if (last) await readOlder(state, toolsOf(last), 'walk').catch(ignoreJobError)
+    },
+    refresh: (how) => refreshNow(how, null),
+  }
+}
+
+/** An older page that cannot be read is no reason to end a walk; a walk meets all other errors itself. */
+function ignoreJobError(error: unknown): void {
+  if (!(error instanceof JobError)) throw error
+}

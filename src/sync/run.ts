@@ -1,0 +1,59 @@
+import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
+import type { RunOutcome, RunTraffic } from './store.ts'
+import type { PageObserver } from './types.ts'
+
+export function noTraffic(): RunTraffic {
+  return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+}
+
+/** An observer that counts the traffic of a run, too. */
+export function counting<T extends Pick<PageObserver, 'onRequest' | 'onRetry' | 'onWait'>>(
+  observer: T,
+  traffic: RunTraffic,
+): T & PageObserver {
+  return {
+    ...observer,
+    onRetry: (reason, delayMs) => {
+      traffic.retries++
+      observer.onRetry(reason, delayMs)
+    },
+    onRequest: () => {
+      traffic.requests++
+      observer.onRequest()
+    },
+    onThrottled: () => {
+      traffic.rateLimitHits++
+    },
+    onWaited: (ms) => {
+      traffic.rateLimitWaitMs += ms
+    },
+  }
+}
+
+/** The reason of an error: that the run was stopped goes before what followed from it. */
+export function runError(error: unknown, signal: AbortSignal): KnownError {
+  return signal.aborted ? stopped(signal) : toKnownError(error)
+}
+
+export function stopped(signal: AbortSignal): KnownError {
+  // A failed mirror stops all jobs and is then the reason.
+  return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
+    ? toKnownError(signal.reason)
+    : new InterruptedError('stopped; what is written stays, and the next run continues from there')
+}
+
+/**
+ * How a run ended. One that meets a held token or too long a wait before its first request leaves no line in `sync_runs`.
+ * @param held Removals that wait for a decision.
+ */
+export function runOutcome(
+  error: KnownError | null,
+  held: KnownError | null,
+  { requests }: RunTraffic,
+): RunOutcome {
+  if (!error)
+    return { status: 'succeeded', errorCode: held?.code ?? null, errorMessage: held?.message ?? null }
+  const isRefused = requests === 0 && (error.code === 'UNAUTHORIZED' || error.code === 'RATE_LIMITED')
+  const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
+  return { status, errorCode: error.code, errorMessage: error.message }
+}

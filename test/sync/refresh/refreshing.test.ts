@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest'
+import type { JobOptions } from '../../../src/sync/job.ts'
+import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import { ACME } from '../../helpers/jobs.ts'
+import { mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+
+const MINUTE = 60_000
+
+/** A refresh each minute, and nothing for older pages. */
+const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
+
+/** A mirror of a list of ten pages that a full walk has read a minute ago. */
+async function synced(script: Partial<Script> = {}) {
+  const test = openTestMirror()
+  const list = scriptedList({ ids: upTo(30), ...script })
+  await runOnce(test, list)
+  test.clock.advance(MINUTE)
+  list.asked.length = 0
+  return { test, list }
+}
+
+function withoutKey(id: number): string {
+  return id === 31 ? '{"name":"no key"}' : `{"id":${id}}`
+}
+
+function refresh(test: TestMirror, list: { source: Parameters<typeof runOnce>[1]['source'] }) {
+  return runOnce(test, list, { instead: 'newest' })
+}
+
+function stateOf(test: TestMirror): Record<string, unknown> {
+  const text = test.value('SELECT refresh FROM sync_jobs WHERE organization_id = ?', ACME.id)
+  return JSON.parse(String(text)) as Record<string, unknown>
+}
+
+function status(test: TestMirror): Record<string, unknown> {
+  return test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)[0] ?? {}
+}
+
+describe('a refresh', () => {
+  it('brings new rows, is a run without a walk, and says as of when they are there', async () => {
+    const { test, list } = await synced()
+    const asOf = status(test).as_of
+    list.ids.push(31, 32, 33)
+    const at = new Date(test.clock.now()).toISOString()
+
+    const result = await refresh(test, list)
+
+    expect(result).toMatchObject({ error: null, walk: null, isRefreshed: true })
+    expect(mirroredIds(test)).toEqual(upTo(33))
+    expect(runs(test).at(-1)).toMatchObject({
+      trigger: 'refresh',
+      walk_id: null,
+      rows_added: 3,
+      first_page: null,
+    })
+    expect(walks(test)).toHaveLength(1)
+    expect(status(test)).toMatchObject({ as_of: asOf, fresh_as_of: at, newest: 'last', coverage: 'steady' })
+    expect(test.value('SELECT count(*) FROM sync_pages WHERE walk_id > 1')).toBe(0)
+  })
+
+  it('of a short list is a full walk', async () => {
+    const { test, list } = await synced({ ids: upTo(12) })
+
+    const result = await refresh(test, list)
+
+    expect(result).toMatchObject({ error: null, isRefreshed: false, coverage: 'steady' })
+    expect(walks(test)).toHaveLength(2)
+  })
+
+  it('of a list that was never read whole is a full walk', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(30) })
+
+    await refresh(test, list)
+
+    expect(status(test)).toMatchObject({ rows: 30, coverage: 'steady' })
+    expect(runs(test)).toMatchObject([{ trigger: 'manual' }])
+  })
+
+  it('that is stopped leaves no gap that the next one does not read', async () => {
+    const { test, list } = await synced({ ids: upTo(300) })
+    const before = stateOf(test)
+    list.ids.push(...upTo(360).slice(300))
+    const stop = new AbortController()
+    const stopped = scriptedList({ ids: list.ids, before: (answer) => answer === 4 && stop.abort() })
+
+    const result = await runOnce(test, stopped, { instead: 'newest', signal: stop.signal })
+
+    expect(result).toMatchObject({ isRefreshed: true, error: { code: 'INTERRUPTED' } })
+    expect(runs(test).at(-1)).toMatchObject({ trigger: 'refresh', status: 'interrupted' })
+    expect(stateOf(test)).toMatchObject({ settledAt: before.settledAt, freshAsOf: before.freshAsOf })
+    await refresh(test, list)
+    expect(mirroredIds(test)).toEqual(upTo(360))
+  })
+
+  it('that fails is not tried again before its time', async () => {
+    const { test, list } = await synced()
+    const failing = scriptedList({
+      ids: list.ids,
+      before: () => {
+        throw new Error('no answer')
+      },
+    })
+    const due: Partial<JobOptions> = { instead: 'due', refresh: POLICY }
+
+    await runOnce(test, failing, due)
+    await runOnce(test, list, due)
+    expect(list.asked).toEqual([])
+
+    test.clock.advance(MINUTE)
+    await runOnce(test, list, due)
+    expect(list.asked).not.toEqual([])
+    expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
+  })
+
+  it('sees rows again that a walk had missed', async () => {
+    const { test, list } = await synced()
+    list.ids.splice(29, 1)
+    await runOnce(test, list)
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(1)
+    list.ids.push(30)
+
+    await refresh(test, list)
+
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+  })
+
+  it('leaves a reject that it meets first new to the next full walk', async () => {
+    const { test, list } = await synced({ item: withoutKey })
+    list.ids.push(31)
+
+    await refresh(test, list)
+    const first = await runOnce(test, list)
+    const second = await runOnce(test, list)
+
+    expect(first.untrusted).toContain('without a usable key')
+    expect(second.untrusted).toBeNull()
+  })
+
+  it('hides neither the failure of the last walk nor its own from the status', async () => {
+    const { test, list } = await synced()
+    const failing = scriptedList({
+      ids: list.ids,
+      before: () => {
+        throw new Error('no answer')
+      },
+    })
+
+    await runOnce(test, failing)
+    await refresh(test, list)
+    expect(status(test)).toMatchObject({ last_run_status: 'failed' })
+    await runOnce(test, list)
+    expect(status(test)).toMatchObject({ last_run_status: 'succeeded' })
+    await refresh(test, failing)
+    expect(status(test)).toMatchObject({ last_run_status: 'failed', error_code: 'INTERNAL' })
+    await refresh(test, list)
+    expect(status(test)).toMatchObject({ last_run_status: 'succeeded', error_code: null })
+  })
+})
+
+describe('between two pages of a walk', () => {
+  it('a refresh goes first, and the accounts of the walk know nothing of it', async () => {
+    const test = openTestMirror()
+    const inFlight: number[] = []
+    let open = 0
+    const list = scriptedList({
+      ids: upTo(60),
+      before: (answer, { ids }) => {
+        inFlight.push(open)
+        test.clock.advance(10_000)
+        if (answer === 30) ids.push(61, 62)
+      },
+    })
+    const { source } = list
+    const watched = {
+      ...source,
+      fetchPage: async (...request: Parameters<typeof source.fetchPage>) => {
+        open++
+        try {
+          return await source.fetchPage(...request)
+        } finally {
+          open--
+        }
+      },
+    }
+    await runOnce(test, { source })
+
+    const { coverage, walk, error } = await runOnce(test, { source: watched }, { refresh: POLICY })
+
+    expect({ error, coverage }).toEqual({ error: null, coverage: 'repaired' })
+    expect(mirroredIds(test)).toEqual(upTo(62))
+    // Answers are written in the order of their requests: never are two under way.
+    expect(new Set(inFlight.slice(21))).toEqual(new Set([1]))
+    const triggers = runs(test).map(({ trigger }) => trigger)
+    expect(triggers.filter((trigger) => trigger === 'refresh').length).toBeGreaterThan(1)
+    expect(walks(test).at(-1)).toMatchObject({ id: walk?.id, rows_seen: 62, status: 'complete' })
+    const added = runs(test).reduce((sum, run) => sum + Number(run.rows_added), 0)
+    expect(added).toBe(62)
+  })
+
+  it('what a refresh sees is not missed by the walk', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
+    await runOnce(test, list)
+    const hidden = 60
+    // The list hides an item from the walk, and shows it to the refresh that goes first between two pages.
+    const sees = { ...list.source }
+    let isWalk = true
+    sees.fetchPage = async (page, observer, signal, urgency) => {
+      isWalk = urgency === undefined
+      const answer = await list.source.fetchPage(page, observer, signal)
+      const items = answer.items.filter(({ text }) => !isWalk || text !== `{"id":${hidden}}`)
+      return { ...answer, items, total: answer.total === null || !isWalk ? answer.total : answer.total - 1 }
+    }
+
+    test.clock.advance(MINUTE)
+    await runOnce(test, { source: sees }, { refresh: POLICY })
+
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
+    await runOnce(test, { source: sees })
+    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(1)
+  })
+
+  it('no refresh goes first where none is configured', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(MINUTE) })
+    await runOnce(test, list)
+    await runOnce(test, list)
+
+    expect(runs(test).map(({ trigger }) => trigger)).toEqual(['manual', 'manual'])
+  })
+
+  it('older pages are read with what is left of the share, one between two pages', async () => {
+    const test = openTestMirror()
+    const urgencies: unknown[] = []
+    const list = scriptedList({ ids: upTo(300), before: () => test.clock.advance(1000) })
+    const { source } = list
+    const watched = {
+      ...source,
+      limit: () => 60,
+      fetchPage: (...request: Parameters<typeof source.fetchPage>) => {
+        urgencies.push(request[3] ?? 'ahead')
+        return source.fetchPage(...request)
+      },
+    }
+    const policy = { ...POLICY, share: 30, costs: () => [2] }
+    await runOnce(test, { source: watched })
+    urgencies.length = 0
+
+    test.clock.advance(MINUTE)
+    await runOnce(test, { source: watched }, { refresh: policy })
+
+    const older = urgencies.flatMap((urgency, index) => (urgency === 'walk' ? [index] : []))
+    expect(older.length).toBeGreaterThan(5)
+    expect(older.every((at, index) => index === 0 || at - (older[index - 1] ?? 0) > 1)).toBe(true)
+    expect(runs(test).reduce((sum, run) => sum + Number(run.requests), 0)).toBeGreaterThanOrEqual(200)
+  })
+})
