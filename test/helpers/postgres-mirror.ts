@@ -23,6 +23,7 @@ export interface PostgresMirror {
   /** What another connection reads: what is committed. */
   rows(sql: string, ...values: unknown[]): Promise<Row[]>
   stop(): void
+  close(): Promise<void>
 }
 
 function sleep(ms: number): Promise<void> {
@@ -36,10 +37,16 @@ export async function openPostgresMirror(
   const { now } = clock
   const stop = new AbortController()
   const server = await connectServer(address, { now, sleep, signal: stop.signal })
-  onTestFinished(() => server.close())
   await migrate(server)
   const leases = await createLeases(server, lockName())
-  onTestFinished(() => leases.close())
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await leases.close()
+    await server.close()
+  }
+  onTestFinished(close)
   const store = openPostgresStore({
     server,
     leases,
@@ -51,5 +58,5 @@ export async function openPostgresMirror(
   const tokens = await createTokens(server, now, () => 'a salt')
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const rows = await openReader(address)
-  return { address, clock, server, store, tokens, rows, stop: () => stop.abort() }
+  return { address, clock, server, store, tokens, rows, stop: () => stop.abort(), close }
 }
