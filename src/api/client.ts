@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
+import { shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet, readArrived } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
@@ -153,7 +154,7 @@ async function judgeToken(status: number, hold: TokenHold, job: Job, page: numbe
     await hold.refused(reason)
     throw new TokenRefusedError(
       `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. Nothing more is sent with it. ` +
-        `Put a new token into the configuration, or run "admin-mirror resume --org ${name}" if it is valid again`,
+        `Put a new token into the configuration, or run "admin-mirror resume --org ${shellWord(name)}" if it is valid again`,
     )
   }
   if ((status >= 200 && status <= 299) || status === 403) await hold.accepted()

@@ -10,6 +10,9 @@ const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 export interface Globals {
   config?: string
   logLevel: string
+  /** Null: readable on a terminal, else JSON. */
+  logFormat?: 'json' | 'pretty'
+  quiet?: boolean
 }
 
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */

@@ -1,8 +1,10 @@
-import { Command, CommanderError, Option } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { KnownError, UsageError } from '../errors.ts'
+import { printable } from '../text.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOf } from './exit-code.ts'
+import { helpText, PROGRAM_HELP } from './help.ts'
 import {
   collectionOption,
   filterOption,
@@ -12,6 +14,7 @@ import {
   waitOption,
   wholeNumber,
 } from './options.ts'
+import { silenced } from './output/silenced.ts'
 import type { Runtime } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -21,7 +24,7 @@ interface CommandModule {
   run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
 }
 
-/** Defines a command. Without a description, help leaves it out. */
+/** Defines a command. */
 type Define = (name: string, description: string, load: () => Promise<CommandModule>) => Command
 
 /**
@@ -33,18 +36,25 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   const program = createProgram(runtime)
   const define: Define = (name, description, load) =>
     program
-      .command(name, { hidden: description === '' })
+      .command(name)
       .description(description)
-      .helpOption('--help', 'show help')
+      .helpOption('-h, --help', 'show help')
+      .addHelpText('after', helpText(name))
       .exitOverride()
       .action(async (...args: unknown[]) => {
         const { run } = await load()
         // commander passes the arguments, the options, and last the command itself.
-        exitCode = await run(runtime, program.opts<Globals>(), ...(args.slice(0, -1) as never[]))
+        const globals = program.opts<Globals>()
+        exitCode = await run(
+          globals.quiet ? silenced(runtime) : runtime,
+          globals,
+          ...(args.slice(0, -1) as never[]),
+        )
       })
   defineWorkers(define)
   defineReaders(define)
   defineKeepers(define)
+  defineCopiers(define)
   defineHelpers(define)
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -57,24 +67,40 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
 function report(error: unknown, { stderr }: Runtime): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
-    stderr.write(`${error.message}\n`)
+    stderr.write(`${shown(error.message)}\n`)
     return 2
   }
   if (error instanceof KnownError) {
-    stderr.write(`${error.code}: ${error.message}\n`)
+    stderr.write(`${error.code}: ${shown(error.message)}\n`)
     return exitCodeOf(error)
   }
   stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   return 1
 }
 
+/** Names of the configuration and of the mirror may hold anything. */
+function shown(message: string): string {
+  return message
+    .split('\n')
+    .map((line) => printable(line, 5000))
+    .join('\n')
+}
+
 function createProgram({ stdout, stderr }: Runtime): Command {
   return new Command('admin-mirror')
     .description("Keeps a faithful copy of an Administration API's lists in a local SQLite file.")
-    .version(manifest.version, '--version')
-    .helpOption('--help', 'show help')
+    .version(manifest.version, '-V, --version')
+    .helpOption('-h, --help', 'show help')
+    .addHelpText('after', PROGRAM_HELP)
     .option('--config <file>', 'configuration file (else ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml)')
     .addOption(new Option('--log-level <level>', 'how much to log').choices(LEVELS).default('info'))
+    .addOption(
+      new Option('--log-format <format>', 'of log lines (default: pretty on a terminal, else json)').choices([
+        'json',
+        'pretty',
+      ]),
+    )
+    .option('--quiet', 'write nothing but errors to standard error')
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .exitOverride()
@@ -99,6 +125,7 @@ function defineWorkers(define: Define): void {
     .option('--accept-removals', 'lift the brake on removals for this command')
     .option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds')
     .addOption(waitOption())
+    .option('--json', 'write how the runs ended as JSON')
   define(
     'backfill',
     'walk from the first page, whatever the checkpoint of a sync says',
@@ -122,6 +149,7 @@ function defineKeepers(define: Define): void {
     .addOption(orgOption())
     .addOption(collectionOption())
     .addOption(waitOption())
+    .option('--json', 'as JSON')
   define(
     'rebuild',
     'rebuild the typed tables and the views from the raw rows',
@@ -145,7 +173,12 @@ function defineReaders(define: Define): void {
     () => import('./commands/status.ts'),
   )
     .option('--json', 'as JSON')
+    .option(
+      '--check',
+      'exit with 3 for a held token, else 5 for removals held back, else 1 for a failed or overdue list',
+    )
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
+    .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
     .argument('<sql>')
     .addOption(formatOption('table', 'json', 'csv').default('table'))
@@ -156,6 +189,17 @@ function defineReaders(define: Define): void {
     .option('--output <file>', 'a file instead of standard output')
 }
 
+/** The commands that copy the mirror. */
+function defineCopiers(define: Define): void {
+  define(
+    'snapshot',
+    'copy the mirror into one file that any tool can open',
+    () => import('./commands/snapshot.ts'),
+  )
+    .argument('<file>')
+    .option('--database <file>', 'a mirror or a copy, instead of the mirror of the configuration')
+}
+
 /** The other commands. */
 function defineHelpers(define: Define): void {
   define(
@@ -163,7 +207,22 @@ function defineHelpers(define: Define): void {
     'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
     () => import('./commands/resume.ts'),
   ).addOption(orgOption())
-  define('schema', 'print the JSON Schema of the configuration file', () => import('./commands/schema.ts'))
+  define(
+    'check',
+    'try the configuration, the mirror, the API and every token, and say what to fix',
+    () => import('./commands/check.ts'),
+  )
+    .option('--offline', 'send nothing')
+    .option('--json', 'as JSON')
+  define(
+    'schema',
+    'print the JSON Schema of the configuration file, or of what a command writes as JSON',
+    () => import('./commands/schema.ts'),
+  ).addArgument(
+    new Argument('[of]', 'what it describes')
+      .choices(['config', 'check', 'status', 'sync', 'verify'])
+      .default('config'),
+  )
   define(
     'sandbox',
     'serve a made-up Administration API on loopback, to try everything without credentials',
@@ -177,7 +236,7 @@ function defineHelpers(define: Define): void {
     .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
     .option('--live', 'orders come, change and go while it runs')
     .option('--write-config <file>', 'write a configuration that uses it')
-  define('demo', '', async () => {
+  define('demo', 'try everything on this machine: a made-up API, a sync of it, and queries', async () => {
     const { demo } = await import('./commands/demo.ts')
     return { run: (runtime) => demo(runtime, runProgram) }
   })

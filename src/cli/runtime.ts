@@ -16,6 +16,8 @@ export interface Runtime {
   host: string
   stdout: Output
   stderr: Output
+  /** Where errors are written, if `--quiet` silences `stderr`. */
+  errors?: Output
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
   signal: AbortSignal
   /** Epoch milliseconds. */

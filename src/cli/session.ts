@@ -5,9 +5,11 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
+import { announceDaemon, withdrawDaemon } from '../store/sqlite/daemons.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
@@ -15,7 +17,7 @@ import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
-import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
+import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
@@ -26,13 +28,18 @@ export interface Session {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   refreshes: RefreshPlan
+  /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
+  announceDaemon(): Promise<() => Promise<void>>
+  /** Of a mirror in a file, which can be published. */
+  connection: Connection | null
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
   close(): Promise<void>
 }
 
 /** A mirror of either kind, open for writing. */
-export interface OpenMirror extends Pick<Session, 'store' | 'tokens' | 'now' | 'close'> {
+export interface OpenMirror
+  extends Pick<Session, 'store' | 'tokens' | 'now' | 'announceDaemon' | 'connection' | 'close'> {
   /** Names this process among those on the mirror. */
   processName: string
 }
@@ -60,9 +67,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   await tokens.register(config.organizations.map(registered))
   const api = createApi(apiOptions(config, runtime, userAgent, mirror), exchange)
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  for (const key of ['publish', 'http'] as const)
-    if (config[key] !== null)
-      logger.warn(`the configuration sets ${key}, which has no effect in this version yet`)
+  if (config.http !== null)
+    logger.warn('the configuration sets http, which has no effect in this version yet')
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
@@ -70,6 +76,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     store,
     tokens,
     now: mirror.now,
+    announceDaemon: mirror.announceDaemon,
+    connection: mirror.connection,
     refreshes,
     source: async (organization, job) => {
       try {
@@ -110,6 +118,11 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   return {
     store,
     tokens,
+    connection,
+    announceDaemon: async () => {
+      await transact(() => announceDaemon(connection, name, new Date(runtime.now()).toISOString()))
+      return () => transact(() => withdrawDaemon(connection, name))
+    },
     processName: name,
     now: runtime.now,
     close: async () => {

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/tokens.ts'
+import { shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface CredentialsReaderOptions {
@@ -62,7 +63,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     if (reason === null) return
     throw new TokenRefusedError(
       `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
-        `"admin-mirror resume --org ${name}" if it is valid again`,
+        `"admin-mirror resume --org ${shellWord(name)}" if it is valid again`,
     )
   }
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
-import manifest from '../../package.json' with { type: 'json' }
+import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { JobOptions, JobResult } from '../sync/job.ts'
@@ -8,17 +8,21 @@ import { runJobs } from '../sync/jobs.ts'
 import type { Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { createLogger } from './output/log.ts'
+import { USER_AGENT as userAgent } from './names.ts'
+import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
-import { createTerminal } from './output/terminal.ts'
+import { createTerminal, type Terminal } from './output/terminal.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session } from './session.ts'
+import { pingsOf } from './watch/pings.ts'
 
 /** What a command that reads lists works with. */
 export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
+  publisher: Publisher
   /** Runs these jobs side by side, once. */
   runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
@@ -50,21 +54,16 @@ export interface SessionMode {
 export async function withSession(
   config: Config,
   runtime: Runtime,
-  { logLevel }: Globals,
+  globals: Globals,
   { byHand, acceptAddress = false }: SessionMode,
   work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr)
-  const logger = await createLogger({
-    level: logLevel,
-    destination: terminal.isWatched ? terminal.log : stderr,
-    pretty: terminal.isWatched,
-    color: !env.NO_COLOR,
-  })
+  const logger = await createLogger(loggerOptions(globals, runtime, terminal))
+  for (const { message, cure } of suspiciousNames(config.collections)) logger.warn(`${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   if (!config.postgres) env.SQLITE_TMPDIR ??= path.dirname(config.database)
-  const userAgent = `admin-mirror/${manifest.version}`
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
@@ -72,17 +71,61 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })
+  const pings = pingsOf(config, runtime, logger, userAgent)
+  const { connection } = session
+  const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
+  const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
+  const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
+    const results = await run(jobs, how)
+    publisher.note(results)
+    return results
+  }
+  const runTold: CommandSession['runJobs'] = (jobs, how) =>
+    // A refresh that is due is part of no schedule, and comes every few minutes.
+    how.instead === 'due'
+      ? runAndNote(jobs, how)
+      : pings.around(
+          jobs.map(({ job }) => job),
+          () => runAndNote(jobs, how),
+        )
   try {
-    return await work({
-      ...session,
-      logger,
-      reporter,
-      runJobs: runner(session, config, reporter, { ...runtime, now: session.now }),
-    })
+    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runTold })
+    if (byHand) await publisher.finish()
+    return exitCode
   } finally {
+    await publisher.close()
     reporter.close()
     await session.close()
+    // Last, so that nobody waits for this process meanwhile.
+    await pings.idle()
   }
+}
+
+/** The observers of a reporter, which also tell the publisher of refreshes that wrote something. */
+function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'observe'> {
+  return {
+    observe(job) {
+      const observer = reporter.observe(job)
+      const onRefresh: typeof observer.onRefresh = (result) => {
+        if (result.run.rowsAdded + result.run.rowsChanged > 0) publisher.noteNews()
+        observer.onRefresh(result)
+      }
+      return { ...observer, onRefresh }
+    },
+  }
+}
+
+/** With `--quiet` only errors are written, and no progress. */
+function loggerOptions(
+  { logLevel, logFormat, quiet }: Globals,
+  { stderr, errors, env }: Runtime,
+  terminal: Terminal,
+): LoggerOptions {
+  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
+  const isWatched = terminal.isWatched || errors?.isTTY === true
+  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
+  const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
+  return { level, destination, pretty, color: isWatched && !env.NO_COLOR }
 }
 
 /** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */

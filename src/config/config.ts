@@ -14,7 +14,7 @@ import { type Environment, readValues } from './variables.ts'
 import { readYamlFile } from './yaml.ts'
 
 /** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
-export interface Config extends Omit<FileConfig, 'collections' | 'organizations'> {
+export interface Config extends Omit<FileConfig, 'collections' | 'organizations' | 'ping'> {
   file: string
   /** The mirror's file; or the address of its PostgreSQL schema, without the password. */
   database: string
@@ -67,8 +67,9 @@ function createConfig(
   })
   const postgres = postgresOf(parsed.database, file)
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))
+  const { ping: _, ...settings } = parsed
   return {
-    ...parsed,
+    ...settings,
     file,
     database: postgres?.shown ?? resolve(dirname(file), parsed.database),
     postgres,

@@ -118,6 +118,21 @@ export function parseBaseUrl(text: string): Address {
   return { value: url.origin + url.pathname.replace(/\/+$/, '') }
 }
 
+/** An address that pings go to. A variable in it stays for commands that send none. */
+export function pingAddress() {
+  const text = must(
+    'an http or https address. Write it like https://hc.example.com/your-id, or as a variable',
+  )
+  return z.string(text).refine(isPingAddress, text)
+}
+
+function isPingAddress(text: string): boolean {
+  if (/\$\{\w+\}/.test(text)) return true
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false
+  const { username, password, hash } = new URL(text)
+  return username === '' && password === '' && hash === ''
+}
+
 /** One of `linkHosts`: a bare host name or IP address, returned in lower case. */
 export function parseHost(text: string): Address {
   const host = /^(?:\[[\da-f:.]+\]|[^\s/\\?#@:[\]*%]+)$/i.test(text) ? `http://${text}` : ''
@@ -188,6 +203,15 @@ export function databasePlace() {
 }
 
 const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
+
+/** A mode as chmod takes it: `0644`. The owner has to be able to read the file, and nobody needs to execute it. */
+export function fileMode() {
+  const text = must('a file mode of octal digits that lets the owner read. Write it like "0644" or "0640"')
+  return z
+    .string(text)
+    .regex(/^0?[4-7][0-7]{2}$/, { ...text, abort: true })
+    .transform((mode) => Number.parseInt(mode, 8))
+}
 
 export function timezone() {
   const text = must('a time zone. Write it like UTC or Europe/Paris')

@@ -6,7 +6,7 @@ import {
   mergeCollections,
   OverrideEntry,
 } from './collections.ts'
-import { cronExpression, filePath } from './fields.ts'
+import { cronExpression, filePath, pingAddress } from './fields.ts'
 import { mergeRefresh, RefreshEntry, type RefreshSettings } from './refresh.ts'
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
@@ -46,6 +46,7 @@ export const OrganizationSchema = z
         .optional()
         .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
       tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
+      ping: pingAddress().optional().describe('Instead of the ping for all'),
       schedule: cronExpression().optional().describe('Instead of the schedule for all'),
       refresh: RefreshEntry.optional().describe('Instead of the refreshes for all'),
       collections: z
@@ -81,6 +82,8 @@ export interface OrganizationConfig {
    * throws a TokenFileError if it cannot; throws an Error when the configuration was loaded without tokens.
    */
   readToken: () => string
+  /** The address of its pings; null for none. A function, so that the address is no property that a log line could print. */
+  ping: () => string | null
   /** The absolute path of the token file; null if there is none, or a variable in the path is not set. */
   tokenFile: () => string | null
 }
@@ -95,7 +98,12 @@ interface TokenOptions {
 }
 
 export function createOrganizations(
-  parsed: { schedule: string; refresh?: Settings['refresh']; organizations: readonly Settings[] },
+  parsed: {
+    schedule: string
+    ping: string | null
+    refresh?: Settings['refresh']
+    organizations: readonly Settings[]
+  },
   defined: readonly DefinedCollection[],
   options: TokenOptions,
 ): OrganizationConfig[] {
@@ -106,6 +114,7 @@ export function createOrganizations(
     refresh: mergeRefresh(parsed.refresh, organization.refresh),
     collections: mergeCollections(defined, organization.collections),
     readToken: createReadToken(organization, options, options.tokenFileVariables(index)),
+    ping: () => organization.ping ?? parsed.ping,
     tokenFile: () => tokenFilePath(organization, options),
   }))
 }

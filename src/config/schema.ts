@@ -6,11 +6,13 @@ import {
   cronExpression,
   databasePlace,
   duration,
+  fileMode,
   filePath,
   linkHost,
   list,
   listenHost,
   percent,
+  pingAddress,
   positiveNumber,
   timerDuration,
   timezone,
@@ -121,6 +123,11 @@ export const FileSchema = z
         .default(null)
         .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
       publishEvery: duration().prefault('5m').describe('The copy is made at most so often'),
+      ping: pingAddress()
+        .nullable()
+        .default(null)
+        .describe('Address that is told of the start, the success and the failure of runs. Default: none'),
+      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       refresh: RefreshEntry.optional(),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),

@@ -36,7 +36,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
     if (scalar.value === null) return
     const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? '')
     scalar.value = text
-    if (leaveTokens && isAboutToken(path)) {
+    if (leaveTokens && isSecret(path)) {
       const malformed = findMalformedReference(text)
       if (malformed !== null) problems.reportBroken(path, malformed)
       return
@@ -126,11 +126,12 @@ function isPairOf(parent: unknown, part: unknown): part is Pair {
   return isMap(parent) && typeof part === 'object' && part !== null && 'key' in part
 }
 
-/** Whether a value is about a token: commands that need none leave its variables unresolved. */
-function isAboutToken(path: KeyPath): boolean {
+/** Whether a value is about a token or a ping: commands that need none leave its variables unresolved. */
+function isSecret(path: KeyPath): boolean {
   const [first, index, key, ...deeper] = path
+  if (first === 'ping' && path.length === 1) return true
   const isOfOrganization = first === 'organizations' && typeof index === 'number' && deeper.length === 0
-  return isOfOrganization && (key === 'token' || key === 'tokenFile')
+  return isOfOrganization && (key === 'token' || key === 'tokenFile' || key === 'ping')
 }
 
 /** Counts the values of the document as if every alias was written out. */

@@ -76,22 +76,27 @@ export function differingPaths(
   ignore: ReadonlySet<string>,
   most = Number.POSITIVE_INFINITY,
 ): string[] {
-  return [...pathsBelow(a, b, ignore, null).take(most)]
+  return [...pathsBelow(a, b, ignore, []).take(most)].map((names) => names.join('.'))
+}
+
+/** As `differingPaths`, each path as its names from the value down. */
+export function differingFields(a: JsonValue, b: JsonValue, ignore: ReadonlySet<string>): string[][] {
+  return [...pathsBelow(a, b, ignore, [])]
 }
 
 function* pathsBelow(
   a: JsonValue,
   b: JsonValue,
   ignore: ReadonlySet<string>,
-  at: string | null,
-): Generator<string> {
+  at: readonly string[],
+): Generator<string[]> {
   if (!isJsonObject(a) || !isJsonObject(b)) {
-    if (!sameJson(a, b, NOTHING)) yield at ?? ''
+    if (!sameJson(a, b, NOTHING)) yield [...at]
     return
   }
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const path = at === null ? name : `${at}.${name}`
-    if (ignore.has(path)) continue
+    const path = [...at, name]
+    if (ignore.has(path.join('.'))) continue
     const [left, right] = [ownField(a, name), ownField(b, name)]
     if (left === undefined || right === undefined) yield path
     else yield* pathsBelow(left, right, ignore, path)

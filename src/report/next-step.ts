@@ -1,5 +1,5 @@
 import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
-import { shellWord } from '../text.ts'
+import { printable, shellWord } from '../text.ts'
 
 /**
  * What to type or do about a job; null if there is nothing to do, or a process works on it.
@@ -9,7 +9,7 @@ export function nextStep(row: StatusRow, now: number, isTooOld = false): string 
   const org = shellWord(row.organization)
   const sync = syncCommand(row)
   if (row.held_since)
-    return `give ${row.organization} a new token, or if it is valid again: admin-mirror resume --org ${org}`
+    return `give ${printable(row.organization, 80)} a new token, or if it is valid again: admin-mirror resume --org ${org}`
   if (row.configured === 0 || row.running) return null
   if (row.last_run_at === null) return sync
   if (mustWait(row, now))

@@ -1,6 +1,6 @@
-import { grouped } from '../text.ts'
+import { grouped, inWords } from '../text.ts'
+import type { JobStatus } from './job-status.ts'
 import { isStopped } from './next-step.ts'
-import type { JobStatus } from './status.ts'
 
 /** One note for each open walk of a job: how far it is, and what continues it. */
 export function progressNotes(job: JobStatus): string[] {
@@ -29,8 +29,11 @@ function runText(job: JobStatus, where: string, updatedAt: string | null): strin
   return `began ${job.last_run_at}, last page written ${updatedAt ?? job.last_run_at}: ${where}; this user cannot see whether it still runs`
 }
 
-function walkText({ walk_page: page, walk_rows_seen: seen, walk_total: total }: JobStatus): string {
-  return positionText(page, seen, total)
+function walkText(job: JobStatus): string {
+  const { walk_percent: percent, walk_left_ms: left } = job
+  const where = positionText(job.walk_page, job.walk_rows_seen, job.walk_total)
+  const share = percent === null ? '' : ` (${percent} %)`
+  return `${where}${share}${left === null ? '' : `, about ${inWords(left)} left`}`
 }
 
 function positionText(page: number | null, seen: number | null, total: number | null): string {

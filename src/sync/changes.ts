@@ -1,4 +1,4 @@
-import { sameJson } from '../json/compare.ts'
+import { differingFields, sameJson } from '../json/compare.ts'
 import { parseExact } from '../json/exact.ts'
 import { asJsonObject } from '../json/value.ts'
 import type { ListedItem, StoredItem } from './items.ts'
@@ -19,9 +19,10 @@ export function changedItems(
     if (!('key' in listed) || known === undefined || known.state === 'same') return []
     const { key, item } = listed
     const value = asJsonObject(item.value)
-    if (known.state === 'absent') return [{ key, text: item.text, value, change: 'added' }]
-    return sameJson(parseExact(known.text), value, ignore)
-      ? []
-      : [{ key, text: item.text, value, change: 'changed' }]
+    const upsert = { key, text: item.text, value }
+    if (known.state === 'absent') return [{ ...upsert, change: 'added' }]
+    const before = parseExact(known.text)
+    if (sameJson(before, value, ignore)) return []
+    return [{ ...upsert, change: 'changed', fields: differingFields(before, value, ignore) }]
   })
 }

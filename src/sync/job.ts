@@ -188,7 +188,7 @@ async function refreshInstead(refresher: Refresher, options: JobOptions, result:
   // Another process may have done it since the caller looked.
   const isDone = instead === 'due' && !refresher.isDue()
   const { run, error } = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
-  Object.assign(result, { run, error, isRefreshed: true })
+  Object.assign(result, { run, error, isRefreshed: true, trigger: 'refresh' })
   if (run && !error) await store.prune(job)
 }
 
@@ -200,7 +200,8 @@ interface Beginning {
 }
 
 /** Resumes the open walk that fits this run, or begins one. */
-async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOptions): Promise<Beginning> {
+async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
+  const { job, plan, trigger, store, now } = options
   const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
   const { runId, walk } = await store.beginRun(lease, {
     trigger,
@@ -209,6 +210,7 @@ async function begin(lease: Lease, { job, plan, trigger, store, now }: JobOption
     first: startCheckpoint(plan.firstPage, lease.lastWalk),
     resume,
     abandon,
+    brief: options.instead !== undefined,
   })
   return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }

@@ -89,6 +89,8 @@ export interface BeginRun {
   resume: number | null
   /** Open walks that no run will resume. */
   abandon: readonly number[]
+  /** In place of a refresh: if it finds nothing, it is deleted after a day. */
+  brief: boolean
 }
 
 export interface Walk {
@@ -131,6 +133,8 @@ export interface Upsert {
   text: string
   value: JsonObject
   change: 'added' | 'changed'
+  /** The fields that differ from the stored row, each as its names from the item down; of a changed one. */
+  fields?: readonly (readonly string[])[]
 }
 
 /** All that one answer writes: rows, history, ledger, counters and checkpoint. */

@@ -55,7 +55,7 @@ const OF_A_NEW_MIRROR: Step[] = [
   ['registering', dyingBefore(REGISTRY, 'for (const { id, name, collections } of organizations) {')],
   [
     'with all registered',
-    dyingBefore('src/cli/session.ts', "for (const key of ['publish', 'http'] as const)"),
+    dyingBefore('src/cli/session.ts', 'const readCredentials = createCredentialsReader('),
   ],
   ['noting the token', dyingAfter(REGISTRY, 'liftReplaced.run(organizationId, fingerprint)')],
 ]
@@ -67,7 +67,7 @@ const OF_A_BEGINNING: Step[] = [
   ['with the job taken', dyingBefore(JOB, 'if (lease) return lease')],
   ['before the walk', dyingBefore(JOB, 'const { runId, walk } = await store.beginRun(lease, {')],
   ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, begin, at)')],
-  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, trigger, at)')],
+  ['beginning the run', dyingWith(MIRROR, 'runs.begin(job, walk, begin, at)')],
 ]
 
 const OF_A_PAGE: Step[] = [
@@ -85,7 +85,7 @@ const OF_A_PAGE: Step[] = [
   ],
   [
     'completing the walk',
-    dyingAfter('src/store/sqlite/walks/walks.ts', 'walks.complete(walkId, outcome, at)'),
+    dyingAfter('src/store/sqlite/walks/walks.ts', 'walks.complete(walkId, runId, outcome, at)'),
   ],
 ]
 

@@ -33,7 +33,7 @@ describe('removals that are held back', () => {
     expect(status.stdout).toContain(`next: look whether they are gone, then: ${ACCEPT}`)
     expect(typed.logs.at(-1)).toMatchObject({ rows_removed: 40 })
     expect(value('SELECT count(*) FROM orders')).toBe(60)
-    expect(after.stdout).toContain('all 1 lists are well')
+    expect(after.stdout).toContain('all 1 lists are up to date')
   })
 
   it('follow the brake of the configuration', async () => {

@@ -39,7 +39,7 @@ describe('a list that moves, and whose total is never right', () => {
     )
     expect(status.stdout).toContain(`then: ${SYNC}`)
     expect(told.jobs).toMatchObject([{ coverage: 'drifted', expected_missed: null, total_is_wrong: true }])
-    expect(after.stdout).toContain('all 1 lists are well')
+    expect(after.stdout).toContain('all 1 lists are up to date')
   })
 })
 

@@ -2,15 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { findOrganization, type OrganizationConfig } from '../../src/config/organizations.ts'
 
 function createOrganization(id: string, name: string): OrganizationConfig {
-  return {
-    id,
-    name,
-    schedule: '0 * * * *',
-    refresh: false,
-    collections: [],
-    tokenFile: () => null,
-    readToken: () => 'token',
-  }
+  const functions = { ping: () => null, tokenFile: () => null, readToken: () => 'token' }
+  return { id, name, schedule: '0 * * * *', refresh: false, collections: [], ...functions }
 }
 
 describe('findOrganization', () => {

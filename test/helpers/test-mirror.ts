@@ -118,6 +118,7 @@ export const BEGIN: BeginRun = {
   first: startCheckpoint(1),
   resume: null,
   abandon: [],
+  brief: false,
 }
 
 /** Completes a walk over a list that stood still. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { jobStatus, neverSynced } from '../../src/report/job-status.ts'
 import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
-import { jobStatus, neverSynced, statusText } from '../../src/report/status.ts'
+import { createStatus } from '../../src/report/status.ts'
+import { statusText } from '../../src/report/status-text.ts'
 import type { OpenBackfill, StatusRow } from '../../src/store/sqlite/read/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
@@ -27,11 +29,20 @@ function rowOf(changed: Partial<StatusRow>): StatusRow {
   return { ...neverSynced(ACME, 'orders'), ...read, ...changed }
 }
 
-const STATUS = { database: 'mirror.db', now: timeAt(0), waiting_until: null, max_age: null }
+const FACTS = {
+  database: 'mirror.db',
+  now: timeAt(0),
+  timezone: 'UTC',
+  waiting_until: null,
+  max_age: null,
+  fresh: null,
+}
+const AT = { now: START, program: 'admin-mirror' }
+const DAEMON = { pid: 7, since: timeAt(0), running: true }
 
 function textOf(row: StatusRow): string {
-  const jobs = [jobStatus(row, START, 'admin-mirror')]
-  return statusText({ ...STATUS, jobs })
+  const jobs = [jobStatus(row, AT)]
+  return statusText(createStatus({ ...FACTS, jobs }, [DAEMON]))
 }
 
 const SYNC = 'admin-mirror sync --org acme'
@@ -152,9 +163,9 @@ describe('the text', () => {
     const held = Array.from({ length: 7 }, (_, number) =>
       rowOf({ organization: `org-${number}`, removals_held: 1, held_why: 'brake' }),
     )
-    const jobs = [...held, ...held].map((row) => jobStatus(row, START, 'admin-mirror'))
+    const jobs = [...held, ...held].map((row) => jobStatus(row, AT))
 
-    const text = statusText({ ...STATUS, jobs })
+    const text = statusText(createStatus({ ...FACTS, jobs }, [DAEMON]))
 
     const steps = text.slice(text.indexOf('next: ')).trimEnd().split('\n')
     expect(steps.map((step) => /--org (\S+)/.exec(step)?.[1] ?? step.trim())).toEqual([
@@ -177,9 +188,9 @@ describe('the text', () => {
     ],
     ['that was never read whole', { as_of: null }, '1 of 1 lists need attention', SYNC],
   ])('says of a list %s that it is older than --max-age', (_, changed, head, next) => {
-    const job = jobStatus(rowOf(changed), START + 60_001, 'admin-mirror', 60_000)
+    const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_001, maxAge: 60_000 })
 
-    const text = statusText({ ...STATUS, max_age: '1m', jobs: [job] })
+    const text = statusText(createStatus({ ...FACTS, max_age: '1m', jobs: [job] }, [DAEMON]))
 
     expect(job.too_old).toBe(true)
     expect(text).toContain(`\n${head}\n`)
@@ -192,10 +203,10 @@ describe('the text', () => {
     ['one that is no longer configured', { configured: 0 }, 1, false],
     ['one without --max-age', { as_of: null }, null, null],
   ])('says nothing of the kind of %s', (_, changed, maxAge, tooOld) => {
-    const job = jobStatus(rowOf(changed), START + 60_000, 'admin-mirror', maxAge)
+    const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_000, maxAge })
 
     expect(job.too_old).toBe(tooOld)
-    expect(statusText({ ...STATUS, jobs: [job] })).not.toContain('too old')
+    expect(statusText(createStatus({ ...FACTS, jobs: [job] }, [DAEMON]))).not.toContain('too old')
   })
 
   it('shows the progress of a backfill that runs, and no command to type', () => {

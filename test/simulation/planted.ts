@@ -98,13 +98,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('a superseded version is lost', 0, [
     'store/sqlite/tables/rows.ts',
-    'if (keep) statements',
-    'if (keep && key.length > 1) statements',
+    'if (changedFields) statements',
+    'if (changedFields && key.length > 1) statements',
   ]),
   bug('a superseded version is kept twice', 0, [
     'store/sqlite/tables/rows.ts',
-    'if (keep) statements.keepVersion.run(at, ...primary)',
-    'for (const _ of keep ? [1, 2] : []) statements.keepVersion.run(at, ...primary)',
+    'if (changedFields) statements.keepVersion',
+    'for (const _ of changedFields ? [1, 2] : []) statements.keepVersion',
   ]),
   bug('a walk goes on one page too far', 20, [
     'sync/coverage/overlap.ts',
@@ -133,7 +133,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('an item in other words counts as changed', 1, [
     'sync/changes.ts',
-    'sameJson(parseExact(known.text), value, ignore)',
+    'sameJson(before, value, ignore)',
     'known.text === item.text',
   ]),
   bug('a change leaves the time of the typed row as it was', 0, [
@@ -153,8 +153,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ]),
   bug('what a run has cost is written at its end alone', 17, [
     'store/sqlite/walks/commit.ts',
-    '...trafficNumbers(run.traffic), run.id)',
-    '...trafficNumbers(run.traffic).map(() => 0), run.id)',
+    '...trafficNumbers(run.traffic), run.id, {',
+    '...trafficNumbers(run.traffic).map(() => 0), run.id, {',
   ]),
   bug('what fell out of the total is not looked for', 7, [
     'sync/coverage/forward.ts',

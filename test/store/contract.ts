@@ -63,6 +63,7 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
     first,
     resume: null,
     abandon: [],
+    brief: false,
     ...changed,
   })
   const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }

@@ -43,6 +43,7 @@ describe('a run that succeeds', () => {
         retries: 0,
         rate_limit_hits: 0,
         rate_limit_wait_ms: 0,
+        brief: 0,
         error_code: null,
         error_message: null,
       },

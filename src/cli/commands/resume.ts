@@ -1,5 +1,6 @@
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
+import { printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -29,6 +30,9 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
 }
 
 function resumed(lifted: readonly string[]): string {
-  const what = lifted.length === 0 ? 'no organization was held' : `no longer held: ${lifted.join(', ')}`
+  const what =
+    lifted.length === 0
+      ? 'no organization was held'
+      : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
   return `${what}; waits for the rate limit are forgotten\n`
 }

@@ -1,8 +1,24 @@
-import { configJsonSchema } from '../../config/json-schema.ts'
+import type { z } from 'zod'
+import type { Globals } from '../config-file.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** `schema`: with it, editors know every key of the configuration. */
-export async function run({ stdout }: Runtime): Promise<number> {
-  stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+/** `schema`: with it, editors know every key of the configuration, and programs what commands write as JSON. */
+export async function run({ stdout }: Runtime, _globals: Globals, name: string): Promise<number> {
+  stdout.write(`${JSON.stringify(await SCHEMAS[name]?.(), null, 2)}\n`)
   return 0
+}
+
+/** By the names that can be typed. Each is loaded only if it is asked for. */
+const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
+  config: async () => (await import('../../config/json-schema.ts')).configJsonSchema(),
+  check: async () => outputSchema((await import('../../check/schema.ts')).CheckSchema),
+  sync: async () => outputSchema((await import('../json/result-schemas.ts')).SyncSchema),
+  verify: async () => outputSchema((await import('../json/result-schemas.ts')).VerifySchema),
+  status: async () => outputSchema((await import('../../report/status-schema.ts')).StatusSchema),
+}
+
+/** As seen by a reader, who must expect further fields. */
+async function outputSchema(schema: z.ZodType): Promise<object> {
+  const { z: zod } = await import('zod')
+  return zod.toJSONSchema(schema, { io: 'input', target: 'draft-7' })
 }

@@ -6,7 +6,7 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { type FreshJob, keepFresh } from '../keep-fresh.ts'
+import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
@@ -25,6 +25,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     const onResult = ({ error }: JobResult) => {
       if (error instanceof MirrorLostError) lost.abort(error)
     }
+    const withdraw = await session.announceDaemon()
     const isDue = createDueCheck(runtime.now())
     const schedule = { signal, onResult, isDue }
     const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
@@ -40,6 +41,8 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     logStop(logger, signal)
     await keeping
     await scheduler.stop()
+    // Without it, `status` says that the daemon died.
+    if (runtime.signal.aborted) await withdraw().catch(() => {})
     return runtime.signal.aborted ? 0 : 4
   })
 }

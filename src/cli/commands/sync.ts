@@ -1,6 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
+import { jsonText, runsReport } from '../json/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
@@ -10,6 +11,7 @@ interface SyncOptions extends JobSelection {
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
+  json?: boolean
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
@@ -30,6 +32,8 @@ export async function run(runtime: Runtime, globals: Globals, options: SyncOptio
     const instead = refresh ? 'newest' : undefined
     const how: HowToRun = { plan, trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
     const results = await runJobs(jobs, how)
-    return exitCodeOfJobs(results, signal)
+    const exitCode = exitCodeOfJobs(results, signal)
+    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode)))
+    return exitCode
   })
 }

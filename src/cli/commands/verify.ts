@@ -4,6 +4,7 @@ import type { Differences } from '../../sync/verify/differences.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify/verify.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
+import { jsonText, verifyReport } from '../json/results.ts'
 import { assertMirror } from '../mirror-file.ts'
 import { differenceLines, isApart } from '../output/differences.ts'
 import type { Runtime } from '../runtime.ts'
@@ -12,6 +13,7 @@ import { type CommandSession, withSession } from '../with-session.ts'
 
 interface VerifyCommandOptions extends JobSelection {
   wait?: boolean
+  json?: boolean
 }
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
@@ -25,9 +27,10 @@ export async function run(
   if (!config.postgres) assertMirror(config.database)
   return withSession(config, runtime, globals, { byHand: true }, async (session) => {
     const results = await compareAll(runtime, config, session, jobs, options.wait === true)
-    for (const result of results)
-      for (const line of differenceLines(result)) runtime.stdout.write(`${line}\n`)
-    return exitCodeOfVerifying(results, runtime.signal)
+    const exitCode = exitCodeOfVerifying(results, runtime.signal)
+    const lines = results.flatMap(differenceLines).map((line) => `${line}\n`)
+    runtime.stdout.write(options.json ? jsonText(verifyReport(results, exitCode)) : lines.join(''))
+    return exitCode
   })
 }
 

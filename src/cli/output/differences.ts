@@ -8,7 +8,8 @@ import { counted, grouped, printable } from '../../text.ts'
  */
 export function differenceLines({ job, differences, error }: VerifyResult): string[] {
   const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
-  if (!differences) return [`${name}: not verified: ${error ? `${error.code}: ${error.message}` : 'stopped'}`]
+  if (!differences)
+    return [`${name}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`]
   const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${details(difference)}`)
   return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
 }

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import pino, { type Logger } from 'pino'
+import { printableJson } from '../../text.ts'
 import { HIDDEN_FIELDS, sentence } from './sentence.ts'
 
 export interface LoggerOptions {
@@ -22,7 +23,12 @@ export async function createLogger({ level, destination, pretty, color }: Logger
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describe },
   }
-  return pino(options, pretty ? await prettyText(destination, color) : destination)
+  return pino(options, pretty ? await prettyText(destination, color) : escaping(destination))
+}
+
+/** Writes the same JSON, safe for a terminal. */
+function escaping(destination: Writable): { write(line: string): void } {
+  return { write: (line) => destination.write(printableJson(line)) }
 }
 
 /** A stream that writes the JSON lines of a logger as text. */

@@ -1,4 +1,5 @@
 import { claimAddress } from '../../store/postgres/address.ts'
+import { announceDaemon, forgetDeadDaemons } from '../../store/postgres/daemons.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
@@ -27,6 +28,11 @@ export async function openPostgresMirror({
       tokens,
       processName,
       now,
+      connection: null,
+      announceDaemon: async () => {
+        await forgetDeadDaemons(server)
+        return announceDaemon(server, leases, new Date(now()).toISOString())
+      },
       close: async () => {
         await leases.close()
         await close()

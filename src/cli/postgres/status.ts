@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Runtime } from '../runtime.ts'
@@ -8,14 +9,22 @@ import { openPostgresForReading } from './open.ts'
 export async function readPostgresStatus(
   config: Config,
   runtime: Runtime,
-): Promise<Pick<Reader, 'status' | 'gateClosedUntil' | 'close'> | null> {
+): Promise<Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> | null> {
   const server = await openPostgresForReading(config, runtime)
   if (!server) return null
   try {
     return await server.reading(async (sql) => {
-      const rows = await readStatus(sql, server.address.schema)
+      const { schema } = server.address
+      const locks = await advisoryLocks(sql)
+      const rows = await readStatus(sql, schema, locks)
+      const daemons = await readDaemons(sql, schema, locks)
       const closedUntil = await gateClosedUntil(sql)
-      return { status: () => rows, gateClosedUntil: () => closedUntil, close: () => {} }
+      return {
+        status: () => rows,
+        gateClosedUntil: () => closedUntil,
+        daemons: () => daemons,
+        close: () => {},
+      }
     })
   } finally {
     await server.close()

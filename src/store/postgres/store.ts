@@ -21,7 +21,7 @@ import {
   noteMissing,
   removeMissing,
 } from './walks/missing.ts'
-import { OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
+import { BRIEF_KEPT_MS, OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
 import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
 import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
@@ -109,7 +109,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
 
     openWalks: (job) => openWalks(server, job),
-    beginRun: (lease, { resume, abandon, trigger, ...begin }) =>
+    beginRun: (lease, { resume, abandon, ...begin }) =>
       owned(lease, async (sql) => {
         const at = time()
         for (const id of abandon) await abandonWalk(sql, id, at)
@@ -118,7 +118,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
           resume === null
             ? await beginWalk(sql, job, begin, at)
             : await resumeWalk(sql, job, resume, begin.first, at)
-        return { walk, runId: await beginRun(sql, job, { walk, trigger, within: null }, at) }
+        return { walk, runId: await beginRun(sql, job, { ...begin, walk, within: null }, at) }
       }),
     readLedger: (walkId, after) => readLedger(server, walkId, after),
 
@@ -135,7 +135,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     beginRefresh: (lease, kept, within) =>
       owned(lease, async (sql) => {
         await keepRefresh(sql, lease.job, kept)
-        return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', within }, time())
+        return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
     async commitRefresh(lease, { run, at, kept, ...changes }) {
       const ordinal = (refreshPages.get(run.id) ?? 0) + 1
@@ -171,7 +171,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
           else {
             await remove(sql)
             if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
-            await completeWalk(sql, walk.id, outcome, at)
+            await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
             if (refresh) await keepRefresh(sql, job, refresh)
           }
           return { held: await heldRemovals(sql, job) }
@@ -193,7 +193,12 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     async prune(job) {
       const { history } = job.collection
       const versionsBefore = typeof history === 'number' ? ago(history) : null
-      const times = { before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS), versionsBefore }
+      const times = {
+        before: ago(keepRuns),
+        briefBefore: ago(BRIEF_KEPT_MS),
+        overlapBefore: ago(OVERLAP_KEPT_MS),
+        versionsBefore,
+      }
       await pruneJob(server, job, times, signal)
     },
     liveKeys: (job, from) => readLiveKeys(server, collections, job, from),

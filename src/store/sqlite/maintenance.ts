@@ -1,6 +1,5 @@
-import { fork } from 'node:child_process'
-import { InterruptedError, MirrorError } from '../../errors.ts'
 import { counted } from '../../text.ts'
+import { runChild } from './run-child.ts'
 import { alterTables } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
 import { noteMissing } from './walks/missing.ts'
@@ -39,20 +38,18 @@ export interface MaintenanceOptions extends Omit<Patience, 'sleep'> {
   file: string
 }
 
-/** The message to the child process, and its answers. */
+/** The message to the child process. */
 export interface ChildTask<N extends TaskName = TaskName> {
   file: string
   name: N
   argument: TaskArgument<N>
   what: string
 }
-export type ChildMessage =
-  | { kind: 'rows'; rows: number }
-  | { kind: 'done'; result: unknown }
-  | { kind: 'failed'; isOfMirror: boolean; message: string }
 
 /** Between two lines of progress. Milliseconds. */
 const REPORT_EVERY_MS = 5000
+
+const PROGRAM = new URL('./maintenance-child.ts', import.meta.url)
 
 /**
  * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,
@@ -61,49 +58,10 @@ const REPORT_EVERY_MS = 5000
 export function createMaintenance(options: MaintenanceOptions): Maintain {
   return async <N extends TaskName>(name: N, argument: TaskArgument<N>, { what, rows }: TaskSize) => {
     const task: ChildTask = { file: options.file, name, argument, what }
-    return (await runInChild(options, task, rows)) as TaskResult<N>
+    const { file, signal } = options
+    const onRows = createProgress(options, what, rows)
+    return (await runChild(PROGRAM, task, { file, what, signal, onRows })) as TaskResult<N>
   }
-}
-
-/** Resolves after the child's end: its lock is free then, and all its messages are read. */
-function runInChild(options: MaintenanceOptions, task: ChildTask, rows: number): Promise<unknown> {
-  const { file, signal } = options
-  const { what } = task
-  const onRows = createProgress(options, what, rows)
-  const child = fork(new URL('./maintenance-child.ts', import.meta.url), {
-    execArgv: [],
-    // Standard output is for the command's result.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  let last: ChildMessage | null = null
-  const kill = () => child.kill('SIGKILL')
-  return new Promise((resolve, reject) => {
-    child.once('error', ({ message }) =>
-      reject(new MirrorError(`${file}: ${what}: the process that does this cannot be started (${message})`)),
-    )
-    child.on('message', (message: ChildMessage) => {
-      last = message
-      if (message.kind === 'rows') onRows(message.rows)
-    })
-    child.once('close', (_code, how) => {
-      signal.removeEventListener('abort', kill)
-      if (last?.kind === 'done') return resolve(last.result)
-      if (last?.kind === 'failed') return reject(failureOf(last))
-      const undone = `${what}: the process that did this was ended${how ? ` (${how})` : ''}, and nothing has changed`
-      reject(
-        signal.aborted
-          ? new InterruptedError(undone)
-          : new MirrorError(`${file}: ${undone}; run the command again`),
-      )
-    })
-    signal.addEventListener('abort', kill)
-    if (signal.aborted) kill()
-    else child.send(task)
-  })
-}
-
-function failureOf({ isOfMirror, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
-  return isOfMirror ? new MirrorError(message) : new Error(message)
 }
 
 function createProgress(

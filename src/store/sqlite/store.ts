@@ -17,7 +17,7 @@ import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
 import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
-import { createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
+import { BRIEF_KEPT_MS, createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
 import { createRefreshStore } from './walks/refreshes.ts'
 import { createRunStore } from './walks/runs.ts'
 import { createWalkStore } from './walks/walks.ts'
@@ -100,7 +100,10 @@ export function openSqliteStore({
     return { ...result, notices: [...notices, ...result.notices] }
   }
 
-  /** Runs a task: here, or in another process if its many rows would block the event loop for long. */
+  /**
+   * Runs a task: here, or in another process if its many rows would block the event loop for long. Its `at` is a time
+   * within its transaction: who follows `orders_changes` by time would miss an event with an earlier one.
+   */
   async function runTask<N extends TaskName>(
     name: N,
     argument: TaskArgument<N>,
@@ -109,7 +112,7 @@ export function openSqliteStore({
     if (rows > INLINE_ROWS) return maintain(name, argument, { what, rows })
     // The type of `TASKS` cannot express that each task takes its own argument.
     const run = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
-    return transact(() => run(connection, argument))
+    return transact(() => run(connection, { ...argument, at: time() }))
   }
 
   return {
@@ -124,13 +127,13 @@ export function openSqliteStore({
       transact(() => leases.release(organization.id, collection.name)),
 
     openWalks: async (job) => read(() => walks.open(job)),
-    beginRun: ({ job }, { resume, abandon, trigger, ...begin }) =>
+    beginRun: ({ job }, { resume, abandon, ...begin }) =>
       transact(() => {
         const at = time()
         for (const id of abandon) walks.abandon(id, at)
         const walk =
           resume === null ? walks.begin(job, begin, at) : walks.resume(job, resume, begin.first, at)
-        return { walk, runId: runs.begin(job, walk, trigger, at) }
+        return { walk, runId: runs.begin(job, walk, begin, at) }
       }),
     readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
 
@@ -183,7 +186,11 @@ export function openSqliteStore({
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
-      const times = { before: ago(keepRuns), overlapBefore: ago(OVERLAP_KEPT_MS) }
+      const times = {
+        before: ago(keepRuns),
+        briefBefore: ago(BRIEF_KEPT_MS),
+        overlapBefore: ago(OVERLAP_KEPT_MS),
+      }
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
       const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, times)))

@@ -90,9 +90,10 @@ export function finishRefresh(
   return { ...settled, holes: 0, freshAsOf }
 }
 
-/** While no end is known to be the newest one, both are read. */
+/** While no end is known to be the newest one, both are read; one of them is, as long as nothing is new elsewhere. */
 function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
-  return newestEnd(places, newest) !== null || youngEnds(places, newest).length > 1
+  const areBothRead = places.elsewhere === 0 && youngEnds(places, newest).length > 1
+  return areBothRead || newestEnd(places, newest) !== null
 }
 
 /** How the young ends came out: an end that is read once in a while only has no say beside them. */

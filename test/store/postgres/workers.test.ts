@@ -17,6 +17,12 @@ if (server.missing !== null) console.warn(server.missing)
 const JOB = jobOf()
 const RULE = { walkId: 1, listed: 5, atOnce: true }
 
+async function taken({ store }: PostgresMirror): Promise<Lease> {
+  const { lease, heldBy } = await store.acquire(JOB)
+  if (!lease) throw new Error(`held by ${heldBy}`)
+  return lease
+}
+
 describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () => {
   let first: PostgresMirror
   let second: PostgresMirror
@@ -24,12 +30,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     first = await openPostgresMirror(newSchema(server))
     second = await openPostgresMirror(first.address, first.clock)
   })
-
-  async function taken({ store }: PostgresMirror): Promise<Lease> {
-    const { lease, heldBy } = await store.acquire(JOB)
-    if (!lease) throw new Error(`held by ${heldBy}`)
-    return lease
-  }
 
   /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
   async function cutOff(): Promise<void> {

@@ -16,11 +16,13 @@ interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
 }
 
 /** All jobs that `sync_status` shows, by organization and collection; times as text. */
-export async function readStatus(sql: Pick<Sql, 'rows'>, schema: string): Promise<StatusRow[]> {
+export async function readStatus(
+  sql: Pick<Sql, 'rows'>,
+  schema: string,
+  held: ReadonlySet<string>,
+): Promise<StatusRow[]> {
   const rows = await sql.rows<JobRow>(STATUS_SQL)
   const backfills = await sql.rows<BackfillRow>(BACKFILLS_SQL)
-  const locks = await sql.rows<{ key: string }>(LOCKS_SQL)
-  const held = new Set(locks.map(({ key }) => key))
   return rows.map(({ owner: _owner, last_walk_id: lastWalk, total_off: totalOff, ...row }) => {
     const isOfJob = (walk: BackfillRow) =>
       walk.organization_id === row.organization_id && walk.collection === row.collection
@@ -58,14 +60,6 @@ export async function gateClosedUntil(sql: Pick<Sql, 'rows'>): Promise<string | 
   return row?.at == null ? null : new Date(row.at).toISOString()
 }
 
-/** The numbers of all advisory locks of this database. */
-const LOCKS_SQL = `
-  SELECT ((classid::bigint << 32) | objid::bigint)::text AS key
-  FROM pg_locks
-  WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-`
-
 const STATUS_SQL = `
   SELECT
     job.organization_id,
@@ -78,6 +72,12 @@ const STATUS_SQL = `
     sync_status.last_complete_at,
     sync_status.coverage,
     sync_status.expected_missed,
+    sync_status.fresh_as_of,
+    sync_status.newest,
+    attempt.started_at AS last_sync_at,
+    attempt.finished_at AS last_sync_finished_at,
+    run.pages AS last_run_pages,
+    run.rows_seen AS last_run_rows_seen,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,
@@ -114,6 +114,13 @@ const STATUS_SQL = `
     ORDER BY id DESC
     LIMIT 1
   ) AS run ON true
+  LEFT JOIN LATERAL (
+    SELECT *
+    FROM sync_runs
+    WHERE organization_id = job.organization_id AND collection = job.collection AND trigger IN ('schedule', 'manual')
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS attempt ON true
   LEFT JOIN LATERAL (
     SELECT *
     FROM sync_walks

@@ -2,6 +2,7 @@ import { JobError } from '../../../errors.ts'
 import { splitKey } from '../../columns/catalog.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
+import { changesViewName } from './changes-view.ts'
 import { assertKey, findCollection, loadCatalog, loadViews } from './records.ts'
 import { createSql, KINDS, namesOfRelations, shapeOf, tableName } from './shape.ts'
 
@@ -37,6 +38,7 @@ export async function makeConfigured(
 export async function makeTables(server: Server, { name, key }: ConfiguredCollection): Promise<void> {
   const known = await findCollection(server, name)
   if (known && JSON.stringify(known.key) === JSON.stringify(key)) return
+  if (Buffer.byteLength(name) > LONGEST_COLLECTION) throw tooLong(name)
   await server.transaction(async (sql) => {
     await sql.rows(LOCK_TABLES)
     const stored = await findCollection(sql, name)
@@ -49,6 +51,16 @@ export async function makeTables(server: Server, { name, key }: ConfiguredCollec
     await sql.rows('INSERT INTO sync_collections (name, key) VALUES ($1, $2)', [name, JSON.stringify(key)])
     await sql.exec(createSql(shapeOf(name, await loadCatalog(sql, name, splitKey(key)))))
   })
+}
+
+/** With the ends of the names of its tables it has to fit into the 63 bytes of a name. */
+const LONGEST_COLLECTION = 50
+
+function tooLong(name: string): JobError {
+  return new JobError(
+    'CONFIGURATION',
+    `the name ${name} is too long for tables of PostgreSQL: give the collection one of at most ${LONGEST_COLLECTION} bytes, and the address as its path`,
+  )
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
@@ -100,6 +112,7 @@ export async function dropTables(sql: Sql, name: string): Promise<void> {
   for (const view of (await loadViews(sql, name)).values())
     await sql.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
   await sql.rows('DELETE FROM sync_view_columns WHERE starts_with(view, $1)', [`${name}__`])
+  await sql.exec(`DROP VIEW IF EXISTS ${quoted(changesViewName(name))}`)
   for (const kind of KINDS) await sql.exec(`DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`)
   await sql.rows('DELETE FROM sync_columns WHERE collection = $1', [name])
   await sql.rows('DELETE FROM sync_collections WHERE name = $1', [name])

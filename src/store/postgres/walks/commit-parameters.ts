@@ -39,6 +39,7 @@ export const COMMIT_PARAMETERS = [
   'typedRows',
   'texts',
   'areNew',
+  'changedFields',
 ] as const
 
 export type CommitValues = Record<(typeof COMMIT_PARAMETERS)[number], unknown>
@@ -54,6 +55,7 @@ const TYPES: Partial<Record<keyof CommitValues, string>> = {
   typedRows: 'json',
   texts: 'text[]',
   areNew: 'boolean[]',
+  changedFields: 'text[]',
 }
 
 const TEXTS: readonly (keyof CommitValues)[] = [

@@ -42,7 +42,7 @@ export function commitSql(shape: TableShape): string {
       ),
       input AS MATERIALIZED (
         SELECT line.*
-        FROM fence, unnest(:texts, :areNew, ${partValues.join(', ')}) AS line (json, is_new, ${parts.join(', ')})
+        FROM fence, unnest(:texts, :areNew, :changedFields, ${partValues.join(', ')}) AS line (json, is_new, changed_fields, ${parts.join(', ')})
       ),
       added AS (
         INSERT INTO ${raw} ("_organization_id", ${keys.join(', ')}, "_json", "_first_seen_at", "_changed_at")
@@ -59,8 +59,8 @@ export function commitSql(shape: TableShape): string {
       ),
       kept AS (
         -- No version ends before it began, even if the clock went back.
-        INSERT INTO ${history} ("_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason")
-        SELECT :organization, ${keys.map((key) => `former.${key}`).join(', ')}, former."_json", former."_changed_at", greatest(former."_changed_at", :at), 'changed'
+        INSERT INTO ${history} ("_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields")
+        SELECT :organization, ${keys.map((key) => `former.${key}`).join(', ')}, former."_json", former."_changed_at", greatest(former."_changed_at", :at), 'changed', former."_first_seen_at", input.changed_fields
         FROM input
         JOIN ${raw} AS former ON former."_organization_id" = :organization AND ${hasKey(shape, 'former', 'input')}
         WHERE NOT input.is_new AND :keepsHistory
@@ -133,6 +133,7 @@ export function commitSql(shape: TableShape): string {
           rows_seen = rows_seen + :items,
           rows_added = rows_added + counts.added,
           rows_changed = rows_changed + counts.changed,
+          brief = CASE WHEN counts.added + counts.changed > 0 THEN 0 ELSE brief END,
           requests = :requests,
           retries = :retries,
           rate_limit_hits = :rateLimitHits,

@@ -1,6 +1,7 @@
 import type { KeptRefresh } from '../../../sync/refresh/kept.ts'
 import type { Lease, LedgerEntry, PageChanges, Run, RunTraffic, Upsert, Walk } from '../../../sync/store.ts'
 import type { Checkpoint, Job } from '../../../sync/types.ts'
+import { sqlitePath } from '../../columns/path.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { storable, storableJson } from '../sql.ts'
@@ -86,7 +87,15 @@ function rowValues(
   rows: readonly TypedRow[],
 ): Pick<
   CommitValues,
-  'tablesVersion' | 'items' | 'typedRows' | 'texts' | 'areNew' | 'rejectIds' | 'rejectReasons' | 'rejectTexts'
+  | 'tablesVersion'
+  | 'items'
+  | 'typedRows'
+  | 'texts'
+  | 'areNew'
+  | 'changedFields'
+  | 'rejectIds'
+  | 'rejectReasons'
+  | 'rejectTexts'
 > {
   return {
     tablesVersion: version,
@@ -97,6 +106,7 @@ function rowValues(
     typedRows: typedRowsText(shape, upserts, rows),
     texts: upserts.map(({ text }) => storable(text)),
     areNew: upserts.map(({ change }) => change === 'added'),
+    changedFields: upserts.map(({ fields = [] }) => JSON.stringify(fields.map(sqlitePath).map(storable))),
   }
 }
 

@@ -130,9 +130,9 @@ export async function removeMissing(
     await sql.rows(
       `
         INSERT INTO ${quoted(tableName(shape.name, 'history'))} (
-          "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason"
+          "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at"
         )
-        SELECT $1, ${keys.map((key) => `live.${key}`).join(', ')}, live."_json", live."_changed_at", greatest(live."_changed_at", $3), missing.reason
+        SELECT $1, ${keys.map((key) => `live.${key}`).join(', ')}, live."_json", live."_changed_at", greatest(live."_changed_at", $3), missing.reason, live."_first_seen_at"
         ${gone('live').replace('FROM ', `FROM ${raw} AS live, `)}
       `,
       [...ofJob(job), at],
@@ -151,10 +151,10 @@ export async function removeMissing(
   await sql.rows(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state IN ('removable', 'held')`, ofJob(job))
   await sql.rows(`UPDATE sync_jobs SET rows = rows - $3 WHERE ${OF_JOB}`, [...ofJob(job), removed?.rows ?? 0])
   await countHeld(sql, job)
-  await sql.rows('UPDATE sync_runs SET rows_removed = rows_removed + $2 WHERE id = $1', [
-    runId,
-    removed?.rows ?? 0,
-  ])
+  await sql.rows(
+    'UPDATE sync_runs SET rows_removed = rows_removed + $2, brief = CASE WHEN $2 > 0 THEN 0 ELSE brief END WHERE id = $1',
+    [runId, removed?.rows ?? 0],
+  )
 }
 
 /** After a trusted walk: each live row is listed in this scope, or known to be missing. */

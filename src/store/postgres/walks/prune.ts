@@ -20,7 +20,7 @@ const LAST_COMPLETE = `
 const OLD_WALKS = `
   SELECT id
   FROM sync_walks
-  WHERE ${OF_JOB} AND status <> 'open' AND updated_at < $3 AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
+  WHERE ${OF_JOB} AND status <> 'open' AND (updated_at < $3 OR (brief = 1 AND updated_at < $4)) AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
 // An open full walk needs all pages written since it began: their items are not missing. One that is not trusted removes nothing.
@@ -58,7 +58,7 @@ const STATEMENTS = [
     WHERE id IN (
       SELECT id
       FROM sync_runs
-      WHERE ${OF_JOB} AND started_at < $3 AND id <> (SELECT max(id) FROM sync_runs WHERE ${OF_JOB})
+      WHERE ${OF_JOB} AND (started_at < $3 OR (brief = 1 AND started_at < $4 AND status <> 'running')) AND id <> (SELECT max(id) FROM sync_runs WHERE ${OF_JOB})
       ORDER BY id
       LIMIT ${PRUNED_AT_ONCE}
     )
@@ -66,10 +66,15 @@ const STATEMENTS = [
   `,
 ]
 
+/** Refreshes that found nothing, and walks in their place, are kept so long. Milliseconds. */
+export const BRIEF_KEPT_MS = 86_400_000
+
 /** ISO 8601. */
 export interface PruneTimes {
   /** Older runs and closed walks go. */
   before: string
+  /** So do older refreshes that found nothing, and walks in their place. */
+  briefBefore: string
   /** Open walks that were interrupted before this time are trusted no longer. */
   overlapBefore: string
   /** Superseded versions that ended before this time go; null: none do. */
@@ -80,7 +85,7 @@ export interface PruneTimes {
 export async function pruneJob(
   server: Server,
   job: Job,
-  { before, overlapBefore, versionsBefore }: PruneTimes,
+  { before, briefBefore, overlapBefore, versionsBefore }: PruneTimes,
   signal: AbortSignal,
 ): Promise<void> {
   await server.rows(
@@ -95,7 +100,7 @@ export async function pruneJob(
     let count = PRUNED_AT_ONCE
     while (count === PRUNED_AT_ONCE && !signal.aborted) count = (await server.rows(statement, values)).length
   }
-  for (const statement of STATEMENTS) await inBatches(statement, [...ofJob(job), before])
+  for (const statement of STATEMENTS) await inBatches(statement, [...ofJob(job), before, briefBefore])
   if (versionsBefore === null) return
   const history = quoted(tableName(job.collection.name, 'history'))
   await inBatches(

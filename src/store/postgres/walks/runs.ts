@@ -1,5 +1,5 @@
-import type { Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
-import type { Job, Trigger } from '../../../sync/types.ts'
+import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
+import type { Job } from '../../../sync/types.ts'
 import type { LastRuns } from '../../tokens.ts'
 import { type Sql, storable } from '../sql.ts'
 import { trafficOf } from './commit-values.ts'
@@ -7,11 +7,16 @@ import { OF_JOB, ofJob } from './job.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
-/** `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
+/** A run that begins. `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
+interface Opening extends Pick<BeginRun, 'trigger' | 'brief'> {
+  walk: Walk | null
+  within: Run | null
+}
+
 export async function beginRun(
   sql: Sql,
   job: Job,
-  { walk, trigger, within }: { walk: Walk | null; trigger: Trigger; within: Run | null },
+  { walk, trigger, brief, within }: Opening,
   at: string,
 ): Promise<number> {
   await sql.rows(
@@ -24,11 +29,11 @@ export async function beginRun(
   )
   const [row] = await sql.rows<{ id: number }>(
     `
-      INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
-      VALUES ($3, $1, $2, $4, 'running', $5, $6)
+      INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, brief)
+      VALUES ($3, $1, $2, $4, 'running', $5, $6, $7)
       RETURNING id
     `,
-    [...ofJob(job), walk?.id ?? null, trigger, at, walk?.checkpoint.nextPage ?? null],
+    [...ofJob(job), walk?.id ?? null, trigger, at, walk?.checkpoint.nextPage ?? null, brief ? 1 : 0],
   )
   return row?.id ?? 0
 }
@@ -71,7 +76,8 @@ const FINISH_RUN = `
     rate_limit_hits = $6,
     rate_limit_wait_ms = $7,
     error_code = coalesce(error_code, $8),
-    error_message = coalesce(error_message, $9)
+    error_message = coalesce(error_message, $9),
+    brief = CASE WHEN $2 = 'succeeded' THEN brief ELSE 0 END
   WHERE id = $1
   RETURNING ${RECORD}
 `

@@ -38,16 +38,16 @@ const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}),
 export async function beginWalk(
   sql: Sql,
   job: Job,
-  { plan, filters, first }: Pick<BeginRun, 'plan' | 'filters' | 'first'>,
+  { plan, filters, first, brief }: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>,
   at: string,
 ): Promise<Walk> {
   const [row] = await sql.rows<Pick<Walk, 'id' | 'rowsAddedBefore'>>(
     `
       INSERT INTO sync_walks (
         organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account,
-        rows_added_before
+        brief, rows_added_before
       )
-      VALUES ($1, $2, $3, $4, 'open', $5, $6, $7, $7, $8, $9, $10, $11, ${ROWS_ADDED})
+      VALUES ($1, $2, $3, $4, 'open', $5, $6, $7, $7, $8, $9, $10, $11, $12, ${ROWS_ADDED})
       RETURNING id, rows_added_before AS "rowsAddedBefore"
     `,
     [
@@ -61,6 +61,7 @@ export async function beginWalk(
       job.collection.path,
       plan.firstPage,
       checkpointText(first),
+      brief ? 1 : 0,
     ],
   )
   const { kind, firstPage } = plan
@@ -109,7 +110,7 @@ export async function resumeWalk(
 
 export async function completeWalk(
   sql: Sql,
-  walkId: number,
+  { walkId, runId }: { walkId: number; runId: number },
   { coverage, expectedMissed, untrusted, totalOff }: WalkOutcome,
   at: string,
 ): Promise<void> {
@@ -123,11 +124,12 @@ export async function completeWalk(
         untrusted = $4,
         total_off = $5,
         next_page = NULL,
+        brief = brief * coalesce((SELECT brief FROM sync_runs WHERE id = $7), 0),
         updated_at = $6,
         finished_at = $6
       WHERE id = $1
     `,
-    [walkId, coverage, expectedMissed, untrusted, totalOff, at],
+    [walkId, coverage, expectedMissed, untrusted, totalOff, at, runId],
   )
   await sql.rows('DELETE FROM sync_refreshed WHERE walk_id = $1', [walkId])
 }

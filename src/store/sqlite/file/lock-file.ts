@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../../../errors.ts'
 import type { Connection } from '../sql.ts'
-import { isBusy, openLockFile, translate } from './open.ts'
+import { isBusy, openAsItIs, translate } from './open.ts'
 
 // The names of lock files come from the mirror's tables, and other users may write to their folder: this file
 // opens and deletes nothing there that is not a lock file by its name and by its kind.
@@ -150,7 +150,7 @@ function assertFolder(folder: string): void {
 
 /** The lock on a file, as a connection in an open transaction; null when another process has it. */
 function tryLock(file: string): Connection | null {
-  const connection = openLockFile(file)
+  const connection = openAsItIs(file)
   try {
     connection.exec('BEGIN IMMEDIATE')
     return connection

@@ -10,6 +10,9 @@ import { inspectHeader } from './header.ts'
 /** In the file's header, to tell a mirror from other databases: "admr". */
 const APPLICATION_ID = 0x61646d72
 
+/** The same of a copy that `publish` or `snapshot` made, which is only read: "admc". */
+export const COPY_ID = 0x61646d63
+
 /**
  * How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts.
  */
@@ -75,7 +78,7 @@ function makeFile(file: string): void {
 export function openForReading(file: string): Connection | null {
   return translatingErrors(file, () => {
     assertMayRead(file)
-    if (assertOurs(file) === 'empty') return null
+    if (assertOurs(file, [APPLICATION_ID, COPY_ID]) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
       if (hasCurrentTables(connection, file)) return connection
@@ -104,8 +107,8 @@ export function openInMemory(): Connection {
   return new Database(':memory:')
 }
 
-/** A small database whose lock shows that a process lives; nothing is ever written into it. */
-export function openLockFile(file: string): Connection {
+/** Opens a file as it is, without a wait for locks: a lock file, into which nothing is ever written, or an empty copy. */
+export function openAsItIs(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 
@@ -125,12 +128,17 @@ export function emptyWal(file: string): boolean {
   }
 }
 
-function assertOurs(file: string): 'empty' | 'ours' {
+function assertOurs(file: string, ids: readonly number[] = [APPLICATION_ID]): 'empty' | 'ours' {
   const header = inspectHeader(file)
   if (header.kind === 'absent' || header.kind === 'empty') return 'empty'
   if (header.kind === 'other')
     throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${CHOOSE}`)
-  if (header.applicationId !== APPLICATION_ID) {
+  if (header.applicationId === COPY_ID && !ids.includes(COPY_ID)) {
+    throw new MirrorError(
+      `${file} is a copy of a mirror, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
+    )
+  }
+  if (!ids.includes(header.applicationId)) {
     throw new MirrorError(
       `${file} is a database of something else, not a mirror; it is left as it is. ${CHOOSE}`,
     )
@@ -170,7 +178,8 @@ function assertUsable(file: string): void {
 
 /** SQLite uses any whole WAL beside the file as the file's own. */
 function assertOwnWal(connection: Connection, file: string): void {
-  if (connection.pragma('application_id', { simple: true }) === APPLICATION_ID) return
+  const id = connection.pragma('application_id', { simple: true })
+  if (id === APPLICATION_ID || id === COPY_ID) return
   throw new MirrorError(
     `${file} is a mirror, but the write-ahead log beside it (${file}-wal) is another database's; both are left as they ` +
       'are. Move the log away, with its -shm, and run the command again',

@@ -7,6 +7,13 @@ ALTER TABLE sync_jobs ADD COLUMN newest TEXT /* first, last: the end where new i
 
 ALTER TABLE sync_walks ADD COLUMN rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */;
 
+-- Of refreshes, and of walks in their place, there are hundreds a day.
+ALTER TABLE sync_walks ADD COLUMN brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes after a day */;
+ALTER TABLE sync_runs ADD COLUMN brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes after a day */;
+
+CREATE INDEX sync_walks_brief ON sync_walks (organization_id, collection, updated_at) WHERE brief = 1;
+CREATE INDEX sync_runs_brief ON sync_runs (organization_id, collection, started_at) WHERE brief = 1;
+
 ALTER TABLE sync_rejects ADD COLUMN only_refreshed INTEGER NOT NULL DEFAULT 0 /* 1: no walk has met it yet, so it is new to the next full walk */;
 
 CREATE TABLE sync_refreshed (

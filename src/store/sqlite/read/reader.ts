@@ -1,4 +1,5 @@
 import { UsageError } from '../../../errors.ts'
+import { type DaemonRecord, readDaemons } from '../daemons.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openForReading, openInMemory, translate, translatingErrors } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'
@@ -16,6 +17,7 @@ export interface Rows {
 /** Read-only access to the mirror, for status, query and export. */
 export interface Reader {
   status(): StatusRow[]
+  daemons(): DaemonRecord[]
   /** The latest end of a budget's pause. */
   gateClosedUntil(): string | null
   /** Runs one statement that only reads. Throws UsageError for any other, and for wrong SQL. */
@@ -51,6 +53,7 @@ function createReader(connection: Connection, file: string): Reader {
   const meaning = (error: unknown) => translate(file, error)
   return {
     status: () => read(() => readStatus(connection, file)),
+    daemons: () => read(() => readDaemons(connection, file)),
     gateClosedUntil: () => {
       const sql = 'SELECT max(closed_until) FROM sync_gates'
       return read(() => connection.prepare(sql).pluck().get() as string | null)

@@ -14,6 +14,9 @@ export interface StatusRow {
   coverage: string | null
   /** How many items a walk like the last complete full one misses on average. */
   expected_missed: number | null
+  /** Null also of a mirror that has no such column. */
+  fresh_as_of: string | null
+  newest: string | null
   last_run_at: string | null
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: string | null
@@ -45,6 +48,12 @@ export interface StatusRow {
   waiting_for: string | null
   waiting_until: string | null
   backfills: OpenBackfill[]
+  /** The last run by schedule or by hand: its start and its end. */
+  last_sync_at: string | null
+  last_sync_finished_at: string | null
+  /** What the last run has read so far. */
+  last_run_pages: number | null
+  last_run_rows_seen: number | null
 }
 
 /** A backfill that is not complete. */
@@ -69,7 +78,7 @@ interface JobRow extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wro
 
 /** All jobs that `sync_status` shows, by organization and collection. */
 export function readStatus(connection: Connection, file: string): StatusRow[] {
-  const statement = connection.prepare(STATUS_SQL)
+  const statement = connection.prepare(statusSql(columnsOf(connection, 'sync_status')))
   const read = () => statement.all() as JobRow[]
   const first = read()
   const states = new Map<string, boolean | null>()
@@ -102,7 +111,15 @@ function openBackfill({ id, filters, ...walk }: BackfillRow, lastWalk: number | 
   }
 }
 
-const STATUS_SQL = `
+function columnsOf(connection: Connection, view: string): Set<string> {
+  const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(view) as string[]
+  return new Set(names)
+}
+
+/** Columns that not every version of `sync_status` has are null. */
+function statusSql(columns: ReadonlySet<string>): string {
+  const ifThere = (name: string) => (columns.has(name) ? `sync_status.${name}` : `NULL AS ${name}`)
+  return `
   SELECT
     job.organization_id,
     organizations.name AS organization,
@@ -114,12 +131,18 @@ const STATUS_SQL = `
     sync_status.last_complete_at,
     sync_status.coverage,
     sync_status.expected_missed,
+    ${ifThere('fresh_as_of')},
+    ${ifThere('newest')},
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,
     run.walk_id AS last_walk_id,
     run.error_code,
     run.error_message,
+    run.pages AS last_run_pages,
+    run.rows_seen AS last_run_rows_seen,
+    attempt.started_at AS last_sync_at,
+    attempt.finished_at AS last_sync_finished_at,
     job.removals_held,
     iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
     last.untrusted,
@@ -146,6 +169,13 @@ const STATUS_SQL = `
   LEFT JOIN sync_runs AS run ON run.id = (
     SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
   )
+  LEFT JOIN sync_runs AS attempt ON attempt.id = (
+    SELECT id
+    FROM sync_runs
+    WHERE organization_id = job.organization_id AND collection = job.collection AND trigger IN ('schedule', 'manual')
+    ORDER BY id DESC
+    LIMIT 1
+  )
   LEFT JOIN sync_walks AS last ON last.id = (
     SELECT id
     FROM sync_walks
@@ -169,6 +199,7 @@ const STATUS_SQL = `
   )
   ORDER BY organizations.name, job.collection
 `
+}
 
 const BACKFILLS_SQL = `
   SELECT id, kind, filters, first_page, next_page AS page, rows_seen, total, updated_at

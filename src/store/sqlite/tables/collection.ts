@@ -8,6 +8,7 @@ import { type TypedRow, toRow } from '../../columns/row.ts'
 import type { Connection } from '../sql.ts'
 import type { Outcome } from './alter.ts'
 import { openArrayViews } from './array-views.ts'
+import { ensureChangesView } from './changes-view.ts'
 import { loadCatalog } from './column-records.ts'
 import { makeTables } from './configured.ts'
 import { KINDS, shapeOf, tableName } from './declarations.ts'
@@ -28,6 +29,9 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   const shape = shapeOf(name, catalog)
   for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
   const extendArrayViews = openArrayViews(connection, shape)
+  let untold = ensureChangesView(connection, shape)
+    ? []
+    : [warning(`the name ${name}_changes is taken, so there is no view of changes`)]
 
   function fitsKeys(keys: readonly (readonly KeyPart[])[]): boolean {
     const known = keyTypesOf(catalog)
@@ -44,7 +48,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
       const stored = loadCatalog(connection, name, keyPaths, catalog.isFullReported)
       const { catalog: extended, changes, warnings } = extendCatalog(stored, keys, items)
       const notices = [
-        ...warnings.map(({ message }): Notice => ({ level: 'warn', message })),
+        ...warnings.map(({ message }) => warning(message)),
         ...changes.filter(isWidening).map(wideningNotice),
       ]
       if (changes.length > 0) return { changes, notices }
@@ -53,12 +57,20 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
     },
-    extendViews: (rows) => extendArrayViews(rows.flatMap(({ arrays }) => arrays)),
+    extendViews(rows) {
+      const notices = [...untold, ...extendArrayViews(rows.flatMap(({ arrays }) => arrays))]
+      untold = []
+      return notices
+    },
   }
 }
 
 function isComplete(rows: readonly (TypedRow | null)[]): rows is TypedRow[] {
   return !rows.includes(null)
+}
+
+function warning(message: string): Notice {
+  return { level: 'warn', message }
 }
 
 function isWidening({ kind, column }: ColumnChange): boolean {

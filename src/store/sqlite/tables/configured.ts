@@ -1,17 +1,19 @@
 import { JobError } from '../../../errors.ts'
-import { type KeyPaths, splitKey } from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { dropViews } from './array-views.ts'
+import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
+  completeTables,
   createMissingTables,
   declarationOf,
-  indexHistoryEnds,
   KINDS,
   namesOfTables,
   shapeOf,
   tableName,
 } from './declarations.ts'
+import { ensureHelp } from './help-view.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {
@@ -24,6 +26,7 @@ export interface ConfiguredCollection {
  * tables without rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
+  ensureHelp(connection)
   for (const { name, key } of collections) {
     const known = knownKey(connection, name)
     const isOtherKey = known !== null && JSON.stringify(known) !== JSON.stringify(key)
@@ -45,11 +48,10 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
     assertNamesFree(connection, name)
     registerKey(connection, name, keyPaths)
   }
-  if (declarationOf(connection, name) !== undefined) {
-    indexHistoryEnds(connection, name)
-    return
-  }
-  createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
+  if (declarationOf(connection, name) === undefined)
+    createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
+  else completeTables(connection, name)
+  ensureChangesView(connection, { name, keyColumns: keyColumnNames(keyPaths) })
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
@@ -77,6 +79,17 @@ export function isWithoutRows(connection: Connection, name: string): boolean {
   )
 }
 
+/** Whether users have put indexes or triggers on the tables of a collection. */
+export function hasBelongings(connection: Connection, name: string): boolean {
+  const find = connection.prepare(`
+    SELECT name FROM sqlite_schema
+    WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
+  `)
+  const ours = namesOfTables(name)
+  const found = KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
+  return found.some((one) => !ours.includes(one))
+}
+
 /** Its open walks know their items by the other key, so they cannot be resumed. */
 function dropForOtherKey(connection: Connection, name: string): void {
   dropTables(connection, name)
@@ -90,6 +103,7 @@ function dropForOtherKey(connection: Connection, name: string): void {
 /** Drops the tables and views of a collection, and deletes its columns and its key. */
 export function dropTables(connection: Connection, name: string): void {
   dropViews(connection, name)
+  dropChangesView(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
   connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)

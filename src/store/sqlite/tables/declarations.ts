@@ -21,6 +21,9 @@ export function shapeOf(name: string, catalog: Catalog): TableShape {
   }
 }
 
+/** Columns of the history that tables of earlier versions get: null in the rows that those wrote. */
+const LATER = ['"_first_seen_at"', '"_changed_fields"']
+
 /** Our own columns of each of a collection's tables, around the key. */
 const OWN = {
   typed: {
@@ -42,6 +45,7 @@ const OWN = {
       '"_valid_from" TEXT NOT NULL',
       '"_valid_to" TEXT NOT NULL',
       '"_reason" TEXT NOT NULL',
+      ...LATER.map((column) => `${column} TEXT`),
     ],
   },
 }
@@ -53,15 +57,23 @@ export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
+/** For `orders_changes`, by time. The partial one costs a first sync nothing. */
+const EVENT_INDEXES = [
+  { end: '_history_at_end', kind: 'history', on: '("_valid_to")' },
+  { end: '_history_at_start', kind: 'history', on: '("_valid_from")' },
+  { end: '_raw_at_start', kind: 'raw', on: '("_first_seen_at")' },
+  { end: '_raw_at_change', kind: 'raw', on: '("_changed_at") WHERE "_changed_at" > "_first_seen_at"' },
+] as const
+
 /**
  * The name endings of what `createMissingTables` creates, beside the table with the collection's own name.
  */
-const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END]
+const MADE_ENDS = ['_raw', '_history', BY_KEY, BY_END, ...EVENT_INDEXES.map(({ end }) => end), '_changes']
 
 /** The name endings of a collection's tables, views and indexes, which SQLite keeps in one namespace. */
-export const NAME_ENDS: readonly string[] = [...MADE_ENDS, '_changes']
+export const NAME_ENDS: readonly string[] = MADE_ENDS
 
-/** The names of the tables and indexes of a collection. */
+/** The names of the tables, indexes and the view of changes of a collection. */
 export function namesOfTables(collection: string): string[] {
   return ['', ...MADE_ENDS].map((end) => collection + end)
 }
@@ -85,13 +97,22 @@ export function typeOfColumn(connection: Connection, table: string, column: stri
 export function createMissingTables(connection: Connection, shape: TableShape): void {
   for (const kind of KINDS) connection.exec(createSql(shape, kind))
   connection.exec(historyIndexSql(shape))
-  indexHistoryEnds(connection, shape.name)
+  completeTables(connection, shape.name)
 }
 
-/** Indexes the history by the end of its versions. Mirrors of earlier versions have no such index. */
-export function indexHistoryEnds(connection: Connection, collection: string): void {
-  const [index, history] = [collection + BY_END, tableName(collection, 'history')].map(quoted)
-  connection.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${history} ("_organization_id", "_valid_to")`)
+/** Adds what the tables of earlier versions have not: columns of the history, and indexes by time. */
+export function completeTables(connection: Connection, collection: string): void {
+  const history = tableName(collection, 'history')
+  const has = connection.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?')
+  for (const column of LATER) {
+    if (has.get(history, column.slice(1, -1)) === undefined)
+      connection.exec(`ALTER TABLE ${quoted(history)} ADD COLUMN ${column} TEXT`)
+  }
+  const byEnd = { end: BY_END, kind: 'history', on: '("_organization_id", "_valid_to")' } as const
+  for (const { end, kind, on } of [byEnd, ...EVENT_INDEXES]) {
+    const [index, table] = [collection + end, tableName(collection, kind)].map(quoted)
+    connection.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${table} ${on}`)
+  }
 }
 
 function createSql(shape: TableShape, kind: TableKind): string {

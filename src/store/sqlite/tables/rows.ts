@@ -8,14 +8,14 @@ import { boundKey } from './key-columns.ts'
 /** Writes one collection's rows, inside the caller's transaction. */
 export interface RowWriter {
   insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, at: string): void
-  /** `keep`: whether the history keeps the version that is replaced. */
+  /** `changedFields`: the paths that changed, for the version that the history keeps; null: it keeps none. */
   update(
     organizationId: string,
     key: readonly KeyPart[],
     json: string,
     typed: TypedRow,
     at: string,
-    keep: boolean,
+    changedFields: readonly string[] | null,
   ): void
   /** Writes the typed row of a raw one, or replaces it. */
   restore(organizationId: string, key: readonly KeyPart[], times: RowTimes, typed: TypedRow): void
@@ -55,9 +55,9 @@ export function createRowWriter(connection: Connection, shape: TableShape): RowW
       statements.insertRaw.run(...primary, json, since, since)
       writeTyped(primary, [since, since], typed)
     },
-    update(organizationId, key, json, typed, at, keep) {
+    update(organizationId, key, json, typed, at, changedFields) {
       const primary = [organizationId, ...bind(key)]
-      if (keep) statements.keepVersion.run(at, ...primary)
+      if (changedFields) statements.keepVersion.run(at, JSON.stringify(changedFields), ...primary)
       const times = statements.updateRaw.get(json, at, ...primary) as [string, string] | undefined
       if (!times) throw new Error(`${shape.name} has no row ${JSON.stringify(key)} to update`)
       writeTyped(primary, times, typed)
@@ -91,8 +91,13 @@ function prepareStatements(connection: Connection, shape: TableShape) {
       `)
       .raw(),
     keepVersion: connection.prepare(`
-      INSERT INTO ${history} (${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason")
-      SELECT ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed' FROM ${raw} WHERE ${byKey}
+      INSERT INTO ${history} (
+        ${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields"
+      )
+      SELECT
+        ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed', "_first_seen_at", ?
+      FROM ${raw}
+      WHERE ${byKey}
     `),
     upsertTyped: connection.prepare(`
       ${insertSql(quoted(shape.name), [...primary, ...written])}

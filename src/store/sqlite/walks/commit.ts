@@ -8,6 +8,7 @@ import type {
   RunTraffic,
 } from '../../../sync/store.ts'
 import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
+import { sqlitePath } from '../../columns/path.ts'
 import { type Connection, castParameter } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
@@ -55,8 +56,9 @@ export function createCommit(connection: Connection): Commit {
     SET
       pages = pages + 1,
       rows_seen = rows_seen + ?,
-      rows_added = rows_added + ?,
-      rows_changed = rows_changed + ?,
+      rows_added = rows_added + :added,
+      rows_changed = rows_changed + :changed,
+      brief = iif(:added + :changed > 0, 0, brief),
       requests = ?,
       retries = ?,
       rate_limit_hits = ?,
@@ -129,7 +131,8 @@ export function createCommit(connection: Connection): Commit {
     const notices = tables.extendViews(rows.result)
     const newRejects = saveRejects(job, page, by, at)
     const added = upserts.filter(({ change }) => change === 'added').length
-    addToRun.run(page.items, added, upserts.length - added, ...trafficNumbers(run.traffic), run.id)
+    const changed = upserts.length - added
+    addToRun.run(page.items, ...trafficNumbers(run.traffic), run.id, { added, changed })
     addToJob.run({ ...nameOf(job), ...scopeOf(job), added })
     const ids = JSON.stringify(keys.map(({ id }) => id))
     seenAgain(job, ids)
@@ -188,11 +191,12 @@ interface WrittenRows {
 
 function saveRows(job: Job, { upserts }: PageChanges, rows: WrittenRows, at: string): void {
   const { organization, collection } = job
-  for (const [index, { key, text, change }] of upserts.entries()) {
+  for (const [index, { key, text, change, fields = [] }] of upserts.entries()) {
     const typed = rows.typed[index]
     if (!typed) continue
+    const kept = collection.history === false ? null : fields.map(sqlitePath)
     if (change === 'added') rows.tables.insert(organization.id, key.parts, text, typed, at)
-    else rows.tables.update(organization.id, key.parts, text, typed, at, collection.history !== false)
+    else rows.tables.update(organization.id, key.parts, text, typed, at, kept)
   }
 }
 

@@ -2,7 +2,13 @@ import { InterruptedError } from '../../../errors.ts'
 import type { Leases } from '../leases.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
-import { type ConfiguredCollection, dropTables, isWithoutRows, makeConfigured } from '../tables/configured.ts'
+import {
+  type ConfiguredCollection,
+  dropTables,
+  hasBelongings,
+  isWithoutRows,
+  makeConfigured,
+} from '../tables/configured.ts'
 import { declarationOf, KINDS, tableName } from '../tables/declarations.ts'
 import { dropFormerCopy } from '../tables/rebuild-table.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
@@ -105,13 +111,17 @@ function endJob(
   connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
-/** Drops a collection's tables if nothing is left of it: its key can change then. Returns whether it did. */
+/**
+ * Drops a collection's tables if nothing is left of it: its key can change then. Not those that a user has given an index or a
+ * trigger, which would go with them. Returns whether it did.
+ */
 function dropUnused(connection: Connection, collection: string): boolean {
   const rejects = connection.prepare('SELECT 1 FROM sync_rejects WHERE collection = ? LIMIT 1')
   const isUnused =
     knownKey(connection, collection) !== null &&
     isWithoutRows(connection, collection) &&
-    rejects.get(collection) === undefined
+    rejects.get(collection) === undefined &&
+    !hasBelongings(connection, collection)
   if (isUnused) dropTables(connection, collection)
   return isUnused
 }

@@ -133,9 +133,11 @@ function keepVersions(connection: Connection, job: Job, columns: KeyColumns, at:
   connection
     .prepare(`
       INSERT INTO ${quoted(tableName(name, 'history'))} (
-        "_organization_id", ${keys}, "_json", "_valid_from", "_valid_to", "_reason"
+        "_organization_id", ${keys}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at"
       )
-      SELECT stored."_organization_id", ${stored}, stored."_json", stored."_changed_at", max(stored."_changed_at", :at), missing.reason
+      SELECT
+        stored."_organization_id", ${stored}, stored."_json", stored."_changed_at",
+        max(stored."_changed_at", :at), missing.reason, stored."_first_seen_at"
       ${removableRows(columns, tableName(name, 'raw'))}
     `)
     .run({ ...nameOf(job), at })

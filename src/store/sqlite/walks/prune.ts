@@ -15,8 +15,12 @@ const LAST_COMPLETE = `
 
 const OLD_WALKS = `
   SELECT id
-  FROM sync_walks
-  WHERE ${OF_JOB} AND status <> 'open' AND updated_at < :before AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
+  FROM (
+    SELECT id, status FROM sync_walks WHERE ${OF_JOB} AND status <> 'open' AND updated_at < :before
+    UNION
+    SELECT id, status FROM sync_walks WHERE ${OF_JOB} AND brief = 1 AND updated_at < :briefBefore
+  )
+  WHERE status <> 'open' AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
 // An open full walk needs all pages written since it began: their items are not missing. One that is not trusted removes nothing.
@@ -33,10 +37,15 @@ export const OVERLAP_KEPT_MS = 3 * 86_400_000
 
 const NOT_TRUSTED = 'it was interrupted for more than three days, and other walks read the list meanwhile'
 
+/** Refreshes that found nothing, and walks in their place, are kept so long. Milliseconds. */
+export const BRIEF_KEPT_MS = 86_400_000
+
 /** ISO 8601. */
 export interface PruneTimes {
   /** Older runs and closed walks go. */
   before: string
+  /** So do older refreshes that found nothing, and walks in their place. */
+  briefBefore: string
   /** Open walks that were interrupted before this time are trusted no longer. */
   overlapBefore: string
 }
@@ -73,19 +82,20 @@ export function createPruning(connection: Connection): (job: Job, times: PruneTi
     `
       DELETE FROM sync_runs
       WHERE id IN (
-        SELECT id
-        FROM sync_runs
-        WHERE ${OF_JOB} AND started_at < :before AND id <> (SELECT max(id) FROM sync_runs WHERE ${OF_JOB})
-        ORDER BY id
-        LIMIT :rows
+        SELECT id FROM (SELECT id, started_at FROM sync_runs WHERE ${OF_JOB} ORDER BY id LIMIT :rows)
+        WHERE started_at < :before
+        UNION
+        SELECT id FROM sync_runs WHERE ${OF_JOB} AND brief = 1 AND started_at < :briefBefore AND status <> 'running'
+        EXCEPT
+        SELECT max(id) FROM sync_runs WHERE ${OF_JOB}
       )
     `,
   ].map((sql) => connection.prepare(sql))
-  return (job, { before, overlapBefore }) => {
+  return (job, { before, briefBefore, overlapBefore }) => {
     distrust.run({ ...nameOf(job), overlapBefore })
     let left = PRUNED_AT_ONCE
     for (const statement of statements) {
-      left -= statement.run({ ...nameOf(job), before, rows: left }).changes
+      left -= statement.run({ ...nameOf(job), before, briefBefore, rows: left }).changes
       if (left <= 0) return false
     }
     return true

@@ -1,5 +1,5 @@
-import type { Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
-import type { Job, Trigger } from '../../../sync/types.ts'
+import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
+import type { Job } from '../../../sync/types.ts'
 import type { LastRuns } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
@@ -7,7 +7,7 @@ import { trafficNumbers } from './commit.ts'
 
 /** `sync_runs`: one row for each attempt at a job. */
 export interface RunStore {
-  begin(job: Job, walk: Walk, trigger: Trigger, at: string): number
+  begin(job: Job, walk: Walk, { trigger, brief }: Pick<BeginRun, 'trigger' | 'brief'>, at: string): number
   /** `within`: the run whose walk gives way; null: none does. */
   beginRefresh(job: Job, within: Run | null, at: string): number
   addRemoved(runId: number, rows: number): void
@@ -21,11 +21,13 @@ export function createRunStore(connection: Connection): RunStore {
     WHERE organization_id = ? AND collection = ? AND status = 'running' AND id <> ?
   `)
   const insertRun = connection.prepare(`
-    INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page)
-    VALUES (?, ?, ?, ?, 'running', ?, ?)
+    INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, brief)
+    VALUES (?, ?, ?, ?, 'running', ?, ?, ?)
   `)
   const deleteRun = connection.prepare('DELETE FROM sync_runs WHERE id = ?')
-  const addRemoved = connection.prepare('UPDATE sync_runs SET rows_removed = rows_removed + ? WHERE id = ?')
+  const addRemoved = connection.prepare(
+    'UPDATE sync_runs SET rows_removed = rows_removed + :rows, brief = iif(:rows > 0, 0, brief) WHERE id = :runId',
+  )
   const finishRun = connection.prepare(`
     UPDATE sync_runs
     SET
@@ -36,7 +38,8 @@ export function createRunStore(connection: Connection): RunStore {
       rate_limit_hits = ?,
       rate_limit_wait_ms = ?,
       error_code = ?,
-      error_message = ?
+      error_message = ?,
+      brief = iif(? = 'succeeded', brief, 0)
     WHERE id = ?
     RETURNING
       pages,
@@ -45,24 +48,24 @@ export function createRunStore(connection: Connection): RunStore {
       rows_changed AS rowsChanged,
       rows_removed AS rowsRemoved
   `)
-  function insert(job: Job, trigger: Trigger, walk: Walk | null, at: string): number {
-    const [id, firstPage] = [walk?.id ?? null, walk?.checkpoint.nextPage ?? null]
-    return Number(
-      insertRun.run(id, job.organization.id, job.collection.name, trigger, at, firstPage).lastInsertRowid,
-    )
+  function insert({ organization, collection }: Job, run: Opening, at: string): number {
+    const { trigger, walk, brief } = run
+    const firstPage = walk?.checkpoint.nextPage ?? null
+    const line = [walk?.id ?? null, organization.id, collection.name, trigger, at, firstPage, brief ? 1 : 0]
+    return Number(insertRun.run(...line).lastInsertRowid)
   }
 
   return {
-    begin(job, walk, trigger, at) {
+    begin(job, walk, begin, at) {
       closeDead.run(at, job.organization.id, job.collection.name, NO_RUN)
-      return insert(job, trigger, walk, at)
+      return insert(job, { ...begin, walk }, at)
     },
     beginRefresh(job, within, at) {
       closeDead.run(at, job.organization.id, job.collection.name, within?.id ?? NO_RUN)
-      return insert(job, 'refresh', null, at)
+      return insert(job, { trigger: 'refresh', walk: null, brief: true }, at)
     },
     addRemoved: (runId, rows) => {
-      addRemoved.run(rows, runId)
+      addRemoved.run({ rows, runId })
     },
     finish({ id, traffic }, { status, errorCode, errorMessage }, at) {
       const record = finishRun.get(
@@ -71,12 +74,17 @@ export function createRunStore(connection: Connection): RunStore {
         ...trafficNumbers(traffic),
         errorCode,
         errorMessage,
+        status,
         id,
       ) as RunRecord
       if (status === 'refused') deleteRun.run(id)
       return record
     },
   }
+}
+
+interface Opening extends Pick<BeginRun, 'trigger' | 'brief'> {
+  walk: Walk | null
 }
 
 /** The id of no run. */

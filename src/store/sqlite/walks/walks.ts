@@ -27,7 +27,7 @@ const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}),
 /** `sync_walks`. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
-  begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first'>, at: string): Walk
+  begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>, at: string): Walk
   /**
    * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
    * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
@@ -35,7 +35,7 @@ export interface WalkStore {
   resume(job: Job, walkId: number, first: Checkpoint, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
-  complete(walkId: number, outcome: WalkOutcome, at: string): void
+  complete(walkId: number, runId: number, outcome: WalkOutcome, at: string): void
   abandon(walkId: number, at: string): void
 }
 
@@ -49,8 +49,8 @@ export function createWalkStore(connection: Connection): WalkStore {
   const insertWalk = connection.prepare(`
     INSERT INTO sync_walks (
       organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account,
-      rows_added_before
-    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ${ROWS_ADDED})
+      brief, rows_added_before
+    ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ${ROWS_ADDED})
     RETURNING id, rows_added_before AS rowsAddedBefore
   `)
   const walkById = connection.prepare(
@@ -77,6 +77,7 @@ export function createWalkStore(connection: Connection): WalkStore {
       untrusted = :untrusted,
       total_off = :totalOff,
       next_page = NULL,
+      brief = brief AND coalesce((SELECT brief FROM sync_runs WHERE id = :runId), 0),
       updated_at = :at,
       finished_at = :at
     WHERE id = :walkId
@@ -101,7 +102,7 @@ export function createWalkStore(connection: Connection): WalkStore {
       const stored = openWalks.all(organization.id, collection.name) as Stored[]
       return stored.map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) }))
     },
-    begin(job, { plan, filters, first }, at) {
+    begin(job, { plan, filters, first, brief }, at) {
       const { id, rowsAddedBefore } = insertWalk.get(
         job.organization.id,
         job.collection.name,
@@ -115,6 +116,7 @@ export function createWalkStore(connection: Connection): WalkStore {
         job.collection.path,
         plan.firstPage,
         checkpointText(first),
+        brief ? 1 : 0,
         nameOf(job),
       ) as Pick<Walk, 'id' | 'rowsAddedBefore'>
       const { kind, firstPage } = plan
@@ -154,8 +156,8 @@ export function createWalkStore(connection: Connection): WalkStore {
       (lastOutcome.get(organization.id, collection.name) as
         | Pick<WalkOutcome, 'coverage' | 'totalOff'>
         | undefined) ?? null,
-    complete(walkId, outcome, at) {
-      completeWalk.run({ ...outcome, at, walkId })
+    complete(walkId, runId, outcome, at) {
+      completeWalk.run({ ...outcome, at, walkId, runId })
       forgetRefreshed.run(walkId)
     },
     abandon,
@@ -185,7 +187,7 @@ export function closeWalk(
   else if (removals !== 'none')
     holdMissing(connection, job, removals.hold === 'earlier' ? null : removals.hold)
   if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
-  walks.complete(walkId, outcome, at)
+  walks.complete(walkId, runId, outcome, at)
   if (refresh) createRefreshStore(connection).keep(job, refresh)
   return { held: jobs.held(job) }
 }

@@ -97,7 +97,13 @@ describe('an item that comes again', () => {
 
     const test = await saved(versions)
 
-    const own = { _organization_id: ACME.id, id: 1, _reason: 'changed' }
+    const own = {
+      _organization_id: ACME.id,
+      id: 1,
+      _reason: 'changed',
+      _first_seen_at: timeAt(0),
+      _changed_fields: '["$.a"]',
+    }
     expect(test.rows('SELECT * FROM orders_history')).toEqual([
       { ...own, _json: versions[0], _valid_from: timeAt(0), _valid_to: timeAt(HOUR) },
       { ...own, _json: versions[1], _valid_from: timeAt(HOUR), _valid_to: timeAt(3 * HOUR) },

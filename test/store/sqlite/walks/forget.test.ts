@@ -233,7 +233,7 @@ describe('forgetting', () => {
     const last = await forgetterOf(test).job({ organizationId: GLOBEX.id, collection: 'orders' }, true)
 
     expect([one, last]).toMatchObject([{ isCollectionGone: false }, { isCollectionGone: true }])
-    expect(before).toHaveLength(4)
+    expect(before).toHaveLength(5)
     expect(test.rows(tables)).toEqual([])
     expect(test.value('SELECT count(*) FROM sync_columns')).toBe(0)
     expect(test.value('SELECT count(*) FROM sync_view_columns')).toBe(0)

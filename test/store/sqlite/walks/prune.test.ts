@@ -39,6 +39,33 @@ describe('what runs leave', () => {
     expect(mirroredIds(test)).toEqual([1, 2, 3, 4])
   })
 
+  it.each([
+    ['refreshes', 30],
+    ['walks of a short list in their place', 8],
+  ])('goes after a day where %s found nothing', async (_what, items) => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(items) })
+    await runOnce(test, list)
+    await runOnce(test, list, { instead: 'newest' })
+    list.ids.push(1000)
+    await runOnce(test, list, { instead: 'newest' })
+    const failing = scriptedList({ ids: list.ids, before: () => Promise.reject(new Error('down')) })
+    await runOnce(test, failing, { instead: 'newest' })
+
+    test.clock.advance(DAY_MS + 60_000)
+    await runOnce(test, list, { instead: 'newest' })
+
+    expect(runs(test).map(({ id, status, rows_added: added }) => [id, status, added])).toEqual([
+      [1, 'succeeded', items],
+      [3, 'succeeded', 1],
+      [4, 'failed', 0],
+      [5, 'succeeded', 0],
+    ])
+    const kept = new Set(walks(test).map(({ id }) => id))
+    expect(kept.has(2)).toBe(false)
+    expect(kept.has(1)).toBe(true)
+  })
+
   it('keeps only the page ledger of the last two complete full walks', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(4) })

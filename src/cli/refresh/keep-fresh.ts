@@ -1,7 +1,7 @@
-import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
+import type { ScheduledJob, Scheduler } from '../../schedule/scheduler.ts'
+import type { Runtime } from '../runtime.ts'
+import type { SelectedJob } from '../selection.ts'
 import type { RefreshPlan } from './refresh-plan.ts'
-import type { Runtime } from './runtime.ts'
-import type { SelectedJob } from './selection.ts'
 
 /** A list that `start` keeps fresh between its full walks. */
 export interface FreshJob {

@@ -1,12 +1,12 @@
-import type { Config } from '../config/config.ts'
-import type { OrganizationConfig } from '../config/organizations.ts'
-import { periodOf } from '../schedule/cron.ts'
-import { dueAt, isWalkedWhole, refreshInterval } from '../sync/refresh/due.ts'
-import { type RefreshPolicy, scopeText } from '../sync/refresh/refresher.ts'
-import { type RefreshState, stateOf } from '../sync/refresh/state.ts'
-import type { Store } from '../sync/store.ts'
-import type { Job, PageSource } from '../sync/types.ts'
-import { jobOf, type SelectedJob } from './selection.ts'
+import type { Config } from '../../config/config.ts'
+import type { OrganizationConfig } from '../../config/organizations.ts'
+import { periodOf } from '../../schedule/cron.ts'
+import { dueAt, isWalkedWhole, refreshInterval } from '../../sync/refresh/due.ts'
+import { type RefreshPolicy, scopeText } from '../../sync/refresh/refresher.ts'
+import { type RefreshState, stateOf } from '../../sync/refresh/state.ts'
+import type { Store } from '../../sync/store.ts'
+import type { Job, PageSource } from '../../sync/types.ts'
+import { jobOf, type SelectedJob } from '../selection.ts'
 
 /** How the lists of a configuration share what refreshes may use, and when each is refreshed next. */
 export interface RefreshPlan {

@@ -1,0 +1,38 @@
+import { printable } from '../text.ts'
+
+/** What one check found. */
+export interface Finding {
+  /** What was checked: `mirror`, `token acme`. */
+  name: string
+  state: 'ok' | 'warn' | 'fail'
+  message: string
+  /** What to do; null if there is nothing to do. */
+  cure: string | null
+  /** What a run would exit with because of it: 4, 2, 3 or 1 for a `fail`, else 0. */
+  exit_code: number
+}
+
+export function ok(name: string, message: string): Finding {
+  return { name, state: 'ok', message, cure: null, exit_code: 0 }
+}
+
+export function warn(name: string, message: string, cure: string | null = null): Finding {
+  return { name, state: 'warn', message, cure, exit_code: 0 }
+}
+
+export function fail(name: string, exitCode: 1 | 2 | 3 | 4, message: string, cure: string | null): Finding {
+  return { name, state: 'fail', message, cure, exit_code: exitCode }
+}
+
+/** 0, or the first of 4, 2, 3, 1 that a failed check means. */
+export function exitCodeOfFindings(findings: readonly Finding[]): number {
+  return [4, 2, 3, 1].find((code) => findings.some((finding) => finding.exit_code === code)) ?? 0
+}
+
+const LONGEST = 1000
+
+/** One line. */
+export function findingLine({ name, state, message, cure }: Finding): string {
+  const text = cure === null ? message : `${message}; ${cure}`
+  return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST)}`
+}

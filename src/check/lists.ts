@@ -1,0 +1,93 @@
+import { InterruptedError, type KnownError } from '../errors.ts'
+import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
+import { counted, grouped, inWords } from '../text.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
+
+/** A list, and its first page or why there is none. */
+export interface Asked {
+  job: Job
+  page: Page | null
+  finding: Finding
+}
+
+/**
+ * Asks for the first page of a list, once, through the rate limiter and the hold of its token. Writes no rows.
+ * @param limit Aborted when the time of the whole check is up.
+ */
+export async function askList(
+  job: Job,
+  openSource: () => Promise<PageSource>,
+  limit: AbortSignal,
+): Promise<Asked> {
+  const name = `${job.organization.name} ${job.collection.name}`
+  let reason = 'its turn'
+  const observer: PageObserver = {
+    onRequest: () => {
+      reason = 'an answer'
+    },
+    onWait: (why) => {
+      reason = why
+    },
+    onRetry: () => {},
+    onThrottled: () => {},
+    onWaited: () => {},
+  }
+  const source = await openSource()
+  try {
+    const refusal = await source.refusal()
+    if (refusal) return { job, page: null, finding: refused(name, refusal, 'not asked: ') }
+    const page = await source.fetchPage(1, observer, limit)
+    return { job, page, finding: ok(name, sizeText(page)) }
+  } catch (error) {
+    if (limit.aborted)
+      return { job, page: null, finding: warn(name, `not tried to the end in time: it waits for ${reason}`) }
+    return { job, page: null, finding: refused(name, error, '') }
+  } finally {
+    await source.close()
+  }
+}
+
+function sizeText({ total, lastPage, items }: Page): string {
+  const all = total === null ? `${counted(items.length, 'item')} on the first page` : counted(total, 'item')
+  return `${all}${lastPage === null ? '' : ` on ${counted(lastPage, 'page')}`}`
+}
+
+/** The messages of refusals say themselves what to do. */
+const CURES: Readonly<Partial<Record<string, string>>> = {
+  ORGANIZATION_NOT_FOUND: 'correct the one that is wrong',
+  BAD_RESPONSE: 'correct api.baseUrl or the path of the collection, if this is another page of that server',
+}
+
+function refused(name: string, error: unknown, before: string): Finding {
+  const { code, message } = error as KnownError
+  if (error instanceof InterruptedError) return warn(name, 'stopped')
+  const exitCode = code === 'DATABASE' ? 4 : REFUSED.includes(code) ? 3 : code === 'CONFIGURATION' ? 2 : 1
+  return fail(name, exitCode, before + message.replace(`${name} page 1: `, ''), CURES[code] ?? null)
+}
+
+const REFUSED: readonly string[] = ['UNAUTHORIZED', 'FORBIDDEN', 'ORGANIZATION_NOT_FOUND', 'BAD_REQUEST']
+
+/** More is not a matter of the way there. */
+const SKEW_MS = 60_000
+
+/** The clock of this machine against the server's `Date`. */
+export function checkClock(date: string | undefined, now: number): Finding | null {
+  const theirs = Date.parse(date ?? '')
+  if (Number.isNaN(theirs)) return null
+  const skew = now - theirs
+  if (Math.abs(skew) <= SKEW_MS) return ok('clock', "agrees with the server's")
+  return warn(
+    'clock',
+    `is ${inWords(Math.abs(skew))} ${skew > 0 ? 'ahead of' : 'behind'} the server's`,
+    "set this machine's clock (NTP): schedules and as_of go by it",
+  )
+}
+
+/** The rate limit that the answers announced, and ours. */
+export function rateText(announced: number | null, ours: number | null): string {
+  const theirs =
+    announced === null
+      ? 'the server announces none'
+      : `the server announces ${grouped(announced)} requests a minute`
+  return `${theirs}; ours are ${ours === null ? 'not limited' : `${grouped(ours)} a minute`}`
+}

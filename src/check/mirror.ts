@@ -1,0 +1,87 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { type KnownError, MirrorError, UsageError } from '../errors.ts'
+import { assertMayWrite } from '../store/sqlite/file/errors.ts'
+import { openForReading } from '../store/sqlite/file/open.ts'
+import { checkDisk, checkFolder, inBytes, nearestFolder } from './disk.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
+
+const NAME = 'mirror'
+
+/** Up to this size its pages are read; a disk may need half a minute for it. */
+const READ_BYTES = 4_000_000_000
+
+/** The mirror's file, without changing anything. */
+export function checkMirrorFile(file: string): Finding[] {
+  try {
+    return [...checkContents(file), ...checkDisk(NAME, file)]
+  } catch (error) {
+    return [findingOf(error)]
+  }
+}
+
+function checkContents(file: string): Finding[] {
+  const stat = fs.statSync(file, { throwIfNoEntry: false })
+  if (!stat || stat.size === 0) {
+    const folder = checkFolder(NAME, path.dirname(file))
+    return [
+      folder.state === 'ok'
+        ? ok(NAME, `${file} is not there yet; the first sync makes it (${folder.message})`)
+        : { ...folder, exit_code: 4 },
+    ]
+  }
+  if (stat.isFile() && stat.nlink > 1)
+    return [
+      fail(
+        NAME,
+        4,
+        `${file} has ${stat.nlink} names (hard links), and would get a log under each`,
+        'remove all but one',
+      ),
+    ]
+  const connection = openForReading(file)
+  try {
+    assertMayWrite(file)
+    fs.accessSync(nearestFolder(path.dirname(file)), fs.constants.W_OK)
+    if (!connection) return [ok(NAME, `${file} is empty; the first sync fills it`)]
+    const version = String(connection.pragma('user_version', { simple: true }))
+    const what = `${file} can be written, and has version ${version}`
+    if (stat.size > READ_BYTES)
+      return [
+        warn(
+          NAME,
+          `${what}; with ${inBytes(stat.size)} it is too large to be checked here`,
+          `check it by hand while nothing runs: sqlite3 FILE "PRAGMA quick_check"`,
+        ),
+      ]
+    const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
+    return first?.quick_check === 'ok'
+      ? [ok(NAME, `${what}; it is not damaged (quick_check)`)]
+      : [
+          fail(
+            NAME,
+            4,
+            `${file} is damaged: ${first?.quick_check}`,
+            'restore a copy, or move it away: everything can be read again',
+          ),
+        ]
+  } finally {
+    connection?.close()
+  }
+}
+
+/** What an error of opening it means. */
+export function findingOf(error: unknown): Finding {
+  if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
+  if (error instanceof MirrorError) return fail(NAME, 4, (error as KnownError).message, null)
+  const code = error instanceof Error && 'code' in error ? String(error.code) : null
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
+    return fail(
+      NAME,
+      4,
+      `its folder cannot be written by this user (${code})`,
+      'let this user write to the folder',
+    )
+  if (error instanceof Error) return fail(NAME, 4, error.message, null)
+  throw error
+}

@@ -1,0 +1,67 @@
+import path from 'node:path'
+import { checkConfigured, checkTokens } from '../../check/configured.ts'
+import { checkFolder } from '../../check/disk.ts'
+import { exitCodeOfFindings, type Finding, fail, findingLine } from '../../check/finding.ts'
+import { checkMirrorFile } from '../../check/mirror.ts'
+import { checkPort } from '../../check/port.ts'
+import { checkSchedules } from '../../check/schedules.ts'
+import type { Config } from '../../config/config.ts'
+import { openReader } from '../../store/sqlite/read/reader.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { jsonText } from '../json/results.ts'
+import type { Runtime } from '../runtime.ts'
+
+interface CheckOptions {
+  offline?: boolean
+  json?: boolean
+}
+
+/** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
+export async function run(runtime: Runtime, globals: Globals, options: CheckOptions): Promise<number> {
+  const findings = await findAll(runtime, globals, options.offline === true)
+  const { signal, stdout } = runtime
+  const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
+  const report = { version: 1, exit_code: exitCode, checks: findings }
+  stdout.write(options.json ? jsonText(report) : findings.map((one) => `${findingLine(one)}\n`).join(''))
+  return exitCode
+}
+
+async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): Promise<Finding[]> {
+  let config: Config
+  try {
+    config = readConfig(runtime, globals, 'resolve')
+  } catch (error) {
+    if (!(error instanceof Error && error.name === 'ConfigError')) throw error
+    return error.message.split('\n').map((line) => fail('configuration', 2, line, null))
+  }
+  const offline = [
+    ...checkConfigured(config),
+    ...checkTokens(config),
+    ...checkSchedules(config, runtime.now()),
+    ...(config.postgres
+      ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime)
+      : checkMirrorFile(config.database)),
+    ...(config.publish === null ? [] : [checkFolder('publish', path.dirname(config.publish))]),
+    ...(config.http === null
+      ? []
+      : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),
+  ]
+  if (isOffline) return offline
+  const { checkApi } = await import('../watch/check-api.ts')
+  return [...offline, ...(await checkApi(config, runtime))]
+}
+
+/** A mirror that cannot be read is told of elsewhere. */
+function isDaemonRunning(database: string): boolean {
+  try {
+    const reader = openReader(database)
+    try {
+      return reader?.daemons().some(({ running }) => running !== false) === true
+    } finally {
+      reader?.close()
+    }
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,40 @@
+import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
+import { InterruptedError, UsageError } from '../../errors.ts'
+import { startCopy } from '../../store/sqlite/publish/start.ts'
+import { counted } from '../../text.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { assertMirror } from '../mirror-file.ts'
+import { assertMayReplace, outputFile } from '../output/output-file.ts'
+import type { Runtime } from '../runtime.ts'
+
+interface SnapshotOptions {
+  database?: string
+}
+
+/** `snapshot`: a copy of the mirror, made for reading, while syncs go on. */
+export async function run(
+  runtime: Runtime,
+  globals: Globals,
+  file: string,
+  { database }: SnapshotOptions,
+): Promise<number> {
+  const { cwd, signal, stderr } = runtime
+  const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
+  const mirror = config ? config.database : path.resolve(cwd, database ?? '')
+  if (file === '') throw new UsageError('name the file of the copy')
+  const output = outputFile('snapshot', path.resolve(cwd, file))
+  if (config) assertMayReplace(output, config)
+  assertMirror(mirror)
+  const task = { mirror, target: output.place, mode: null, isPublished: false, version: manifest.version }
+  try {
+    const { rows, bytes } = await startCopy(task, signal)
+    stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
+    stderr.write(`stopped; ${output.place} is as it was\n`)
+    return exitCodeOfStop(signal)
+  }
+}

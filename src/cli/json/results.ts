@@ -1,0 +1,104 @@
+import type { JobResult } from '../../sync/job.ts'
+import type { Job } from '../../sync/types.ts'
+import type { Differences } from '../../sync/verify/differences.ts'
+import type { VerifyResult } from '../../sync/verify/verify.ts'
+import { printableJson } from '../../text.ts'
+
+// What `sync --json` and `verify --json` write. `result-schemas.ts` describes it; fields may be added, never changed.
+
+/** Raised when a field changes its meaning or goes. */
+export const RESULTS_VERSION = 1 as const
+
+/** An object as a command writes it, safe for a terminal. */
+export function jsonText(report: object): string {
+  return `${printableJson(JSON.stringify(report, null, 2))}\n`
+}
+
+/** The runs of a command, with the names of `sync_runs`. */
+export function runsReport(results: readonly JobResult[], exitCode: number) {
+  return { version: RESULTS_VERSION, exit_code: exitCode, runs: results.map(runOf) }
+}
+
+function runOf({ job, trigger, walk, run, coverage, expectedMissed, error, held }: JobResult) {
+  return {
+    ...nameOf(job),
+    trigger,
+    status: statusOf(error?.code ?? null, walk !== null || run !== null),
+    walk_id: walk?.id ?? null,
+    pages: run?.pages ?? null,
+    rows_seen: run?.rowsSeen ?? null,
+    rows_added: run?.rowsAdded ?? null,
+    rows_changed: run?.rowsChanged ?? null,
+    rows_removed: run?.rowsRemoved ?? null,
+    requests: run?.requests ?? null,
+    retries: run?.retries ?? null,
+    rate_limit_hits: run?.rateLimitHits ?? null,
+    rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
+    coverage,
+    expected_missed: expectedMissed,
+    ...failureOf(error ?? held),
+  }
+}
+
+/** A job that is busy, held or told to wait has no run. */
+function statusOf(code: string | null, isBegun: boolean) {
+  if (code === null) return 'succeeded'
+  if (!isBegun) return 'not_begun'
+  return code === 'INTERRUPTED' ? 'interrupted' : 'failed'
+}
+
+/** The lists that a `verify` compared. */
+export function verifyReport(results: readonly VerifyResult[], exitCode: number) {
+  return {
+    version: RESULTS_VERSION,
+    exit_code: exitCode,
+    lists: results.map(({ job, differences, error }) => ({
+      ...nameOf(job),
+      ...(differences ? comparisonOf(differences) : NOT_COMPARED),
+      ...failureOf(error),
+    })),
+  }
+}
+
+const NOT_COMPARED = {
+  items: null,
+  missing: null,
+  extra: null,
+  different: null,
+  at_least: false,
+  moved: null,
+  coverage: null,
+  never_synced: null,
+  differences: [],
+}
+
+function comparisonOf(found: Differences) {
+  const { items, counts, isCut, isExtraKnown, moved, coverage, isNeverSynced, listed } = found
+  return {
+    items,
+    missing: counts.missing,
+    // What a reading that is not sure enough did not see may still be there.
+    extra: isExtraKnown ? counts.extra : null,
+    different: counts.different,
+    at_least: isCut,
+    moved,
+    coverage,
+    never_synced: isNeverSynced,
+    differences: listed.map(({ kind, key, page, paths, hasMorePaths, reject }) => ({
+      kind,
+      key,
+      page,
+      fields: [...paths],
+      more_fields: hasMorePaths,
+      reject,
+    })),
+  }
+}
+
+function nameOf({ organization, collection }: Job) {
+  return { organization_id: organization.id, organization: organization.name, collection: collection.name }
+}
+
+function failureOf(error: { code: string; message: string } | null) {
+  return { error_code: error?.code ?? null, error_message: error?.message ?? null }
+}

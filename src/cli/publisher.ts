@@ -1,0 +1,131 @@
+import fs from 'node:fs'
+import type { Logger } from 'pino'
+import manifest from '../../package.json' with { type: 'json' }
+import type { Config } from '../config/config.ts'
+import { InterruptedError } from '../errors.ts'
+import { publishDueAt } from '../schedule/publish-due.ts'
+import { startCopy } from '../store/sqlite/publish/start.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
+import type { JobResult } from '../sync/job.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Keeps the published file up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
+export interface Publisher {
+  /** Takes note of runs that ended: the file may need to be made again. */
+  note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void
+  /** The mirror has news for readers, of another kind than a complete walk. */
+  noteNews(): void
+  /** Publishes what is new, at once; for the end of a command. */
+  finish(): Promise<void>
+  /** Ends what is under way; the old file stays. */
+  close(): Promise<void>
+}
+
+export interface PublisherOptions {
+  config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
+  logger: Logger
+  /** Null: the mirror is no file. */
+  connection: Connection | null
+  /** For a service: publishes by itself when it is time. A command does at its end. */
+  isService: boolean
+}
+
+const NOTHING: Publisher = {
+  note: () => {},
+  noteNews: () => {},
+  finish: async () => {},
+  close: async () => {},
+}
+
+/** How often a service looks whether it is time. */
+const LOOK_EVERY_MS = 1000
+
+export function createPublisher({
+  config,
+  runtime,
+  logger,
+  connection,
+  isService,
+}: PublisherOptions): Publisher {
+  const { database: mirror, publish: target, publishEvery, publishMode } = config
+  if (target === null || connection === null) return NOTHING
+  const { now } = runtime
+  const stop = new AbortController()
+  const signal = AbortSignal.any([runtime.signal, stop.signal])
+  // A service that was stopped before it published does so now.
+  let newsSince = isService ? unpublishedSince(connection, target) : null
+  let attemptedAt: number | null = null
+  let running: Promise<void> | null = null
+
+  async function publish(): Promise<void> {
+    const begun = now()
+    // News that come meanwhile may be in the file or not.
+    newsSince = null
+    attemptedAt = begun
+    try {
+      const task = {
+        mirror,
+        target: target ?? '',
+        mode: publishMode,
+        isPublished: true,
+        version: manifest.version,
+      }
+      const { rows, bytes, isPlaced } = await startCopy(task, signal)
+      const fields = { file: target, rows, bytes, duration_ms: now() - begun }
+      if (isPlaced) logger.info(fields, 'published')
+      else logger.info(fields, 'not published, since another process has published a later state')
+    } catch (error) {
+      newsSince ??= begun
+      const message = error instanceof Error ? error.message : String(error)
+      if (error instanceof InterruptedError)
+        logger.info('stopped before the copy was published; the old one stays')
+      else
+        logger.warn({ file: target, reason: message }, 'not published; the old copy stays, if there is one')
+    }
+  }
+
+  function publishOnce(): Promise<void> {
+    running ??= publish().finally(() => {
+      running = null
+    })
+    return running
+  }
+
+  function lookWhetherDue(): void {
+    if (running || signal.aborted) return
+    const dueAt = publishDueAt({ newsSince, publishedAt: timeOf(target), attemptedAt }, publishEvery, now())
+    if (dueAt !== null && dueAt <= now()) void publishOnce()
+  }
+
+  const noteNews = () => {
+    newsSince ??= now()
+  }
+  const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
+  return {
+    note(results) {
+      if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) noteNews()
+    },
+    noteNews,
+    async finish() {
+      if (newsSince !== null && !signal.aborted) await publishOnce()
+    },
+    async close() {
+      stopLooking()
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** The moment that the published file shows. */
+function timeOf(file: string | null): number | null {
+  return file === null ? null : (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null)
+}
+
+/** When the last walk ended that the published file does not show; null if it shows all. */
+function unpublishedSince(connection: Connection, target: string): number | null {
+  const last = connection.prepare('SELECT max(last_complete_at) FROM sync_status').pluck().get()
+  const completedAt = typeof last === 'string' ? Date.parse(last) : null
+  return completedAt !== null && completedAt > (timeOf(target) ?? 0) ? completedAt : null
+}

@@ -1,0 +1,132 @@
+import { createConnectionPool, createHttpGet, type HttpGet } from '../../api/http.ts'
+import { type Finding, ok, warn } from '../../check/finding.ts'
+import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
+import { findingOf } from '../../check/mirror.ts'
+import { checkNetwork } from '../../check/network.ts'
+import { minutesBetween } from '../../check/schedules.ts'
+import type { Config } from '../../config/config.ts'
+import { type AdviceFacts, adviceText, advise } from '../../report/advice.ts'
+import { USER_AGENT as userAgent } from '../names.ts'
+import { allowedPerMinute } from '../output/estimate.ts'
+import { createLogger } from '../output/log.ts'
+import type { Runtime } from '../runtime.ts'
+import { selectJobs } from '../selection.ts'
+import { openSession, type Session } from '../session.ts'
+
+/** For all requests together: a rate limit may ask for long waits. */
+const LIMIT_MS = 120_000
+
+/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run. */
+export async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
+  const { now, signal } = runtime
+  const reached = await checkNetwork(config.api.baseUrl, now(), signal)
+  if (reached.some(({ state }) => state === 'fail'))
+    return [...reached, warn('lists', 'not asked, since the API cannot be reached')]
+  const dates: { date: string | undefined; at: number }[] = []
+  const connections = createConnectionPool()()
+  const { timeout: timeoutMs, maxResponseBytes } = config.api
+  const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
+  const exchange: HttpGet = async (url, headers, stop) => {
+    const response = await get(url, headers, stop)
+    dates.push({ date: textOf(response.headers.date), at: now() })
+    return response
+  }
+  try {
+    const asked = await askAll(config, runtime, exchange)
+    const [first] = dates
+    const clock = first ? checkClock(first.date, first.at) : null
+    return [
+      ...reached,
+      ...asked.map(({ finding }) => finding),
+      ...(clock ? [clock] : []),
+      ...advice(config, asked, now()),
+    ]
+  } catch (error) {
+    return [...reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
+  } finally {
+    connections.close()
+  }
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
+
+async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Promise<Asked[]> {
+  const logger = await createLogger({
+    level: 'error',
+    destination: runtime.stderr,
+    pretty: false,
+    color: false,
+  })
+  // What passes by itself is told of at once: nobody wants to wait ten tries for it.
+  const once = { ...config, retry: { ...config.retry, attempts: 1 } }
+  const session: Session = await openSession({
+    config: once,
+    runtime,
+    logger,
+    userAgent,
+    exchange,
+    tryHeldTokens: false,
+  })
+  const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
+  try {
+    const jobs = selectJobs(config, { org: [], collection: [] })
+    return await Promise.all(
+      jobs.map(({ organization, job }) => askList(job, () => session.source(organization, job), limit)),
+    )
+  } finally {
+    session.close()
+  }
+}
+
+/** What the rate limit means for schedules. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
+function advice(config: Config, asked: readonly Asked[], now: number): Finding[] {
+  const answered = asked.flatMap(({ job, page }) => (page ? [{ job, page }] : []))
+  const groups = Map.groupBy(answered, ({ job }) => scopeOf(config, job.organization.id))
+  // The busiest budget decides.
+  const [group = []] = [...groups.values()].toSorted((a, b) => pagesOf(b) - pagesOf(a))
+  const announcedLimit = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
+  const ours = allowedPerMinute({ ...config.rateLimit, announcedLimit })
+  if (group.length === 0) return []
+  const seen = ok('rate limit', rateText(announcedLimit, ours))
+  if (ours === null) return [seen]
+  const schedules = config.organizations.map(({ schedule }) => minutesBetween(schedule, config.timezone, now))
+  const known = schedules.filter((minutes) => minutes !== null)
+  const facts: AdviceFacts = {
+    lists: group.map(({ page: { total, lastPage, items } }) => ({
+      rows: total ?? (lastPage ?? 1) * items.length,
+      perPage: Math.max(items.length, 1),
+    })),
+    requestsPerMinute: ours,
+    sharePercent: 10,
+    every: 5,
+    betweenWalks: known.length === 0 ? null : Math.min(...known),
+  }
+  const proposal = advise(facts)
+  const texts = adviceText(proposal, facts)
+  const isTight = facts.betweenWalks !== null && proposal.walk_minutes > facts.betweenWalks
+  const [walks = '', ...refreshes] = texts
+  const walk = isTight
+    ? warn(
+        'schedule',
+        `comes again before full walks can end: ${walks}`,
+        `set schedule: "${proposal.schedule}"`,
+      )
+    : ok('schedule', walks)
+  return [seen, walk, ...refreshes.map((text) => ok('refresh', text))]
+}
+
+function pagesOf(group: readonly { page: { lastPage: number | null } }[]): number {
+  return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
+}
+
+function scopeOf({ rateLimit, organizations }: Config, id: string): string {
+  if (rateLimit.scope === 'all') return 'all'
+  if (rateLimit.scope === 'organization') return id
+  try {
+    return organizations.find((organization) => organization.id === id)?.readToken() ?? id
+  } catch {
+    return id
+  }
+}

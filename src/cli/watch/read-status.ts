@@ -1,0 +1,121 @@
+import type { Config } from '../../config/config.ts'
+import { type JobPlan, jobStatus, neverSynced } from '../../report/job-status.ts'
+import { lastAttempt } from '../../report/overdue.ts'
+import { createStatus, type Status } from '../../report/status.ts'
+import { nextFireAfter } from '../../schedule/cron.ts'
+import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import type { StatusRow } from '../../store/sqlite/read/status.ts'
+
+/** The value of `--max-age` or `--fresh`. */
+export interface AgeLimit {
+  typed: string
+  ms: number
+}
+
+export interface StatusOptions {
+  /** The mirror's file. */
+  database: string
+  /** Null where only the file is known: then nothing is said of schedules, and of lists that it does not hold. */
+  config: Pick<Config, 'organizations' | 'timezone'> | null
+  /** Epoch milliseconds. */
+  now: number
+  /** How the program was called, so that its commands can be pasted. */
+  program: string
+  maxAge?: AgeLimit | null
+  fresh?: AgeLimit | null
+  /** What was read of a mirror that is no file; null: there is none yet. */
+  reader?: Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> | null | undefined
+}
+
+/** The longest pause that a server can ask for. A later time comes from a wrong clock. */
+const LONGEST_PAUSE_MS = 86_400_000
+
+/** What `status` says of a mirror. Opens the file and closes it again. Throws MirrorError. */
+export function readStatus(options: StatusOptions): Status {
+  const { database, config, now, program, maxAge = null, fresh = null } = options
+  const reader = options.reader === undefined ? openReader(database) : options.reader
+  try {
+    const known = reader?.status() ?? []
+    const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
+    const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+    const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
+    const planOf = config ? createPlanner(config, now) : () => null
+    const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+    return createStatus(
+      {
+        database,
+        now: new Date(now).toISOString(),
+        timezone: config?.timezone ?? null,
+        waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+        max_age: maxAge?.typed ?? null,
+        fresh: fresh?.typed ?? null,
+        jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
+      },
+      reader?.daemons() ?? [],
+    )
+  } finally {
+    reader?.close()
+  }
+}
+
+/** A leap day on a given weekday can be 40 years away; nobody asks for that. */
+const LOOKED_AHEAD_MS = 400 * 86_400_000
+
+/** Returns the times of a job's schedule. Each schedule is searched once: 500 organizations share a few. */
+function createPlanner(
+  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  now: number,
+): (row: StatusRow) => JobPlan | null {
+  const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
+  const found = new Map<string, number | null>()
+  const search = (schedule: string, after: number, until: number) => {
+    const name = `${after} ${until} ${schedule}`
+    const known = found.get(name)
+    if (known !== undefined) return known
+    const time = nextFireAfter(schedule, timezone, after, until)
+    found.set(name, time)
+    return time
+  }
+  return (row) => {
+    const schedule = scheduleOf.get(row.organization_id)
+    if (schedule === undefined || row.configured !== 1) return null
+    const attempt = lastAttempt(row)
+    const dueAt = attempt === null ? null : search(schedule, attempt, now)
+    return { schedule, nextRunAt: search(schedule, now, now + LOOKED_AHEAD_MS), dueAt }
+  }
+}
+
+/**
+ * The rows with the names of the present configuration; the mirror has those of the last sync. Keeps a job that is not
+ * configured as long as it has rows.
+ */
+function asConfigured(
+  { organizations }: Pick<Config, 'organizations'>,
+  known: readonly StatusRow[],
+): StatusRow[] {
+  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
+  return known
+    .map((row) => {
+      const organization = byId.get(row.organization_id)
+      const isConfigured = organization?.collections.some(({ name }) => name === row.collection) === true
+      return {
+        ...row,
+        organization: organization?.name ?? row.organization,
+        configured: isConfigured ? 1 : 0,
+      }
+    })
+    .filter(({ configured, rows }) => configured === 1 || rows > 0)
+}
+
+/** The jobs that the configuration got after the last sync. */
+function unknownJobs(
+  { organizations }: Pick<Config, 'organizations'>,
+  known: readonly StatusRow[],
+): StatusRow[] {
+  const names = new Set(known.map((row) => `${row.organization_id} ${row.collection}`))
+  return organizations.flatMap((organization) =>
+    organization.collections
+      .filter(({ name }) => !names.has(`${organization.id} ${name}`))
+      .map(({ name }) => neverSynced(organization, name)),
+  )
+}

@@ -1,0 +1,63 @@
+import type { JobResult } from '../sync/job.ts'
+import { counted, grouped, inWords, printable } from '../text.ts'
+
+/** How a job ended, as a ping tells it. */
+export interface Outcome {
+  /** Organization and collection. */
+  job: string
+  /** `stopped`: by a signal; `busy`: a schedule met a job that another process works on. */
+  state: 'succeeded' | 'failed' | 'stopped' | 'busy'
+  /** Of a failure. */
+  reason: string
+  rows: { seen: number; added: number; changed: number; removed: number }
+}
+
+export function outcomeOf({ job, trigger, run, error, held }: JobResult): Outcome {
+  const code = error?.code ?? held?.code
+  const rows = {
+    seen: run?.rowsSeen ?? 0,
+    added: run?.rowsAdded ?? 0,
+    changed: run?.rowsChanged ?? 0,
+    removed: run?.rowsRemoved ?? 0,
+  }
+  const name = printable(`${job.organization.name} ${job.collection.name}`, 80)
+  if (code === undefined) return { job: name, state: 'succeeded', reason: '', rows }
+  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', rows }
+  if (code === 'BUSY' && trigger === 'schedule') return { job: name, state: 'busy', reason: '', rows }
+  // Not the message: what a server says may hold an item's data.
+  const meaning = MEANINGS[code]
+  return { job: name, state: 'failed', reason: meaning === undefined ? code : `${code} (${meaning})`, rows }
+}
+
+const MEANINGS: Readonly<Partial<Record<string, string>>> = {
+  UNAUTHORIZED: 'its token is held: it needs a new one',
+  FORBIDDEN: 'the API refuses this organization to its token',
+  ORGANIZATION_NOT_FOUND: 'the API does not know the organization, or the address',
+  REMOVALS_HELD: 'removals are held back: somebody has to decide',
+  INCOMPLETE: 'the list ended before its own total',
+  RATE_LIMITED: 'the server asks for a longer wait than rateLimit.maxWait',
+  DATABASE: 'the mirror cannot be used',
+  CONFIGURATION: 'its token file or its key cannot be used',
+  BUSY: 'another process works on it',
+}
+
+const MOST_TOLD = 20
+
+export function startText(jobs: number): string {
+  return `admin-mirror: ${counted(jobs, 'list')} to read\n`
+}
+
+/** Numbers, and names of organizations and collections; nothing that an API sent. */
+export function outcomeText(outcomes: readonly Outcome[], failed: readonly Outcome[], ms: number): string {
+  const sum = (name: keyof Outcome['rows']) =>
+    grouped(outcomes.reduce((total, { rows }) => total + rows[name], 0))
+  const busy = outcomes.filter(({ state }) => state === 'busy').length
+  const lines = [
+    `admin-mirror: ${counted(outcomes.length, 'list')} in ${inWords(ms)}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
+    ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
+    ...(failed.length > 0 ? [`${counted(failed.length, 'list')} failed:`] : []),
+    ...failed.slice(0, MOST_TOLD).map(({ job, reason }) => `${job}: ${reason}`),
+    ...(failed.length > MOST_TOLD ? [`and ${grouped(failed.length - MOST_TOLD)} more`] : []),
+  ]
+  return lines.map((line) => `${line}\n`).join('')
+}

@@ -1,0 +1,139 @@
+import { counted, grouped, inWords } from '../text.ts'
+
+/** What is known of the lists that share one budget. */
+export interface AdviceFacts {
+  lists: readonly { rows: number; perPage: number; newPerMinute?: number }[]
+  /** Requests a minute that are ours. */
+  requestsPerMinute: number
+  /** Percent of them for refreshes. */
+  sharePercent: number
+  /** Minutes between two refreshes of a list, as wished. */
+  every: number
+  /** Minutes between two full walks, as configured; null if unknown. */
+  betweenWalks: number | null
+}
+
+export interface Advice {
+  /** How long full walks of all these lists take together. */
+  walk_minutes: number
+  /** A schedule that leaves most of the budget free. */
+  schedule: string
+  /** Minutes between two refreshes that the share allows. */
+  refresh_every_minutes: number
+  /** Requests of one refresh of all lists, and their part of the budget in percent. */
+  refresh_requests: number
+  refresh_percent: number
+  /** Within how many minutes a change shows among so many of the newest rows of the largest list. */
+  shown: { rows: number; minutes: number }[]
+}
+
+const MINUTES_A_DAY = 1440
+
+/** Walks should take at most this part of the time between two of them. */
+const BUSY = 1 / 4
+
+const SCHEDULES: readonly [number, string][] = [
+  [15, '*/15 * * * *'],
+  [60, '0 * * * *'],
+  [180, '0 */3 * * *'],
+  [360, '0 */6 * * *'],
+  [720, '0 */12 * * *'],
+  [MINUTES_A_DAY, '0 3 * * *'],
+]
+const WEEKLY = '0 3 * * 0'
+
+/** A proposal for `schedule` and `refresh`. */
+export function advise(facts: AdviceFacts): Advice {
+  const { lists, requestsPerMinute: rate, sharePercent, every, betweenWalks } = facts
+  const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
+  const [interval, schedule] = SCHEDULES.find(([minutes]) => walkMinutes <= minutes * BUSY) ?? [
+    7 * MINUTES_A_DAY,
+    WEEKLY,
+  ]
+  const share = (sharePercent / 100) * rate
+  const refreshEvery = everyFor(lists, every, share)
+  const requests = costOf(lists, refreshEvery)
+  const [largest] = lists.toSorted((a, b) => pagesOf(b) - pagesOf(a))
+  const left = Math.max(share - requests / refreshEvery, 0) / Math.max(lists.length, 1)
+  return {
+    walk_minutes: walkMinutes,
+    schedule,
+    refresh_every_minutes: refreshEvery,
+    refresh_requests: requests,
+    refresh_percent: (100 * requests) / (refreshEvery * rate),
+    shown: largest ? bandsOf(largest, left, refreshEvery, betweenWalks ?? interval) : [],
+  }
+}
+
+function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {
+  return Math.max(1, Math.ceil(rows / Math.max(perPage, 1)))
+}
+
+/** Requests of one refresh of each list: its new rows, and two pages to see that nothing else is new. */
+function costOf(lists: AdviceFacts['lists'], every: number): number {
+  return lists.reduce((sum, { newPerMinute = 0, perPage }) => sum + (newPerMinute * every) / perPage + 2, 0)
+}
+
+/** New rows cost the same however often they are asked for; the rest of a refresh is what `every` spreads. */
+function everyFor(lists: AdviceFacts['lists'], wished: number, share: number): number {
+  const forNews = lists.reduce((sum, { newPerMinute = 0, perPage }) => sum + newPerMinute / perPage, 0)
+  const free = share - forNews
+  const least = free > 0 ? (2 * lists.length) / free : MINUTES_A_DAY
+  return Math.ceil(Math.min(Math.max(wished, least), MINUTES_A_DAY))
+}
+
+/**
+ * The pages behind the newest are read in bands, each four times as deep as the one before and half as often. A band that
+ * would be read less than twice between two walks is left to these.
+ * @param pagesPerMinute What is left of the share.
+ */
+function bandsOf(
+  list: { rows: number; perPage: number },
+  pagesPerMinute: number,
+  every: number,
+  betweenWalks: number,
+): Advice['shown'] {
+  if (pagesPerMinute <= 0) return []
+  const depths = depthsOf(pagesOf(list))
+  while (depths.length > 0) {
+    const load = depths.reduce((sum, depth, band) => sum + (depth - (depths[band - 1] ?? 1)) / 2 ** band, 0)
+    const unit = load / pagesPerMinute
+    if (unit * 2 ** (depths.length - 1) <= betweenWalks / 2)
+      return depths.map((depth, band) => ({
+        rows: Math.min(depth * list.perPage, list.rows),
+        minutes: Math.max(every, unit * 2 ** band),
+      }))
+    depths.pop()
+  }
+  return []
+}
+
+/** The last page of each band. */
+function depthsOf(pages: number): number[] {
+  if (pages === 1) return []
+  const count = Math.max(1, Math.ceil(Math.log2(pages) / 2))
+  return Array.from({ length: count }, (_, band) => Math.min(4 ** (band + 1), pages))
+}
+
+/** The same in sentences. */
+export function adviceText(
+  advice: Advice,
+  { lists, requestsPerMinute, sharePercent }: AdviceFacts,
+): string[] {
+  const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
+  const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
+  const shown = [...new Set(some)].flatMap((band) =>
+    band ? [`${inMinutes(band.minutes)} among the newest ${grouped(band.rows)} rows`] : [],
+  )
+  return [
+    `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
+    `refresh: { every: ${advice.refresh_every_minutes}m, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
+    ...(shown.length > 0
+      ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]
+      : []),
+  ]
+}
+
+function inMinutes(count: number): string {
+  return inWords(count * 60_000)
+}

@@ -1,0 +1,155 @@
+import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
+import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
+import { isOverdue } from './overdue.ts'
+import { walkProgress } from './walk-progress.ts'
+
+/** A job in the output of `status --json`. Times are ISO 8601. Fields may be added, never changed. */
+export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills' | Internal> {
+  configured: boolean
+  /** The open ones; `next` is the command that continues one. */
+  backfills: (OpenBackfill & { next: string })[]
+  /** Milliseconds since `as_of`. */
+  age_ms: number | null
+  /** True if a configured list was never read whole or is older than `--max-age`; null without that. */
+  too_old: boolean | null
+  /** The same of `fresh_as_of` and `--fresh`. */
+  too_stale: boolean | null
+  /** Cron expression; null without a configuration. */
+  schedule: string | null
+  /** The next time of the schedule, at which a `start` reads the list. */
+  next_run_at: string | null
+  /** The first time of the schedule since the last run by schedule or by hand has ended, if it is past. */
+  due_at: string | null
+  /** Whether the list should have been read by now, by its schedule; null without a configuration. */
+  overdue: boolean | null
+  /** How far the open walk is, by items (0 to 100); null if its length is unknown. */
+  walk_percent: number | null
+  /** How long the running walk still takes at the speed so far. Milliseconds. */
+  walk_left_ms: number | null
+  /** The command that shows how to delete a list that is no longer configured; else null. */
+  forget: string | null
+  /** What to type or do next; null if there is nothing to do. */
+  next: string | null
+}
+
+/** What other fields are computed from. */
+type Internal = 'last_sync_at' | 'last_sync_finished_at' | 'last_run_pages' | 'last_run_rows_seen'
+
+/** The times of a job's schedule around the present. Epoch milliseconds. */
+export interface JobPlan {
+  schedule: string
+  nextRunAt: number | null
+  /** The first time since `lastAttempt` that is past; null if none is. */
+  dueAt: number | null
+}
+
+export interface JobContext {
+  /** Epoch milliseconds. */
+  now: number
+  /** How the program was called, `--config` included, so that its commands can be pasted. */
+  program: string
+  /** `--max-age` and `--fresh` in milliseconds, or null. */
+  maxAge?: number | null
+  fresh?: number | null
+  /** Null without a configuration. */
+  plan?: JobPlan | null
+}
+
+/** The row of a configured job that is not in the mirror yet. */
+export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
+  return {
+    organization_id: organization.id,
+    organization: organization.name,
+    collection,
+    configured: 1,
+    rows: 0,
+    as_of: null,
+    last_complete_at: null,
+    coverage: null,
+    expected_missed: null,
+    fresh_as_of: null,
+    newest: null,
+    last_run_at: null,
+    last_run_status: null,
+    last_run_trigger: null,
+    error_code: null,
+    error_message: null,
+    removals_held: 0,
+    held_why: null,
+    untrusted: null,
+    total_is_wrong: false,
+    rows_missed: 0,
+    held_since: null,
+    held_reason: null,
+    walk_origin: null,
+    walk_page: null,
+    walk_pages: null,
+    walk_rows_seen: null,
+    walk_total: null,
+    walk_started_at: null,
+    walk_updated_at: null,
+    running: false,
+    waiting_for: null,
+    waiting_until: null,
+    backfills: [],
+    last_sync_at: null,
+    last_sync_finished_at: null,
+    last_run_pages: null,
+    last_run_rows_seen: null,
+  }
+}
+
+/** A job as `status` tells of it. */
+export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
+  const { now, program, maxAge = null, fresh = null, plan = null } = context
+  const isConfigured = row.configured === 1
+  const pasteable = (text: string) => text.replaceAll('admin-mirror ', `${program} `)
+  const known = { ...row, ...waitOf(row, now) }
+  const isOlder = (time: string | null, most: number | null) =>
+    most === null ? null : isConfigured && (time === null || now - Date.parse(time) > most)
+  const tooOld = isOlder(row.as_of, maxAge)
+  const tooStale = isOlder(row.fresh_as_of, fresh)
+  const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
+  const next = nextStep(known, now, tooOld === true || tooStale === true || overdue === true)
+  return {
+    ...withoutInternal(known),
+    configured: isConfigured,
+    backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
+    age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
+    too_old: tooOld,
+    too_stale: tooStale,
+    schedule: plan?.schedule ?? null,
+    next_run_at: timeText(plan?.nextRunAt),
+    due_at: timeText(plan?.dueAt),
+    overdue,
+    ...walkProgress(known, now),
+    forget: isConfigured ? null : pasteable(forgetCommand(row)),
+    next: next === null ? null : pasteable(next),
+  }
+}
+
+function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
+  const {
+    last_sync_at: _at,
+    last_sync_finished_at: _finished,
+    last_run_pages: _pages,
+    last_run_rows_seen: _rows,
+    ...shown
+  } = row
+  return shown
+}
+
+function timeText(time: number | null | undefined): string | null {
+  return time == null ? null : new Date(time).toISOString()
+}
+
+/** The longest wait for a rate limit; a later time was written by a wrong clock. */
+const LONGEST_WAIT_MS = 86_400_000
+
+/** The wait of a job that runs, or whose last run failed, while it lasts. */
+function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
+  const wait = Date.parse(waiting_until ?? '') - now
+  const isMeant = running !== false || (last !== null && last !== 'succeeded')
+  const isWaiting = isMeant && wait > 0 && wait <= LONGEST_WAIT_MS
+  return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
+}

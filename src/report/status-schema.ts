@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { STATUS_VERSION } from './status.ts'
+
+// The contract of `status --json`, for programs that read it: `admin-mirror schema status` prints it as a JSON Schema.
+
+const time = () => z.string().describe('ISO 8601, UTC, milliseconds')
+const count = () => z.int().min(0)
+
+const Backfill = z.object({
+  kind: z.enum(['full', 'partial']),
+  filters: z.record(z.string(), z.unknown()),
+  first_page: count(),
+  page: count().nullable().describe('The next one; null: behind the last'),
+  rows_seen: count(),
+  total: count().nullable(),
+  updated_at: time(),
+  is_last_run: z.boolean(),
+  next: z.string().describe('The command that continues it'),
+})
+
+const Freshness = {
+  rows: count().describe('Live rows'),
+  as_of: time().nullable().describe('Start of the last complete full walk'),
+  last_complete_at: time().nullable().describe('Its end'),
+  coverage: z.enum(['steady', 'repaired', 'drifted']).nullable(),
+  expected_missed: z.number().nullable(),
+  fresh_as_of: time().nullable(),
+  newest: z.enum(['first', 'last']).nullable(),
+  age_ms: z.int().nullable().describe('Milliseconds since as_of'),
+  too_old: z.boolean().nullable().describe('By --max-age; null without it'),
+  too_stale: z.boolean().nullable().describe('By --fresh; null without it'),
+}
+
+const Schedule = {
+  schedule: z.string().nullable(),
+  next_run_at: time().nullable().describe('The next time of the schedule; only a start goes by it'),
+  due_at: time().nullable().describe('The first time of the schedule since the last run ended'),
+  overdue: z.boolean().nullable().describe('Whether it should have been read by now'),
+}
+
+const LastRun = {
+  last_run_at: time().nullable(),
+  last_run_status: z.enum(['running', 'succeeded', 'failed', 'interrupted']).nullable(),
+  last_run_trigger: z.string().nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+}
+
+const Trouble = {
+  removals_held: count(),
+  held_why: z.enum(['brake', 'empty']).nullable(),
+  untrusted: z.string().nullable().describe('Why the last complete full walk removes nothing'),
+  total_is_wrong: z.boolean(),
+  rows_missed: count(),
+  held_since: time().nullable().describe('When its token was refused'),
+  held_reason: z.string().nullable(),
+  forget: z.string().nullable().describe('For a list that is no longer configured'),
+  next: z.string().nullable().describe('What to type or do; null: nothing'),
+}
+
+const Progress = {
+  running: z.boolean().nullable().describe('Whether a process works on it; null: this user cannot tell'),
+  walk_origin: z.enum(['sync', 'backfill']).nullable(),
+  walk_page: count().nullable(),
+  walk_pages: count().nullable(),
+  walk_rows_seen: count().nullable(),
+  walk_total: count().nullable(),
+  walk_started_at: time().nullable(),
+  walk_updated_at: time().nullable(),
+  walk_percent: z.int().min(0).max(100).nullable(),
+  walk_left_ms: count().nullable().describe('At the speed so far'),
+  waiting_for: z.string().nullable(),
+  waiting_until: time().nullable(),
+  backfills: z.array(Backfill),
+}
+
+const Job = z.object({
+  organization_id: z.string(),
+  organization: z.string(),
+  collection: z.string(),
+  configured: z.boolean(),
+  ...Freshness,
+  ...Schedule,
+  ...LastRun,
+  ...Trouble,
+  ...Progress,
+})
+
+export const StatusSchema = z
+  .object({
+    version: z
+      .literal(STATUS_VERSION)
+      .describe('Another number: a field has changed its meaning, or is gone'),
+    database: z.string(),
+    now: time(),
+    verdict: z.string().describe('How things are, in a sentence'),
+    check_exit_code: z.literal([0, 1, 3, 5]).describe('What status --check exits with'),
+    daemon: z.object({
+      running: z.boolean().nullable().describe('Whether a start runs; null: this user cannot tell'),
+      processes: z
+        .array(z.object({ pid: count(), since: time(), running: z.boolean().nullable() }))
+        .describe('Those that run, or died without being stopped'),
+    }),
+    timezone: z.string().nullable(),
+    waiting_until: time().nullable(),
+    max_age: z.string().nullable().describe('As typed'),
+    fresh: z.string().nullable().describe('As typed'),
+    jobs: z.array(Job),
+  })
+  .meta({ title: 'admin-mirror status --json' })

@@ -1,0 +1,125 @@
+import { MirrorError } from '../../../errors.ts'
+import { isCopy, openEmptyCopy } from '../file/copy.ts'
+import { openForReading } from '../file/open.ts'
+import { type Connection, quoted } from '../sql.ts'
+import { MIRROR, tablesOfCopy } from './tables.ts'
+
+/** What a copy holds. */
+export interface CopyContents {
+  /** By table. */
+  rows: Record<string, number>
+  jobs: CopiedJob[]
+}
+
+/** Times as in the mirror; `fresh_as_of` null where the mirror does not know it. */
+export interface CopiedJob {
+  organization_id: string
+  organization: string
+  collection: string
+  as_of: string | null
+  fresh_as_of: string | null
+}
+
+export interface BuildOptions {
+  /** The mirror's file, or a copy's. */
+  mirror: string
+  /** An empty file. */
+  file: string
+  /** The most bytes that the copy may have. */
+  mostBytes: number
+  /** Called before the moment that the copy shows. */
+  onBegin: () => void
+}
+
+/**
+ * Fills an empty file with what people read of a mirror, all of one moment, in tables made for reading. Syncs can write
+ * meanwhile, and their write-ahead log grows until the rows are copied. Throws MirrorError.
+ */
+export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): CopyContents {
+  if (holdsCopy(mirror)) return repeatCopy(mirror, file, onBegin)
+  const connection = openEmptyCopy(file, mostBytes)
+  try {
+    connection.prepare(`ATTACH ? AS ${MIRROR}`).run(mirror)
+    onBegin()
+    const tables = connection.transaction(() => copyTables(connection))()
+    connection.exec(`DETACH ${MIRROR}`)
+    for (const sql of tables.flatMap(({ indexes }) => indexes)) connection.exec(sql)
+    // So many rows of each index are enough for the planner.
+    connection.pragma('analysis_limit = 1000')
+    connection.exec('ANALYZE')
+    return readContents(connection)
+  } catch (error) {
+    const isFull = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
+    throw isFull ? new MirrorError(`there is not room enough for a copy of ${mirror}`) : error
+  } finally {
+    connection.close()
+  }
+}
+
+function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
+  const tables = tablesOfCopy(connection)
+  for (const { name, declaration, insert } of tables) {
+    connection.exec(declaration)
+    connection.exec(`INSERT INTO main.${quoted(name)} ${insert}`)
+  }
+  const help = tables.some(({ name }) => name === 'sync_help')
+  if (help) connection.exec(FORGET_ABSENT)
+  return tables
+}
+
+/** The mirror's help tells of tables that no copy has. */
+const FORGET_ABSENT = `
+  DELETE FROM main.sync_help
+  WHERE NOT EXISTS (
+    SELECT 1 FROM pragma_table_info(sync_help."table", 'main') AS known
+    WHERE sync_help."column" IS NULL OR known.name = sync_help."column"
+  )
+`
+
+/** A copy of a copy is the same file. */
+function repeatCopy(copy: string, file: string, onBegin: () => void): CopyContents {
+  const connection = openForReading(copy)
+  if (!connection) throw new MirrorError(`there is nothing at ${copy}`)
+  try {
+    onBegin()
+    connection.prepare('VACUUM INTO ?').run(file)
+    return readContents(connection)
+  } finally {
+    connection.close()
+  }
+}
+
+function holdsCopy(mirror: string): boolean {
+  const connection = openForReading(mirror)
+  if (!connection) throw new MirrorError(`there is no mirror at ${mirror} yet; "admin-mirror sync" makes it`)
+  try {
+    return isCopy(connection)
+  } finally {
+    connection.close()
+  }
+}
+
+function readContents(connection: Connection): CopyContents {
+  const names = connection
+    .prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY _rowid_",
+    )
+    .pluck()
+    .all() as string[]
+  const count = (name: string) =>
+    connection
+      .prepare(`SELECT count(*) FROM ${quoted(name)}`)
+      .pluck()
+      .get() as number
+  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: readJobs(connection) }
+}
+
+function readJobs(connection: Connection): CopiedJob[] {
+  const has = connection.prepare("SELECT 1 FROM pragma_table_info('sync_status') WHERE name = 'fresh_as_of'")
+  const sql = `
+    SELECT organization_id, organization, collection, as_of, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}
+    FROM sync_status
+    ORDER BY organization, collection
+  `
+  return connection.prepare(sql).all() as CopiedJob[]
+}

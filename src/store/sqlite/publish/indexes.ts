@@ -1,0 +1,54 @@
+import { quoted } from '../sql.ts'
+
+/** References to other things, by which people group and join. */
+const REFERENCE = /(^|_)(id|uuid|sku|ean|email)$/i
+
+/** Times, by which people sort and cut. */
+const TIME = /(_at|_on|(^|_)date)$/i
+
+// What people add up, and what they tell apart meanwhile: within the index of a reference, so that the table is not read.
+const AMOUNT = /(^|_)(total|amount|price|cents|quantity|qty)(_|$)/i
+const DIVIDER = /(^|_)(currency|state|status)$/i
+
+/** In elements of arrays, beside the reference that it spells out. */
+const NAME = /^(name|title)$/i
+
+/** Each index takes a part of the time in which a copy is made. */
+const MOST_TIMES = 4
+const MOST_REFERENCES = 4
+const MOST_DIVIDERS = 2
+const MOST_AMOUNTS = 3
+
+export interface CopiedColumn {
+  name: string
+  type: string
+}
+
+/**
+ * The columns of the indexes that pay in a typed table, chosen by name and type; without keys: in the elements of an array.
+ */
+export function columnsToIndex(columns: readonly CopiedColumn[], keys: readonly string[]): string[][] {
+  const fields = columns.filter(({ name }) => !name.startsWith('_') && !keys.includes(name))
+  const named = (pattern: RegExp, most: number, isText: boolean | null = null) =>
+    fields
+      .filter(({ name, type }) => pattern.test(name) && (isText === null || (type === 'TEXT') === isText))
+      .slice(0, most)
+      .map(({ name }) => name)
+  const isOfElements = keys.length === 0
+  const added = [
+    ...(isOfElements ? named(NAME, 1) : []),
+    ...named(DIVIDER, MOST_DIVIDERS),
+    ...named(AMOUNT, MOST_AMOUNTS, false),
+  ]
+  const own = columns.map(({ name }) => name).filter((name) => /^_(changed|first_seen)_at$/.test(name))
+  return [
+    ...[...named(TIME, MOST_TIMES, true), ...own].map((time) => [time]),
+    ...named(REFERENCE, MOST_REFERENCES).map((reference) => [reference, ...added]),
+  ]
+}
+
+/** CREATE INDEX. No table's name begins with `_`. */
+export function createIndexSql(table: string, columns: readonly string[]): string {
+  const name = `_${table}_by_${columns[0]}`
+  return `CREATE INDEX ${quoted(name)} ON ${quoted(table)} (${columns.map(quoted).join(', ')})`
+}

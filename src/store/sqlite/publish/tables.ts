@@ -1,0 +1,159 @@
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { type Connection, quoted } from '../sql.ts'
+import { loadViews } from '../tables/array-views.ts'
+import { knownKey } from '../tables/column-records.ts'
+import { tableName } from '../tables/declarations.ts'
+import { type CopiedColumn, columnsToIndex, createIndexSql } from './indexes.ts'
+
+// What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
+// gets into a copy, so that its own workings stay out: what comes new has to be added here.
+
+/** A table of the copy, as SQL. */
+export interface CopiedTable {
+  name: string
+  declaration: string
+  /** What follows INSERT INTO. */
+  insert: string
+  indexes: string[]
+}
+
+/** The name of the mirror while it is attached to the copy. */
+export const MIRROR = 'mirror'
+
+/** Our own tables and views, with their columns; null: all. */
+const OURS: Readonly<Record<string, string | null>> = {
+  organizations: 'id name configured held_since held_reason',
+  sync_status: null,
+  sync_runs:
+    'id walk_id organization_id collection trigger status started_at finished_at first_page pages rows_seen rows_added ' +
+    'rows_changed rows_removed requests retries rate_limit_hits rate_limit_wait_ms error_code error_message',
+  sync_walks:
+    'id organization_id collection kind filters status next_page pages rows_seen total passes coverage expected_missed ' +
+    'started_at updated_at finished_at',
+  sync_columns: 'collection column path type first_seen_at last_changed_at',
+  sync_rejects: 'organization_id collection page reason json seen_at',
+  sync_collections: 'name key',
+  sync_help: null,
+}
+
+/** The types of columns of views, of which SQLite does not know all. The others are TEXT. */
+const TYPES: Readonly<Record<string, string>> = {
+  rows: 'INTEGER',
+  removals_held: 'INTEGER',
+  expected_missed: 'REAL',
+}
+
+/** The tables of a copy. Call it while the copy is empty, with the mirror attached. */
+export function tablesOfCopy(connection: Connection): CopiedTable[] {
+  const collections = connection.prepare(`SELECT name FROM ${MIRROR}.sync_collections ORDER BY name`).pluck()
+  return [
+    ...Object.entries(OURS).flatMap(([name, columns]) => ownTable(connection, name, columns)),
+    ...(collections.all() as string[]).flatMap((name) => tablesOfCollection(connection, name)),
+  ]
+}
+
+function ownTable(connection: Connection, name: string, wanted: string | null): CopiedTable[] {
+  const columns = columnsOf(connection, name)
+    .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
+    .map((column) => ({
+      name: column.name,
+      type: wanted === null ? (TYPES[column.name] ?? 'TEXT') : column.type,
+    }))
+  if (columns.length === 0) return []
+  const list = columns.map((column) => quoted(column.name)).join(', ')
+  const insert = `SELECT ${list} FROM ${MIRROR}.${quoted(name)}`
+  const id = columns.filter((column) => column.name === 'id')
+  return [{ name, declaration: declare(name, columns, id), insert, indexes: [] }]
+}
+
+function tablesOfCollection(connection: Connection, name: string): CopiedTable[] {
+  const [raw, history] = [tableName(name, 'raw'), tableName(name, 'history')]
+  const types = new Map(columnsOf(connection, raw).map((column) => [column.name, column.type]))
+  const keyNames = keyColumnNames(splitKey(knownKey(connection, name) ?? []))
+  const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
+  const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
+  const events = ['change', 'at', 'changed_fields', 'before', 'after']
+  const views = [...loadViews(connection, name).values()]
+  return [
+    ...sameTable(connection, name, (columns) => columnsToIndex(columns, keyNames)),
+    ...sameTable(connection, raw, () => []),
+    ...sameTable(connection, history, () => [['_organization_id', ...keyNames, '_valid_to'], ['_valid_to']]),
+    ...views.flatMap(({ name: view, elements }) => {
+      const primary = [ORGANIZATION, ...parents, { name: '_index', type: 'INTEGER' }]
+      return tableOfView(connection, view, [...primary, ...elements], primary, columnsToIndex(elements, []))
+    }),
+    ...tableOfView(
+      connection,
+      `${name}_changes`,
+      [ORGANIZATION, ...keys, ...events.map((event) => ({ name: event, type: 'TEXT' }))],
+      [],
+      [['at'], ['_organization_id', ...keyNames]],
+    ),
+  ]
+}
+
+const ORGANIZATION: CopiedColumn = { name: '_organization_id', type: 'TEXT' }
+
+/** A table of the same declaration: SQLite then copies its rows without looking into them. */
+function sameTable(
+  connection: Connection,
+  name: string,
+  toIndex: (columns: readonly CopiedColumn[]) => string[][],
+): CopiedTable[] {
+  const declaration = connection
+    .prepare(`SELECT sql FROM ${MIRROR}.sqlite_schema WHERE type = 'table' AND name = ?`)
+    .pluck()
+    .get(name) as string | undefined
+  if (declaration === undefined) return []
+  const columns = columnsOf(connection, name)
+  const isPlain = columnCount(connection, name) === columns.length
+  // A column that a user has let SQLite compute cannot be inserted.
+  const list = columns.map((column) => quoted(column.name)).join(', ')
+  const insert = isPlain
+    ? `SELECT * FROM ${MIRROR}.${quoted(name)}`
+    : `(${list}) SELECT ${list} FROM ${MIRROR}.${quoted(name)}`
+  const indexes = toIndex(columns).map((wanted) => createIndexSql(name, wanted))
+  return [{ name, declaration, insert, indexes }]
+}
+
+/** A table with the rows of a view; none if a user has put something else under its name. */
+function tableOfView(
+  connection: Connection,
+  name: string,
+  columns: readonly CopiedColumn[],
+  primary: readonly CopiedColumn[],
+  toIndex: readonly string[][],
+): CopiedTable[] {
+  const found = columnsOf(connection, name)
+  const isOurs = JSON.stringify(found.map(nameOf)) === JSON.stringify(columns.map(nameOf))
+  if (!isOurs) return []
+  return [
+    {
+      name,
+      declaration: declare(name, columns, primary),
+      insert: `SELECT * FROM ${MIRROR}.${quoted(name)}`,
+      indexes: toIndex.map((wanted) => createIndexSql(name, wanted)),
+    },
+  ]
+}
+
+function declare(name: string, columns: readonly CopiedColumn[], primary: readonly CopiedColumn[]): string {
+  const lines = columns.map((column) => `${quoted(column.name)} ${column.type}`)
+  if (primary.length > 0)
+    lines.push(`PRIMARY KEY (${primary.map((column) => quoted(column.name)).join(', ')})`)
+  return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
+}
+
+function nameOf({ name }: CopiedColumn): string {
+  return name
+}
+
+function columnsOf(connection: Connection, table: string): CopiedColumn[] {
+  const sql = `SELECT name, type FROM pragma_table_info(?, '${MIRROR}')`
+  return connection.prepare(sql).all(table) as CopiedColumn[]
+}
+
+function columnCount(connection: Connection, table: string): number {
+  const sql = `SELECT count(*) FROM pragma_table_xinfo(?, '${MIRROR}')`
+  return connection.prepare(sql).pluck().get(table) as number
+}

@@ -1,0 +1,61 @@
+import { type Connection, quoted } from '../sql.ts'
+import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKINGS } from './help-texts.ts'
+
+// `sync_help` is a view, so that it knows new collections and arrays without being written.
+
+const VIEW = 'sync_help'
+
+/** Creates the view, or replaces that of another version. */
+export function ensureHelp(connection: Connection): void {
+  const wanted = helpSql()
+  const found = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ?').get(VIEW) as
+    | { type: string; sql: string }
+    | undefined
+  if (found?.sql === wanted || (found && found.type !== 'view')) return
+  if (found) connection.exec(`DROP VIEW ${quoted(VIEW)}`)
+  connection.exec(wanted)
+}
+
+function helpSql(): string {
+  // A key's path has dots where its column has two underscores.
+  const key = `replace(key.value, '.', '__')`
+  const ofKeys = `
+    FROM sync_collections AS of, json_each(of.key) AS key`
+  const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
+  const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
+  const [own, made, arrays] = [
+    [...lines(OF_THE_MIRROR), ...workings],
+    lines(OF_A_COLLECTION),
+    lines({ '': OF_AN_ARRAY }),
+  ].map(values)
+  return `CREATE VIEW ${quoted(VIEW)} AS
+WITH
+  own(name, "column", says) AS (VALUES ${own}),
+  made(ending, "column", says) AS (VALUES ${made}),
+  arrays(ending, "column", says) AS (VALUES ${arrays})
+SELECT name AS "table", "column", says FROM own
+UNION ALL
+SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
+UNION ALL
+SELECT of.name || ending, ${key}, says ${ofKeys}, made WHERE "column" = 'KEY'
+UNION ALL
+SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
+UNION ALL
+SELECT view, '_parent_' || ${key}, says ${ofKeys}, ${array} AS a, arrays
+WHERE a.collection = of.name AND "column" = '_parent_KEY'`
+}
+
+function values(rows: (string | null)[][]): string {
+  return rows.map((line) => `\n    (${line.map(text).join(', ')})`).join(',')
+}
+
+function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
+  return Object.entries(texts).flatMap(([table, [says, columns]]) => [
+    [table, null, says],
+    ...Object.entries(columns).map(([column, about]) => [table, column, about]),
+  ])
+}
+
+function text(value: string | null): string {
+  return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`
+}

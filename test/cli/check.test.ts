@@ -1,0 +1,272 @@
+import fs from 'node:fs'
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import type { Finding } from '../../src/check/finding.ts'
+import { CheckSchema } from '../../src/check/schema.ts'
+import { createSelfSigned } from '../api/helpers/server.ts'
+import { items, pageOf, type Reply, serve } from './list-server.ts'
+import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+
+const ACME = organization('acme', 1)
+const GLOBEX = organization('globex', 2)
+/** As on another token than acme. */
+const BOTH = [ACME, GLOBEX]
+
+async function createScene(reply: (organization: string) => Reply | null = () => null, more: object = {}) {
+  const server = await serve((asked) => reply(asked.organization) ?? pageOf(items(4), asked))
+  const settings = { baseUrl: server.url, organizations: BOTH, ...more }
+  const workspace = createWorkspace(settings)
+  return { server, workspace, settings }
+}
+
+async function checked(workspace: Workspace, ...options: string[]) {
+  const { code, stdout, stderr } = await workspace.run(['check', '--json', ...options])
+  expect(stderr).toBe('')
+  const report = JSON.parse(stdout) as { version: number; exit_code: number; checks: Finding[] }
+  expect(CheckSchema.parse(report)).toEqual(report)
+  expect(report).toMatchObject({ version: 1, exit_code: code })
+  const failed = report.checks.filter(({ state }) => state === 'fail')
+  return {
+    code,
+    checks: report.checks,
+    failed,
+    named: (name: string) => report.checks.filter((one) => one.name === name),
+  }
+}
+
+describe.concurrent('check', () => {
+  it('of what is right says so in a line each, asks for one page of each list, and exits with 0', async () => {
+    const { server, workspace } = await createScene()
+
+    const { code, stdout, stderr } = await workspace.run(['check'])
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 1])
+    expect(stdout).toMatch(/^ok {4}acme orders +4 items on 2 pages$/m)
+    expect(stdout).toMatch(
+      /^ok {4}schedule +"\*\/15 \* \* \* \*" of 2 organizations: next (\S+ \S+, ){2}\S+ \S+ \(UTC\)$/m,
+    )
+    expect(stdout).toMatch(/^ok {4}clock +agrees/m)
+    expect(stdout).not.toMatch(/^(warn|fail)/m)
+    // No rows, no walks: it only looked.
+    expect(workspace.rows('SELECT * FROM sync_runs')).toEqual([])
+    expect((await workspace.run(['check', '--offline'])).stdout).toMatch(
+      /^ok {4}mirror .* not damaged \(quick_check\)$/m,
+    )
+  })
+
+  it('--offline sends nothing and writes nothing', async () => {
+    const { server, workspace } = await createScene()
+
+    const { code, checks } = await checked(workspace, '--offline')
+
+    expect(code).toBe(0)
+    expect(checks.map(({ name }) => name)).not.toContain('api')
+    expect(server.asked).toEqual([])
+    expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
+  })
+
+  it.each([
+    [401, 3, /refused \(401\).*resume --org globex/],
+    [403, 3, /403/],
+    [404, 3, /404/],
+    [500, 1, /500/],
+    [301, 1, /301/],
+  ])('tells what a %d means, after one request, and exits with %d', async (status, expected, message) => {
+    const { server, workspace } = await createScene((id) => (id === GLOBEX.id ? { status, body: {} } : null))
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(expected)
+    expect(failed).toMatchObject([{ name: 'globex orders', message: expect.stringMatching(message) }])
+    expect(server.asked.filter((asked) => asked.organization === GLOBEX.id)).toHaveLength(1)
+  })
+
+  it('holds a refused token, as any run does, and does not ask with it again', async () => {
+    const { server, workspace } = await createScene((id) =>
+      id === GLOBEX.id ? { status: 401, body: {} } : null,
+    )
+    await checked(workspace)
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(3)
+    expect(failed).toMatchObject([
+      { name: 'globex orders', message: expect.stringMatching(/^not asked: .*refused/) },
+    ])
+    expect(server.asked.filter((asked) => asked.organization === GLOBEX.id)).toHaveLength(1)
+    expect((await workspace.run(['status', '--check'])).code).toBe(3)
+  })
+
+  it('tells of a mistyped host once, and at once', async () => {
+    const { workspace, settings } = await createScene()
+    workspace.configure({ ...settings, baseUrl: 'http://admin.exampel.invalid' })
+
+    const { code, failed, named } = await checked(workspace)
+
+    expect(code).toBe(1)
+    expect(failed).toMatchObject([{ name: 'api', message: expect.stringContaining('admin.exampel.invalid') }])
+    expect(named('lists')).toMatchObject([{ state: 'warn' }])
+  })
+
+  it('tells of a certificate that is refused, once', async () => {
+    const server = await serve((asked) => pageOf(items(4), asked), createSelfSigned())
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: BOTH })
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(1)
+    expect(failed).toMatchObject([
+      {
+        name: 'api',
+        message: expect.stringMatching(/certificate .* is refused/),
+        cure: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+      },
+    ])
+    expect(server.asked).toEqual([])
+  })
+
+  it('ends soon where the API never answers', async () => {
+    const server = await serve(() => new Promise<Reply>(() => {}))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+    const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8')) as { api: object }
+    config.api = { ...config.api, timeout: '200ms' }
+    fs.writeFileSync(workspace.file('admin-mirror.yaml'), JSON.stringify(config))
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(1)
+    expect(failed).toMatchObject([{ name: 'acme orders', message: expect.stringContaining('api.timeout') }])
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it('tells of a port where nothing listens', async () => {
+    const { workspace, settings } = await createScene()
+    workspace.configure({ ...settings, baseUrl: 'http://127.0.0.1:1' })
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(1)
+    expect(failed).toMatchObject([{ name: 'api', message: 'nothing listens at port 1 of 127.0.0.1' }])
+  })
+
+  it('tells all problems of the configuration, and exits with 2', async () => {
+    const { workspace, settings } = await createScene()
+    const broken = { ...ACME, token: variable('NOT_SET') }
+    workspace.configure({ ...settings, organizations: [broken], schedule: 'soon' })
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(2)
+    expect(failed.map(({ message }) => message).join('\n')).toMatch(
+      /schedule[\s\S]*NOT_SET|NOT_SET[\s\S]*schedule/,
+    )
+  })
+
+  it('tells of a token file that is not there, and asks about a collection that is close to a known one', async () => {
+    const { token: _, ...acme } = ACME
+    const { workspace, settings } = await createScene()
+    workspace.configure({
+      ...settings,
+      organizations: [{ ...acme, tokenFile: workspace.file('missing') }, GLOBEX],
+      collections: { order: {}, establishments: false },
+    })
+
+    const { code, failed, named } = await checked(workspace, '--offline')
+
+    expect(code).toBe(2)
+    expect(failed).toMatchObject([{ name: 'token acme', message: expect.stringContaining('no such file') }])
+    expect(named('tokens')).toMatchObject([{ state: 'ok', message: '1 token can be read' }])
+    expect(named('configuration')[1]).toMatchObject({
+      state: 'warn',
+      cure: expect.stringContaining('is orders meant?'),
+    })
+  })
+
+  it('tells of a clock that is wrong', async () => {
+    const { workspace } = await createScene(() => ({
+      headers: { date: new Date(Date.now() - 3_600_000).toUTCString() },
+      body: { data: [], links: { next: null }, meta: { current_page: 1, last_page: 1, total: 0 } },
+    }))
+
+    const { code, named } = await checked(workspace)
+
+    expect(code).toBe(0)
+    expect(named('clock')).toMatchObject([{ state: 'warn', message: "is 60 minutes ahead of the server's" }])
+  })
+
+  it('proposes another schedule where walks would not end in time', async () => {
+    const page: Reply = {
+      headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '50' },
+      body: {
+        data: items(25),
+        links: { next: '?page=2' },
+        meta: { current_page: 1, last_page: 4000, per_page: 25, total: 100_000 },
+      },
+    }
+    const { workspace } = await createScene(() => page)
+
+    const { code, named } = await checked(workspace)
+
+    expect(code).toBe(0)
+    expect(named('rate limit')).toMatchObject([
+      { message: expect.stringContaining('announces 60 requests a minute') },
+    ])
+    expect(named('schedule')[1]).toMatchObject({ state: 'warn', cure: 'set schedule: "0 */6 * * *"' })
+    expect(named('refresh')).not.toEqual([])
+  })
+
+  it('exits with 4 for a mirror that cannot be used, whatever else fails', async () => {
+    const { workspace } = await createScene(() => ({ status: 403, body: {} }))
+    fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(4)
+    expect(failed[0]).toMatchObject({
+      name: 'mirror',
+      message: expect.stringContaining('no SQLite database'),
+    })
+  })
+
+  it('exits with 4 for a mirror of two names', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+    fs.linkSync(workspace.mirror, workspace.file('second.db'))
+
+    const { code, failed } = await checked(workspace, '--offline')
+
+    expect(code).toBe(4)
+    expect(failed[0]?.message).toContain('2 names (hard links)')
+  })
+
+  it("exits with 2 for a listener's port that is in use, and for a folder that cannot be one", async () => {
+    const { workspace, settings } = await createScene()
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    fs.writeFileSync(workspace.file('file'), '')
+    workspace.configure({ ...settings, http: { port }, publish: workspace.file('file/published.db') })
+
+    const { code, named } = await checked(workspace, '--offline')
+    server.close()
+
+    expect(code).toBe(2)
+    expect(named('http')).toMatchObject([{ state: 'fail', message: expect.stringContaining('EADDRINUSE') }])
+    expect(named('publish')).toMatchObject([{ state: 'fail', exit_code: 2 }])
+  })
+
+  it('exits with 2 where the mirror holds the lists of another address', async () => {
+    const { workspace, settings } = await createScene()
+    await workspace.run(['sync'])
+    const elsewhere = await serve((asked) => pageOf(items(4), asked))
+    workspace.configure({ ...settings, baseUrl: `${elsewhere.url}/other` })
+
+    const { code, failed } = await checked(workspace)
+
+    expect(code).toBe(2)
+    expect(failed).toMatchObject([{ name: 'mirror', exit_code: 2 }])
+    expect(elsewhere.asked).toEqual([])
+  })
+})

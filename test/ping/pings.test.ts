@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { JobError, type KnownError } from '../../src/errors.ts'
+import { createPings } from '../../src/ping/pings.ts'
+import type { JobResult } from '../../src/sync/job.ts'
+import type { Job } from '../../src/sync/types.ts'
+import { jobOf as createJob } from '../helpers/jobs.ts'
+
+function jobOf(name: string): Job {
+  const job = createJob()
+  return { ...job, organization: { id: name, name } }
+}
+
+function resultOf(job: Job, error: KnownError | null = null, held: KnownError | null = null): JobResult {
+  const outcome = { coverage: null, expectedMissed: null, untrusted: null }
+  return { job, trigger: 'schedule', walk: null, run: null, isRefreshed: false, error, held, ...outcome }
+}
+
+/** `acme` and `globex` tell one address, `initech` its own, `hooli` none. */
+function createScene() {
+  const sent: string[] = []
+  const texts: string[] = []
+  const stop = new AbortController()
+  const addresses: Record<string, string> = { acme: 'all', globex: 'all', initech: 'own' }
+  const pings = createPings({
+    addressOf: (id) => addresses[id] ?? null,
+    send: async (address, kind, text) => {
+      sent.push(`${address} ${kind}`)
+      texts.push(text)
+    },
+    onLost: () => {},
+    onSent: () => {},
+    sleep: async () => {},
+    signal: stop.signal,
+    now: () => 0,
+  })
+  /** Runs a job that ends when told. */
+  const begin = (name: string) => {
+    const { promise, resolve } = Promise.withResolvers<JobResult>()
+    const job = jobOf(name)
+    const ended = pings.around([job], async () => [await promise])
+    return async (error: KnownError | null = null, held: KnownError | null = null) => {
+      resolve(resultOf(job, error, held))
+      await ended
+      await pings.idle()
+    }
+  }
+  return { sent, texts, begin, stop, pings }
+}
+
+const FAILURE = new JobError('BAD_RESPONSE', 'what the server said of Mr Secret')
+
+describe('the pings of jobs that begin together', () => {
+  it('are one start and one outcome for each address, once all have ended', async () => {
+    const { sent, begin, pings } = createScene()
+    const ends = ['acme', 'globex', 'initech', 'hooli'].map(begin)
+    await Promise.resolve()
+    await pings.idle()
+    expect(sent).toEqual(['all start', 'own start'])
+
+    await ends[0]?.()
+    await ends[2]?.()
+    expect(sent).toEqual(['all start', 'own start', 'own success'])
+
+    await ends[1]?.(FAILURE)
+    await ends[3]?.(FAILURE)
+    expect(sent).toEqual(['all start', 'own start', 'own success', 'all fail'])
+  })
+
+  it('say what failed, and nothing that a server said', async () => {
+    const { texts, begin } = createScene()
+    const ends = ['acme', 'globex'].map(begin)
+    await ends[0]?.(FAILURE)
+    await ends[1]?.(null, new JobError('REMOVALS_HELD', 'Mr Secret left'))
+
+    expect(texts[0]).toBe('admin-mirror: 2 lists to read\n')
+    expect(texts[1]).toContain('2 lists failed:\nacme orders: BAD_RESPONSE\nglobex orders: REMOVALS_HELD (')
+    expect(texts.join('')).not.toContain('Secret')
+  })
+})
+
+describe('the outcome', () => {
+  it('of one schedule does not hide the failure of another, until that list is read', async () => {
+    const { sent, begin } = createScene()
+    await begin('acme')(FAILURE)
+    await begin('globex')()
+    await begin('acme')()
+
+    expect(sent.filter((ping) => !ping.endsWith('start'))).toEqual(['all fail', 'all fail', 'all success'])
+  })
+
+  it('of a run beside a job that another process works on is no failure', async () => {
+    const { sent, begin } = createScene()
+    await begin('acme')(new JobError('BUSY', 'another process has it'))
+
+    expect(sent).toEqual(['all start', 'all success'])
+  })
+
+  it('of a run that was told to stop is not told', async () => {
+    const { sent, begin, stop } = createScene()
+    const end = begin('acme')
+    await Promise.resolve()
+    await Promise.resolve()
+    stop.abort()
+    await end(FAILURE)
+
+    expect(sent).toEqual(['all start'])
+  })
+})

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts'
+
+/** 100,000 orders at 60 requests a minute, walked each day. */
+const ORDERS: AdviceFacts = {
+  lists: [{ rows: 100_000, perPage: 25 }],
+  requestsPerMinute: 60,
+  sharePercent: 10,
+  every: 5,
+  betweenWalks: 1440,
+}
+
+describe('the advice', () => {
+  it('is what was measured for one large list', () => {
+    const advice = advise(ORDERS)
+
+    expect(Math.round(advice.walk_minutes)).toBe(67)
+    expect(advice).toMatchObject({ refresh_every_minutes: 5, refresh_requests: 2, schedule: '0 */6 * * *' })
+    expect(advice.refresh_percent).toBeCloseTo(0.67, 2)
+    expect(advice.shown.map(({ rows, minutes }) => [rows, Math.round(minutes)])).toEqual([
+      [100, 17],
+      [400, 33],
+      [1600, 66],
+      [6400, 133],
+      [25_600, 266],
+    ])
+  })
+
+  it('counts what new rows cost', () => {
+    const busy = { ...ORDERS, lists: [{ rows: 100_000, perPage: 25, newPerMinute: 20 }] }
+
+    expect(advise(busy).refresh_requests).toBe(6)
+  })
+
+  it('does not promise five minutes to a hundred organizations on one token', () => {
+    const many = { ...ORDERS, lists: Array.from({ length: 100 }, () => ({ rows: 1000, perPage: 25 })) }
+
+    // 200 requests, of 6 a minute.
+    expect(advise(many)).toMatchObject({ refresh_every_minutes: 34, refresh_requests: 200 })
+  })
+
+  it('gives up on minutes where the share cannot even read what is new', () => {
+    const flood = { ...ORDERS, lists: [{ rows: 100_000, perPage: 25, newPerMinute: 1000 }] }
+
+    expect(advise(flood)).toMatchObject({ refresh_every_minutes: 1440, shown: [] })
+  })
+
+  it.each([
+    [100, '*/15 * * * *'],
+    [10_000, '0 * * * *'],
+    [1_000_000, '0 3 * * 0'],
+  ])('for %d rows is the schedule %s, so that walks leave most requests free', (rows, schedule) => {
+    expect(advise({ ...ORDERS, lists: [{ rows, perPage: 25 }] }).schedule).toBe(schedule)
+  })
+
+  it('is told in sentences', () => {
+    expect(adviceText(advise(ORDERS), ORDERS)).toEqual([
+      'full walks of 1 list take about 67 minutes at 60 requests a minute; schedule: "0 */6 * * *" leaves most of them free',
+      'refresh: { every: 5m, share: 10 } shows new rows within 5 minutes, for about 2 requests each time (0.67 % of the limit)',
+      'with 10 % of the limit, changes show within 17 minutes among the newest 100 rows, 66 minutes among the newest 1,600 rows, 4 hours among the newest 25,600 rows',
+    ])
+  })
+
+  it('of an empty list, or of none, has no bands', () => {
+    expect(advise({ ...ORDERS, lists: [{ rows: 0, perPage: 1 }] }).shown).toEqual([])
+    expect(advise({ ...ORDERS, lists: [] }).shown).toEqual([])
+  })
+})

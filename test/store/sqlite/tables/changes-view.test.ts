@@ -1,0 +1,322 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createLeases } from '../../../../src/store/sqlite/leases.ts'
+import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
+import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
+import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
+import { removeMissing } from '../../../../src/store/sqlite/walks/missing.ts'
+import { timeAt } from '../../../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { lockName } from '../../../helpers/lock-name.ts'
+import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
+import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+const HOUR = 3_600_000
+const EVENTS = 'SELECT id, change, at, changed_fields, before, after FROM orders_changes'
+
+interface Event {
+  id: number
+  change: string
+  at: string
+  changed_fields: string | null
+  before: string | null
+  after: string | null
+}
+
+/** A mirror to which items are written, and from which they are removed, one by one. */
+function createStage(test: TestMirror) {
+  const history = { keep: true as boolean | number }
+  return {
+    history,
+    async write(text: string): Promise<void> {
+      const { saveItems } = await beginTestWalk(test, jobOf({ history: history.keep }))
+      await saveItems(text)
+    },
+    remove(id: number, reason = 'removed'): void {
+      const { connection } = test
+      connection
+        .prepare(`INSERT INTO sync_missing VALUES (?, 'orders', ?, 'removable', 1, '', ?)`)
+        .run(ACME.id, String(id), reason)
+      removeMissing(connection, jobOf({ history: history.keep }), new Date(test.clock.now()).toISOString())
+    },
+  }
+}
+
+function eventsOf(test: TestMirror, where = 'true'): Row[] {
+  return test.rows(`${EVENTS} WHERE ${where} ORDER BY at, id`)
+}
+
+const STEP = fc.record({
+  id: fc.integer({ min: 1, max: 3 }),
+  what: fc.constantFrom('write', 'write', 'remove'),
+  // Often none, or backwards: events of the same time keep their order.
+  pause: fc.constantFrom(0, 0, 1, 1000, -500),
+})
+
+/** Plays the steps; returns what happened, as a witness writes it down. */
+async function play(
+  test: TestMirror,
+  steps: { id: number; what: string; pause: number }[],
+  keeps: (step: number) => boolean,
+): Promise<Event[]> {
+  const stage = createStage(test)
+  await stage.write('{"id":0}')
+  const [live, last, gone, log] = [
+    new Map<number, string>(),
+    new Map<number, string>(),
+    new Set<number>(),
+    [] as Event[],
+  ]
+  for (const [index, { id, what, pause }] of steps.entries()) {
+    stage.history.keep = keeps(index)
+    const at = [new Date(test.clock.now()).toISOString(), last.get(id) ?? ''].toSorted().at(-1) ?? ''
+    const before = live.get(id) ?? null
+    const after = what === 'write' ? `{"id":${id},"a":${index}}` : null
+    if (before === null && after === null) continue
+    if (after) await stage.write(after)
+    else stage.remove(id)
+    const change = before === null ? (gone.has(id) ? 'returned' : 'added') : after ? 'changed' : 'removed'
+    log.push({ id, change, at, changed_fields: change === 'changed' ? '["$.a"]' : null, before, after })
+    last.set(id, at)
+    if (after) live.set(id, after)
+    else live.delete(id)
+    if (!after) gone.add(id)
+    test.clock.advance(pause)
+  }
+  return log
+}
+
+const inOrder = (events: readonly unknown[]) => events.map((event) => JSON.stringify(event)).toSorted()
+
+describe('orders_changes', () => {
+  it('has one row an event, from the first sight to the return', async () => {
+    const test = openTestMirror()
+    const stage = createStage(test)
+    const texts = ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":1,"a":3}'] as const
+    await stage.write(texts[0])
+    test.clock.advance(HOUR)
+    await stage.write(texts[1])
+    test.clock.advance(HOUR)
+    stage.remove(1, 'out_of_scope')
+    test.clock.advance(HOUR)
+    await stage.write(texts[2])
+
+    const [none, fields] = [null, '["$.a"]']
+    expect(eventsOf(test)).toEqual([
+      { id: 1, change: 'added', at: timeAt(0), changed_fields: none, before: none, after: texts[0] },
+      {
+        id: 1,
+        change: 'changed',
+        at: timeAt(HOUR),
+        changed_fields: fields,
+        before: texts[0],
+        after: texts[1],
+      },
+      {
+        id: 1,
+        change: 'out_of_scope',
+        at: timeAt(2 * HOUR),
+        changed_fields: none,
+        before: texts[1],
+        after: none,
+      },
+      {
+        id: 1,
+        change: 'returned',
+        at: timeAt(3 * HOUR),
+        changed_fields: none,
+        before: none,
+        after: texts[2],
+      },
+    ])
+    expect(test.value('SELECT _first_seen_at FROM orders')).toBe(timeAt(3 * HOUR))
+  })
+
+  it.each<[string, string, string[]]>([
+    ['{"n":1.10}', '{"n":1.1,"m":1}', ['$.m']],
+    ['{"n":12345678901234567890}', '{"n":12345678901234567891}', ['$.n']],
+    ['{"n":{"b":1,"a":[{"x":1,"y":2}]}}', '{"n":{"a":[{"y":2.0,"x":1e0}],"b":2}}', ['$.n.b']],
+    ['{"l":[1,2],"o":{"a":1}}', '{"l":[2,1],"o":3}', ['$.l', '$.o']],
+    ['{"a.b":1,"x\\"y":2}', '{"a.b":2,"x\\"y":3}', ['$."a.b"', '$."x\\"y"']],
+    ['{"gone":1,"was":null}', '{"was":1}', ['$.gone', '$.was']],
+  ])('names the fields that changed from %s to %s', async (before, after, fields) => {
+    const test = openTestMirror()
+    const stage = createStage(test)
+    for (const text of [before, after]) await stage.write(text.replace('{', '{"id":1,'))
+
+    const [event] = test.rows(`${EVENTS} WHERE change = 'changed'`)
+
+    expect(JSON.parse(String(event?.changed_fields))).toEqual(fields)
+  })
+
+  it('without a history tells what it can: the first sight and the last change', async () => {
+    const test = openTestMirror()
+    const stage = createStage(test)
+    stage.history.keep = false
+    for (const a of [1, 2, 3]) {
+      await stage.write(`{"id":1,"a":${a}}`)
+      test.clock.advance(HOUR)
+    }
+    await stage.write('{"id":2}')
+
+    const unknown = { changed_fields: null, before: null }
+    expect(eventsOf(test)).toEqual([
+      { id: 1, change: 'added', at: timeAt(0), after: null, ...unknown },
+      { id: 1, change: 'changed', at: timeAt(2 * HOUR), after: '{"id":1,"a":3}', ...unknown },
+      { id: 2, change: 'added', at: timeAt(3 * HOUR), after: '{"id":2}', ...unknown },
+    ])
+  })
+
+  it('tells of any history just what a witness wrote down', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 14 }), async (steps) => {
+        const test = openTestMirror()
+        const log = await play(test, steps, () => true)
+        expect(inOrder(test.rows(`${EVENTS} WHERE id > 0`))).toEqual(inOrder(log))
+        test.close()
+      }),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+
+  it('invents nothing where a history was not always kept, or was pruned', async () => {
+    const keeps = fc.array(fc.boolean(), { minLength: 14, maxLength: 14 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(STEP, { minLength: 1, maxLength: 14 }),
+        keeps,
+        fc.nat(3),
+        async (all, kept, pruned) => {
+          const steps = all.map((step) => ({ ...step, pause: Math.abs(step.pause) + 1 }))
+          const test = openTestMirror()
+          const log = await play(test, steps, (step) => kept[step] === true)
+          test.connection.exec(
+            `DELETE FROM orders_history WHERE _rowid_ IN (SELECT _rowid_ FROM orders_history ORDER BY _valid_to LIMIT ${pruned})`,
+          )
+          for (const event of test.rows(`${EVENTS} WHERE id > 0`) as unknown as Event[]) {
+            const truth = log.find(({ id, at }) => id === event.id && at === event.at)
+            // Whether it had been there before may be forgotten.
+            const change =
+              event.change === 'added' && truth?.change === 'returned' ? 'returned' : event.change
+            expect({ ...event, change }).toEqual({
+              ...truth,
+              before: event.before === null ? null : truth?.before,
+              after: event.after === null ? null : truth?.after,
+              changed_fields: event.changed_fields === null ? null : truth?.changed_fields,
+            })
+          }
+          test.close()
+        },
+      ),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+
+  it('finds events by their time through indexes alone', async () => {
+    const test = openTestMirror()
+    await createStage(test).write('{"id":1}')
+
+    const plan = test.rows(`EXPLAIN QUERY PLAN SELECT * FROM orders_changes WHERE at >= '2026' ORDER BY at`)
+
+    expect(
+      plan.map(({ detail }) => detail).filter((line) => /^SCAN (?!\(|orders_changes)/.test(String(line))),
+    ).toEqual([])
+  })
+
+  it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
+    const test = openTestMirror()
+    const stage = createStage(test)
+    for (const a of [1, 2]) {
+      test.clock.advance(HOUR)
+      await stage.write(`{"id":1,"a":${a}}`)
+    }
+    test.connection.exec(`
+      DROP VIEW orders_changes;
+      DROP INDEX orders_history_at_end;
+      ALTER TABLE orders_history DROP COLUMN _changed_fields;
+      ALTER TABLE orders_history DROP COLUMN _first_seen_at;
+    `)
+
+    for (const a of [3, 4]) {
+      test.clock.advance(HOUR)
+      await stage.write(`{"id":1,"a":${a}}`)
+    }
+
+    expect(eventsOf(test).map(({ change, changed_fields }) => [change, changed_fields])).toEqual([
+      ['added', null],
+      ['changed', null],
+      ['changed', '["$.a"]'],
+      ['changed', '["$.a"]'],
+    ])
+  })
+
+  it('leaves a view of that name that a user made, and says so', async () => {
+    const test = openTestMirror()
+    await createStage(test).write('{"id":1}')
+    test.connection.exec('DROP VIEW orders_changes; CREATE VIEW orders_changes AS SELECT 1 AS mine')
+
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    const { notices } = await saveItems('{"id":2,"a":1}')
+
+    expect(test.rows('SELECT * FROM orders_changes')).toEqual([{ mine: 1 }])
+    expect(notices).toContainEqual({
+      level: 'warn',
+      message: 'the name orders_changes is taken, so there is no view of changes',
+    })
+  })
+
+  it('follows a key that becomes TEXT, rebuild and forget', async () => {
+    const test = openTestMirror()
+    const { connection, file, clock } = test
+    const stage = createStage(test)
+    for (const text of ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":"x"}']) await stage.write(text)
+    const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
+    const transact = createTransact({ connection, file, ...patience })
+    const rebuilding = createTypedTableRebuild({ connection, file, transact, ...patience })
+
+    const events = eventsOf(test)
+    await rebuilding.collection('orders')
+
+    expect(events.map(({ id, change }) => `${String(id)} ${String(change)}`).toSorted()).toEqual([
+      '1 added',
+      '1 changed',
+      'x added',
+    ])
+    expect(eventsOf(test)).toEqual(events)
+    const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
+    const forgetting = createForgetting({ connection, leases, transact, configured: [], ...patience })
+    await forgetting.job({ organizationId: ACME.id, collection: 'orders' }, false)
+    leases.close()
+    expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'orders%'")).toBe(0)
+  })
+
+  it('keeps organizations apart', async () => {
+    const test = openTestMirror()
+    for (const [organization, a] of [
+      [ACME, 1],
+      [GLOBEX, 2],
+      [ACME, 3],
+    ] as const) {
+      const { saveItems } = await beginTestWalk(test, jobOf({}, organization))
+      await saveItems(`{"id":1,"a":${a}}`)
+    }
+
+    expect(
+      test.rows('SELECT _organization_id AS org, change, after FROM orders_changes ORDER BY 1, 2'),
+    ).toEqual([
+      { org: GLOBEX.id, change: 'added', after: '{"id":1,"a":2}' },
+      { org: ACME.id, change: 'added', after: '{"id":1,"a":1}' },
+      { org: ACME.id, change: 'changed', after: '{"id":1,"a":3}' },
+    ])
+  })
+
+  it.each(OUTSIDE_READERS)('can be read by $name', async ({ read }) => {
+    const test = openTestMirror()
+    const stage = createStage(test)
+    for (const a of [1, 2]) await stage.write(`{"id":1,"a":${a}}`)
+
+    expect(read(test.file, `${EVENTS} ORDER BY at, change`)).toEqual(
+      test.rows(`${EVENTS} ORDER BY at, change`),
+    )
+  })
+})

@@ -1,0 +1,85 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
+import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
+import { jobOf } from '../../../helpers/jobs.ts'
+import { beginTestWalk, openTestMirror, type Row } from '../../../helpers/test-mirror.ts'
+
+async function createMirror() {
+  const test = openTestMirror()
+  makeConfigured(test.connection, [{ name: 'visits', key: ['a.b', 'c'] }])
+  const { saveItems } = await beginTestWalk(test, jobOf())
+  await saveItems('{"id":1,"a":1,"items":[{"sku":"x"}]}')
+  const copy = path.join(path.dirname(test.file), 'copy.db')
+  fs.writeFileSync(copy, '')
+  buildCopy({ mirror: test.file, file: copy, mostBytes: 2 ** 30, onBegin: () => {} })
+  const connection = new Database(copy, { readonly: true })
+  const rows = (sql: string) => connection.prepare(sql).all() as Row[]
+  return { test, copy: rows }
+}
+
+/** What has no line in `sync_help`, nor in `sync_columns`. */
+const UNTOLD = `
+  SELECT t.name AS "table", c.name AS "column"
+  FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+  WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@'
+    AND NOT EXISTS (SELECT 1 FROM sync_help AS h WHERE h."table" = t.name AND h."column" = c.name)
+    AND NOT EXISTS (SELECT 1 FROM sync_help AS h WHERE h."table" = t.name AND h.says LIKE 'a working of%')
+    AND NOT EXISTS (SELECT 1 FROM sync_columns AS s WHERE s.collection = t.name AND s."column" = c.name)
+    AND NOT (t.name LIKE '%@_@_%' ESCAPE '@' AND c.name NOT LIKE '@_%' ESCAPE '@')
+`
+
+const WITHOUT_LINE = `
+  SELECT name FROM sqlite_schema
+  WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite@_%' ESCAPE '@'
+    AND name NOT IN (SELECT "table" FROM sync_help WHERE "column" IS NULL)
+`
+
+describe('sync_help', () => {
+  it('tells of every table of the mirror and of a copy', async () => {
+    const { test, copy } = await createMirror()
+
+    expect(test.rows(WITHOUT_LINE)).toEqual([])
+    expect(copy(WITHOUT_LINE)).toEqual([])
+  })
+
+  it('tells of every column of ours that people read', async () => {
+    const { test, copy } = await createMirror()
+    // Before their first value, the keys of a collection are not in sync_columns.
+    const keys = [{ column: 'a__b' }, { column: 'c' }].map((key) => ({ table: 'visits', ...key }))
+    // Workings among the columns of a table that people read.
+    const workings =
+      /fingerprint|^(origin|path|first_page|account|untrusted|new_rejects|total_off|role|wide|brief|rows_added_before|only_refreshed)$/
+    expect(copy(UNTOLD)).toEqual(keys)
+    expect(test.rows(UNTOLD).filter(({ column }) => !workings.test(String(column)))).toEqual(keys)
+  })
+
+  it('of a copy tells of nothing that it does not have', async () => {
+    const { copy } = await createMirror()
+
+    const absent = copy(`
+      SELECT "table", "column" FROM sync_help AS h
+      WHERE "column" IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM pragma_table_info(h."table") AS c WHERE c.name = h."column")
+    `)
+
+    expect(absent).toEqual([])
+    expect(copy(`SELECT "table" FROM sync_help WHERE says LIKE 'a working of%'`)).toEqual([])
+  })
+
+  it('names the keys of a parent', async () => {
+    const { test } = await createMirror()
+
+    const columns = test.rows(
+      `SELECT "column" AS name FROM sync_help WHERE "table" = 'orders__items' AND "column" IS NOT NULL`,
+    )
+
+    expect(columns.map(({ name }) => String(name)).toSorted()).toEqual([
+      '_index',
+      '_organization_id',
+      '_parent_id',
+    ])
+  })
+})
