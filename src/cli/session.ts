@@ -30,6 +30,8 @@ export interface Session {
   refreshes: RefreshPlan
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
+  /** The jobs whose owner died; of a mirror that several machines share. */
+  abandonedJobs?(): Promise<{ organizationId: string; collection: string }[]>
   /** Of a mirror in a file, which can be published. */
   connection: Connection | null
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
@@ -39,7 +41,10 @@ export interface Session {
 
 /** A mirror of either kind, open for writing. */
 export interface OpenMirror
-  extends Pick<Session, 'store' | 'tokens' | 'now' | 'announceDaemon' | 'connection' | 'close'> {
+  extends Pick<
+    Session,
+    'store' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
+  > {
   /** Names this process among those on the mirror. */
   processName: string
 }
@@ -78,6 +83,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     now: mirror.now,
     announceDaemon: mirror.announceDaemon,
     connection: mirror.connection,
+    ...(mirror.abandonedJobs ? { abandonedJobs: mirror.abandonedJobs } : {}),
     refreshes,
     source: async (organization, job) => {
       try {

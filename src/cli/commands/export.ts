@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { UsageError } from '../../errors.ts'
+import type { Rows } from '../../store/sqlite/read/reader.ts'
 import { printableJson } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -32,6 +33,19 @@ export async function run(
   const organizationIds =
     options.org.length > 0 ? selectOrganizations(config, options.org).map(({ id }) => id) : null
   const isConfigured = config.collections.some(({ name }) => name === collection)
+  const safe = target === null && runtime.stdout.isTTY === true
+  const write = async (pieces: Iterable<string>): Promise<number> => {
+    if (!target) await writeAll(runtime.stdout, pieces)
+    else if (!(await isWritten(target, pieces, runtime))) return exitCodeOfStop(runtime.signal)
+    return 0
+  }
+  if (config.postgres) {
+    const { exportPostgres } = await import('../postgres/read.ts')
+    const items = options.format === 'ndjson'
+    const rows = await exportPostgres(config, runtime, { collection, organizationIds, items })
+    if (!rows) throw unknownCollection(collection)
+    return write(items ? oneLineEach(firstColumn(rows), safe) : csvText(rows, safe))
+  }
   if (!isConfigured && isNotMadeYet(config.database)) throw unknownCollection(collection)
   const reader = readMirror(config.database)
   try {
@@ -39,14 +53,11 @@ export async function run(
       if (!isConfigured) throw unknownCollection(collection)
       throw new UsageError(`nothing of ${collection} was synced yet; "admin-mirror sync" does it`)
     }
-    const safe = target === null && runtime.stdout.isTTY === true
     const pieces =
       options.format === 'csv'
         ? csvText(reader.liveRows(collection, organizationIds), safe)
         : oneLineEach(reader.liveItems(collection, organizationIds), safe)
-    if (!target) await writeAll(runtime.stdout, pieces)
-    else if (!(await isWritten(target, pieces, runtime))) return exitCodeOfStop(runtime.signal)
-    return 0
+    return await write(pieces)
   } finally {
     reader.close()
   }
@@ -54,6 +65,10 @@ export async function run(
 
 function unknownCollection(name: string): UsageError {
   return new UsageError(`there is no collection ${name}, neither in the configuration nor in the mirror`)
+}
+
+function* firstColumn({ rows }: Rows): Iterable<string> {
+  for (const [value] of rows) yield String(value)
 }
 
 /** A line break in JSON is white space between values; in a string it is escaped. `safe`: for a terminal. */

@@ -1,4 +1,4 @@
-import { assertReadingSql } from '../../store/sqlite/read/reader.ts'
+import { assertReadingSql, type Rows } from '../../store/sqlite/read/reader.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isNotMadeYet, readMirror } from '../mirror-file.ts'
 import { csvText, jsonText, tableText } from '../output/rows.ts'
@@ -19,19 +19,29 @@ export async function run(
   const { stdout } = runtime
   // SQLite blocks the event loop, so a signal must end the process at once. Nothing is written.
   runtime.dieOnSignal()
-  const { database } = readConfig(runtime, globals, 'leave')
+  const config = readConfig(runtime, globals, 'leave')
+  const { database } = config
+  if (config.postgres) {
+    const { queryPostgres } = await import('../postgres/read.ts')
+    await write(await queryPostgres(config, runtime, sql), format, stdout)
+    return 0
+  }
   if (isNotMadeYet(database)) assertReadingSql(sql)
   const reader = readMirror(database)
   try {
-    const rows = reader.query(sql)
-    const texts = {
-      table: () => tableText(rows),
-      json: () => jsonText(rows, stdout.isTTY === true),
-      csv: () => csvText(rows, stdout.isTTY === true),
-    }
-    await writeAll(stdout, texts[format]())
+    await write(reader.query(sql), format, stdout)
     return 0
   } finally {
     reader.close()
   }
+}
+
+async function write(rows: Rows, format: QueryOptions['format'], stdout: Runtime['stdout']): Promise<void> {
+  const safe = stdout.isTTY === true
+  const texts = {
+    table: () => tableText(rows),
+    json: () => jsonText(rows, safe),
+    csv: () => csvText(rows, safe),
+  }
+  await writeAll(stdout, texts[format]())
 }

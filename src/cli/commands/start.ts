@@ -6,6 +6,7 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
+import { followTheDead } from '../follow-the-dead.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -37,9 +38,10 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
     })
     const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
     const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
+    const following = followTheDead(session, { jobs, scheduled, scheduler, runtime, signal })
     if (!signal.aborted) await once(signal, 'abort')
     logStop(logger, signal)
-    await keeping
+    await Promise.all([keeping, following])
     await scheduler.stop()
     // Without it, `status` says that the daemon died.
     if (runtime.signal.aborted) await withdraw().catch(() => {})
@@ -69,9 +71,10 @@ interface Schedule {
 async function scheduledJob(
   selected: SelectedJob,
   config: Config,
-  { tokens, runJobs }: CommandSession,
+  session: CommandSession,
   { signal, onResult, isDue }: Schedule,
 ): Promise<ScheduledJob> {
+  const { tokens, runJobs } = session
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
   const last = await tokens.lastRuns(organization.id, job.collection.name)
@@ -83,15 +86,31 @@ async function scheduledJob(
     ...schedule,
     dueAtStart,
     run: async () => {
+      const resumes = isFirst && last.unfinished
+      if (!resumes && (await isDoneElsewhere(session, selected, schedule))) return
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
-      const waitForOwner = isFirst
+      const waitForOwner = isFirst && !session.abandonedJobs
       isFirst = false
       const plan = syncPlan(config)
       const results = await runJobs([selected], { plan, trigger: 'schedule', waitForOwner, signal })
       results.forEach(onResult)
     },
   }
+}
+
+/** Of workers that share a mirror, the first one at a tick runs the job. A walk that nobody works on any more is gone on with. */
+async function isDoneElsewhere(
+  { tokens, abandonedJobs, now }: CommandSession,
+  { organization, job }: SelectedJob,
+  schedule: { expression: string; timezone: string },
+): Promise<boolean> {
+  if (!abandonedJobs) return false
+  const last = await tokens.lastRuns(organization.id, job.collection.name)
+  if (createDueCheck(now())(last, schedule)) return false
+  const isOurs = ({ organizationId, collection }: { organizationId: string; collection: string }) =>
+    organizationId === organization.id && collection === job.collection.name
+  return !(await abandonedJobs()).some(isOurs)
 }
 
 /** The refreshes of a job; none if it is only walked whole. */

@@ -1,5 +1,5 @@
 import { claimAddress } from '../../store/postgres/address.ts'
-import { announceDaemon, forgetDeadDaemons } from '../../store/postgres/daemons.ts'
+import { abandonedJobs, announceDaemon, forgetDeadDaemons } from '../../store/postgres/daemons.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
@@ -29,6 +29,7 @@ export async function openPostgresMirror({
       processName,
       now,
       connection: null,
+      abandonedJobs: () => abandonedJobs(server),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
         return announceDaemon(server, leases, new Date(now()).toISOString())

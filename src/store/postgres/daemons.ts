@@ -59,3 +59,18 @@ export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>
   `)
   return new Set(rows.map(({ key }) => key))
 }
+
+/** Jobs that a worker has not given back, and whose lock is gone: it died, or was cut off. */
+export async function abandonedJobs(
+  server: Server,
+): Promise<{ organizationId: string; collection: string }[]> {
+  const owned = await server.rows<{ organizationId: string; collection: string }>(`
+    SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
+  `)
+  if (owned.length === 0) return []
+  const locks = await advisoryLocks(server)
+  return owned.filter(
+    ({ organizationId, collection }) =>
+      !locks.has(String(lockKey(server.address.schema, organizationId, collection))),
+  )
+}

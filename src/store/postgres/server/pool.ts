@@ -184,11 +184,14 @@ async function askArrays(
     if (type === TIMESTAMPTZ) return isoOf
     return String
   }) as typeof types.getTypeParser
-  const { fields, rows } = await client.query<unknown[]>({
+  const config = {
     text,
-    rowMode: 'array',
+    // One statement alone: in the simple protocol a second one could end the transaction that only reads.
+    queryMode: 'extended',
+    rowMode: 'array' as const,
     types: { getTypeParser: getOutsideParser },
-  })
+  }
+  const { fields, rows } = await client.query<unknown[]>(config)
   return { columns: fields.map(({ name }) => name), rows }
 }
 
