@@ -20,7 +20,7 @@ export function isPostgresAddress(text: string): boolean {
   return /^postgres(?:ql)?:/i.test(text)
 }
 
-export const POSTGRES_HINT =
+const POSTGRES_HINT =
   'Write it like postgres://user@host:5432/name?schema=admin_mirror, with the password as PGPASSWORD in the environment, or as ' +
   `postgres://user:\${PASSWORD}@host/name.`
 

@@ -151,5 +151,5 @@ function shown(rows: Rows): Rows {
 
 function textOf(value: unknown): string | null {
   if (value === null) return null
-  return value instanceof Date ? value.toISOString() : String(value as string | number | bigint)
+  return value instanceof Date ? value.toISOString() : `${value as string | number | bigint}`
 }

@@ -1,5 +1,4 @@
 import { cutName, literal, quoted } from '../sql.ts'
-import { tableName } from './shape.ts'
 
 // `orders_changes`: one row an event. A version's end is an event of its row in the history. Its beginning is one only where no
 // kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
@@ -12,7 +11,7 @@ export function changesViewName(collection: string): string {
 
 /** CREATE VIEW, with its comment. */
 export function changesViewSql(name: string, keyColumns: readonly string[]): string {
-  const [raw, history] = [quoted(tableName(name, 'raw')), quoted(tableName(name, 'history'))]
+  const [raw, history] = [quoted(`${name}_raw`), quoted(`${name}_history`)]
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const same = (one: string, other: string) =>
     keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
