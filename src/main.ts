@@ -69,6 +69,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   cwd: process.cwd(),
   pid: process.pid,
   host: hostname(),
+  stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   signal: listenForSignals(),

@@ -6,7 +6,7 @@ import { createConnectionPool, createHttpGet, type HttpGet, readArrived } from '
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import type { BudgetStore, RateRules } from './rate/budget.ts'
-import { readRateHeaders } from './rate/headers.ts'
+import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
 import { type Answer, createRateLimiter, type RateLimiter, type WaitingRequest } from './rate/limiter.ts'
 import { asFinal, asksForPause, errorOfStatus, isFailure, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
@@ -28,6 +28,18 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
+  /** Told of each request: its answer without its token and its items, or that none came. */
+  onAnswer?: ((answer: AnswerNote) => void) | undefined
+}
+
+export interface AnswerNote {
+  job: Job
+  page: number
+  /** Null where no answer came; then nothing was announced. */
+  status: number | null
+  /** From the request to the end of the answer. Milliseconds. */
+  ms: number
+  announced: RateHeaders | null
 }
 
 export interface Credentials {
@@ -96,6 +108,21 @@ function createPageSource(
   const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
   const rules = { maxResponseBytes, readLink }
 
+  async function ask(page: number, signal: AbortSignal) {
+    const sentAt = options.now()
+    const note = (status: number | null, announced: RateHeaders | null) =>
+      options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
+    try {
+      const response = await get(addressOf(page), headers, signal)
+      const announced = readRateHeaders(response.headers, options.now())
+      note(response.status, announced)
+      return { response, announced }
+    } catch (error) {
+      note(null, null)
+      throw error
+    }
+  }
+
   async function request(
     page: number,
     answer: Answer,
@@ -105,8 +132,7 @@ function createPageSource(
     await hold.refresh()
     hold.check()
     observer.onRequest()
-    const response = await get(addressOf(page), headers, signal)
-    const announced = readRateHeaders(response.headers, options.now())
+    const { response, announced } = await ask(page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       answer.throttled(announced)
       observer.onThrottled()

@@ -74,7 +74,10 @@ const HELP: Readonly<Record<string, Help>> = {
   resume: { examples: ['resume', 'resume --org acme'], codes: LOCAL },
   schema: { examples: ['schema > config/admin-mirror.schema.json', 'schema status'], codes: [0, 2] },
   sandbox: {
-    examples: ['sandbox --port 8080 --write-config config/sandbox.yaml', 'sandbox --live --orders 100000'],
+    examples: [
+      'sandbox --port 8080 --write-config config/sandbox.yaml',
+      'sandbox --live --speed 60 --order first --orders 100000',
+    ],
     codes: [0, 2],
   },
   demo: { examples: ['demo'], codes: [0, 1, 2, 4] },

@@ -24,10 +24,13 @@ export function assertMirror(file: string): void {
   if (isNotMadeYet(file)) throw noMirror(file)
 }
 
-export function readMirror(file: string): Reader {
-  const reader = openReader(file)
-  if (!reader) throw noMirror(file)
-  return reader
+/** `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
+export function readMirror(file: string, isCopy = false): Reader {
+  const reader = openReader(file, isCopy)
+  if (reader) return reader
+  throw isCopy
+    ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
+    : noMirror(file)
 }
 
 export function noMirror(file: string): MirrorError {

@@ -12,8 +12,17 @@ export const oneOrgOption = () => new Option('--org <org>', ORG).argParser(colle
 
 export const filterOption = () =>
   new Option('--filter <K=V>', 'a filter on top of the configured ones (may be repeated)')
-    .argParser(collectFilter)
+    .argParser(collectPair)
     .default([], 'none')
+
+export const paramOption = () =>
+  new Option('--param <NAME=VALUE>', 'the value of :NAME in the SQL (may be repeated)')
+    .argParser(collectPair)
+    .default([], 'none')
+
+/** For commands that only read. */
+export const databaseOption = () =>
+  new Option('--database <file>', 'a mirror, a published file or a copy; then no configuration is read')
 
 export const formatOption = (...formats: string[]) =>
   new Option('--format <format>', 'output format').choices(formats)
@@ -26,7 +35,7 @@ function collect(value: string, previous: string[]): string[] {
   return [...previous, value]
 }
 
-function collectFilter(value: string, previous: [string, string][]): [string, string][] {
+function collectPair(value: string, previous: [string, string][]): [string, string][] {
   const at = value.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
   return [...previous, [value.slice(0, at), value.slice(at + 1)]]

@@ -1,20 +1,20 @@
-import { Argument, Command, CommanderError, Option } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
-import { KnownError, UsageError } from '../errors.ts'
-import { printable } from '../text.ts'
 import type { Globals } from './config-file.ts'
-import { exitCodeOf } from './exit-code.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
 import {
   collectionOption,
+  databaseOption,
   filterOption,
   formatOption,
   oneOrgOption,
   orgOption,
+  paramOption,
   waitOption,
   wholeNumber,
 } from './options.ts'
 import { silenced } from './output/silenced.ts'
+import { reportError } from './report-error.ts'
 import type { Runtime } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -60,30 +60,8 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return report(error, runtime)
+    return reportError(error, runtime)
   }
-}
-
-function report(error: unknown, { stderr }: Runtime): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
-    stderr.write(`${shown(error.message)}\n`)
-    return 2
-  }
-  if (error instanceof KnownError) {
-    stderr.write(`${error.code}: ${shown(error.message)}\n`)
-    return exitCodeOf(error)
-  }
-  stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-  return 1
-}
-
-/** Names of the configuration and of the mirror may hold anything. */
-function shown(message: string): string {
-  return message
-    .split('\n')
-    .map((line) => printable(line, 5000))
-    .join('\n')
 }
 
 function createProgram({ stdout, stderr }: Runtime): Command {
@@ -158,7 +136,7 @@ function defineKeepers(define: Define): void {
   define(
     'forget',
     'delete everything the mirror holds about an organization, or a list of it',
-    () => import('./commands/forget.ts'),
+    () => import('./forget/forget.ts'),
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
@@ -179,14 +157,27 @@ function defineReaders(define: Define): void {
     )
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
     .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')
+    .addOption(databaseOption())
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
-    .argument('<sql>')
-    .addOption(formatOption('table', 'json', 'csv').default('table'))
-  define('export', 'write the live rows of a collection', () => import('./commands/export.ts'))
-    .argument('<collection>')
-    .addOption(formatOption('csv', 'ndjson').makeOptionMandatory())
-    .addOption(orgOption())
+    .argument('<sql>', 'one statement; - reads it from standard input')
+    .addOption(formatOption('table', 'json', 'ndjson', 'csv').default('table'))
+    .addOption(paramOption())
     .option('--output <file>', 'a file instead of standard output')
+    .option('--timeout <duration>', 'stop it after so long, with exit code 1 (500ms, 30s, 5m)')
+    .addOption(databaseOption())
+  define('export', 'write the rows of a collection, or of a view of it', () => import('./commands/export.ts'))
+    .argument('<name>', 'orders, orders__items, orders_history, ...')
+    .addOption(formatOption('csv', 'ndjson', 'parquet').makeOptionMandatory())
+    .addOption(orgOption())
+    .option('--since <time>', 'only what has changed since (2026-11-20, 2026-11-20T08:30:00Z)')
+    .option('--envelope', 'ndjson: with organization, key and times around each item')
+    .option('--bom', 'csv: begin with the mark by which spreadsheets recognize UTF-8')
+    .option('--output <file>', 'a file instead of standard output')
+    .addOption(databaseOption())
+  define('describe', 'what each column holds, and how fresh it is', () => import('./commands/describe.ts'))
+    .argument('[collection]', 'a collection, or a view of one (default: all collections)')
+    .option('--json', 'as JSON')
+    .addOption(databaseOption())
 }
 
 /** The commands that copy the mirror. */
@@ -234,7 +225,13 @@ function defineHelpers(define: Define): void {
     .option('--organizations <n>', 'organizations', wholeNumber(1, 1000), 2)
     .option('--requests-per-minute <n>', 'rate limit of each token (0: none)', wholeNumber(0), 60)
     .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
-    .option('--live', 'orders come, change and go while it runs')
+    .option('--live', 'orders come, change and go while it runs: 3 new ones a minute')
+    .option('--speed <n>', 'with --live: time passes so many times faster', wholeNumber(1, 86_400), 1)
+    .addOption(
+      new Option('--order <end>', 'the end of the list where new orders appear')
+        .choices(['first', 'last'])
+        .default('last'),
+    )
     .option('--write-config <file>', 'write a configuration that uses it')
   define('demo', 'try everything on this machine: a made-up API, a sync of it, and queries', async () => {
     const { demo } = await import('./commands/demo.ts')

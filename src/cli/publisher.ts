@@ -72,16 +72,26 @@ export function createPublisher({
         version: manifest.version,
       }
       const { rows, bytes, isPlaced } = await startCopy(task, signal)
-      const fields = { file: target, rows, bytes, duration_ms: now() - begun }
+      const fields = { event: 'published', file: target, rows, bytes, duration_ms: now() - begun }
       if (isPlaced) logger.info(fields, 'published')
-      else logger.info(fields, 'not published, since another process has published a later state')
+      else
+        logger.info(
+          { ...fields, event: 'publish_skipped' },
+          'not published, since another process has published a later state',
+        )
     } catch (error) {
       newsSince ??= begun
       const message = error instanceof Error ? error.message : String(error)
       if (error instanceof InterruptedError)
-        logger.info('stopped before the copy was published; the old one stays')
+        logger.info(
+          { event: 'publish_stopped', file: target },
+          'stopped before the copy was published; the old one stays',
+        )
       else
-        logger.warn({ file: target, reason: message }, 'not published; the old copy stays, if there is one')
+        logger.warn(
+          { event: 'publish_failed', file: target, reason: message },
+          'not published; the old copy stays, if there is one',
+        )
     }
   }
 

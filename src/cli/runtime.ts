@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 
 /** A stream that may be a terminal. */
 export interface Output extends Writable {
@@ -14,6 +14,8 @@ export interface Runtime {
   pid: number
   /** The name of this machine. */
   host: string
+  /** Node opens standard input on first use. */
+  stdin: () => Readable
   stdout: Output
   stderr: Output
   /** Where errors are written, if `--quiet` silences `stderr`. */

@@ -24,6 +24,8 @@ import { createCredentialsReader } from './token-holds.ts'
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session {
   store: Store
+  /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
+  processName: string
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
@@ -43,11 +45,8 @@ export interface Session {
 export interface OpenMirror
   extends Pick<
     Session,
-    'store' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
-  > {
-  /** Names this process among those on the mirror. */
-  processName: string
-}
+    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
+  > {}
 
 export interface SessionOptions {
   config: Config
@@ -58,27 +57,31 @@ export interface SessionOptions {
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
+  /** Counts a request: the status of its answer, or null where none came. */
+  onAnswer?: ApiOptions['onAnswer']
   /** Replaces the network in a simulation. */
   exchange?: HttpGet
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, userAgent, exchange } = options
+  const { config, runtime, logger, tryHeldTokens, userAgent, onAnswer, exchange } = options
   const openMirrorOf = config.postgres
     ? (await import('./postgres/session.ts')).openPostgresMirror
     : openSqliteMirror
   const mirror = await openMirrorOf(options)
   const { store, tokens, close } = mirror
   await tokens.register(config.organizations.map(registered))
-  const api = createApi(apiOptions(config, runtime, userAgent, mirror), exchange)
+  const api = createApi(
+    { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
+    exchange,
+  )
   const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-  if (config.http !== null)
-    logger.warn('the configuration sets http, which has no effect in this version yet')
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     store,
+    processName: mirror.processName,
     tokens,
     now: mirror.now,
     announceDaemon: mirror.announceDaemon,
@@ -102,7 +105,7 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   const { config, runtime, logger, acceptAddress = false } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
-  const report = (message: string) => logger.info(message)
+  const report = (message: string) => logger.info({ event: 'mirror_busy' }, message)
   const { connection, transact, patience } = await openMirror(file, runtime, report)
   try {
     const warning = await transact(() => {
@@ -110,7 +113,7 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
       makeConfigured(connection, config.collections)
       return adopted
     })
-    if (warning !== null) logger.warn(warning)
+    if (warning !== null) logger.warn({ event: 'address_accepted' }, warning)
   } catch (error) {
     connection.close()
     throw error
@@ -146,6 +149,32 @@ function budgetName({ rateLimit }: Config, tokens: Tokens, organization: Organiz
     return tokens.fingerprint(organization.readToken())
   } catch {
     return organization.id
+  }
+}
+
+/** With `--log-level trace`: a line for each answer. Filters may hold what is personal, so only the path is shown. */
+function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['onAnswer'] {
+  if (!logger.isLevelEnabled('trace')) return onAnswer
+  return (answer) => {
+    onAnswer?.(answer)
+    const { job, page, status, ms, announced } = answer
+    const { organization, collection } = job
+    logger.trace(
+      {
+        event: status === null ? 'request_lost' : 'request_answered',
+        organization: organization.name,
+        collection: collection.name,
+        method: 'GET',
+        path: collection.path,
+        page,
+        status,
+        duration_ms: ms,
+        rate_limit: announced?.limit,
+        rate_limit_remaining: announced?.remaining,
+        retry_after_ms: announced?.retryAfterMs,
+      },
+      status === null ? 'no answer came' : 'request answered',
+    )
   }
 }
 

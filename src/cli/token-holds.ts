@@ -40,9 +40,10 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
           if (ids.length === 0) refusedLast = reason
           await tokens.hold(ids, fingerprint, reason, at)
         }
-        const onWait = (error: MirrorError) => logger.warn({ reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
+        const onWait = (error: MirrorError) =>
+          logger.warn({ event: 'hold_unwritten', reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
         if (await untilHoldIsWritten(write, { ...runtime, onWait }))
-          logger.info({ reason }, 'the hold of the refused token is written')
+          logger.info({ event: 'hold_written', reason }, 'the hold of the refused token is written')
       },
       lift: () => tokens.liftHold(fingerprint),
     })

@@ -15,7 +15,7 @@ import { createTerminal, type Terminal } from './output/terminal.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
-import { openSession, type Session } from './session.ts'
+import { openSession, type Session, type SessionOptions } from './session.ts'
 import { pingsOf } from './watch/pings.ts'
 
 /** What a command that reads lists works with. */
@@ -48,6 +48,7 @@ export interface SessionMode {
   /** Typed by hand: it may try a held token once more, and a signal has an exit code of its own. */
   byHand: boolean
   acceptAddress?: boolean
+  onAnswer?: SessionOptions['onAnswer']
 }
 
 /** Opens a session, runs `work`, and closes the session. Returns the exit code. */
@@ -55,19 +56,23 @@ export async function withSession(
   config: Config,
   runtime: Runtime,
   globals: Globals,
-  { byHand, acceptAddress = false }: SessionMode,
+  { byHand, acceptAddress = false, onAnswer }: SessionMode,
   work: (session: CommandSession) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
-  for (const { message, cure } of suspiciousNames(config.collections)) logger.warn(`${message}; ${cure}`)
+  for (const { message, cure } of suspiciousNames(config.collections))
+    logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   if (!config.postgres) env.SQLITE_TMPDIR ??= path.dirname(config.database)
-  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress }
+  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
-    logger.warn({ signal: signal.reason }, 'stopped before the mirror could be opened')
+    logger.warn(
+      { event: 'stopped_early', signal: signal.reason },
+      'stopped before the mirror could be opened',
+    )
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal })

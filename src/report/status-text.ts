@@ -3,14 +3,24 @@ import type { JobStatus } from './job-status.ts'
 import { missedText, progressNotes } from './progress.ts'
 import type { DaemonStatus, Status } from './status.ts'
 
+/** What users type. */
+interface Typed {
+  /** How the program was called. */
+  program: string
+  /** How to ask this file. */
+  ask: string
+}
+
+const TYPED: Typed = { program: 'admin-mirror', ask: 'admin-mirror query' }
+
 /** One line a job: the list, its rows, as of when and how sure; below it what needs attention. */
-export function statusText(status: Status, program = 'admin-mirror'): string {
+export function statusText(status: Status, { program, ask }: Typed = TYPED): string {
   const now = Date.parse(status.now)
   const lines = [`mirror: ${status.database}`, daemonLine(status, program), status.verdict, '']
   for (const job of status.jobs) lines.push(...jobLines(job, now, status))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
-  lines.push('', ...nextLines(status.jobs, program))
+  lines.push('', ...nextLines(status.jobs, ask))
   return lines.map((line) => `${line}\n`).join('')
 }
 
@@ -27,11 +37,11 @@ function daemonLine({ daemon, timezone, now }: Status, program: string): string 
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(jobs: readonly JobStatus[], program: string): string[] {
+function nextLines(jobs: readonly JobStatus[], ask: string): string[] {
   const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
     ? 'wait for the readings that are under way'
-    : `nothing to do; ask the mirror with ${program} query "SELECT * FROM sync_status"`
+    : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`
   const [first = nothing, ...others] = all.slice(0, MOST_STEPS)
   const more = all.length - MOST_STEPS
   return [

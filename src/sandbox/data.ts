@@ -26,6 +26,8 @@ export interface DataOptions {
   organization: number
   orders: number
   establishments: number
+  /** See `OrderSource`. */
+  live: boolean
 }
 
 export interface Data {
@@ -36,10 +38,10 @@ export interface Data {
 const SALT = { organization: 301, deletion: 302 }
 
 /** The lists of one organization. They follow from the options alone. */
-export function createData({ seed, organization, orders, establishments }: DataOptions): Data {
+export function createData({ seed, organization, orders, establishments, live }: DataOptions): Data {
   const key = hash(SALT.organization, seed, organization)
   return {
-    orders: createOrders({ key, originals: orders, establishments }),
+    orders: createOrders({ key, originals: orders, establishments, live }),
     establishments: createEstablishments(key, establishments),
   }
 }
@@ -68,10 +70,10 @@ function createEstablishments(key: number, count: number): Collection {
   }
 }
 
-const SECONDS_BETWEEN_DELETIONS = 30
+const SECONDS_BETWEEN_DELETIONS = 300
 
 /**
- * Returns the sorted indexes that are deleted by a tick: one every half minute. `choose` names the one that is deleted
+ * Returns the sorted indexes that are deleted by a tick: one every five minutes. `choose` names the one that is deleted
  * at a tick, or null. Deletions are kept between calls, since each depends on the list at its own moment.
  */
 export function createDeletions(

@@ -2,14 +2,16 @@ import { hash } from './random.ts'
 import { WORLD_START } from './words.ts'
 
 /**
- * What the orders of one organization follow from. Time is a tick: whole seconds since the sandbox started, always 0 if
- * the sandbox is not live. Nothing is stored: an order at a tick is computed on demand.
+ * What the orders of one organization follow from. Time is a tick: whole seconds of the made-up world since the sandbox
+ * started, always 0 if the sandbox is not live. Nothing is stored: an order at a tick is computed on demand.
  */
 export interface OrderSource {
   key: number
   /** Orders that exist at tick 0. */
   originals: number
   establishments: number
+  /** Orders come and change. Otherwise each is in its last state. */
+  live: boolean
 }
 
 export interface OrderLife {
@@ -18,95 +20,124 @@ export interface OrderLife {
   createdAt: number
   updatedAt: number
   deliveredAt: number | null
-  /** Changes since the last state was reached. As on some real servers, they do not move `updatedAt`. */
+  /** Changes beside those of the state. As on some real servers, they do not move `updatedAt`. */
   touches: number
 }
 
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
 const USUAL_PATH = ['pending', 'paid', 'shipped', 'delivered'] as const
 const CANCELLED_PATH = ['pending', 'cancelled'] as const
-const FIRST_STAGES = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3] as const
+/** Where an order stays for good: not all are paid or delivered one day. */
+const LAST_STAGES = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3] as const
 
-const SECONDS_BETWEEN_ORIGINALS = 600
-const SECONDS_BETWEEN_NEW = 4
-const SECONDS_BETWEEN_CHANGES = 3
-const HOUR = 3600
+/** Seconds from each stage to the next: five minutes, an hour and a day after the order came. Medians. */
+const STEPS = [5 * MINUTE, 55 * MINUTE, 23 * HOUR] as const
+/** Percent of the orders, and median of the seconds after the order came. */
+const TOUCHES = [
+  { chance: 50, seconds: 3 * DAY },
+  { chance: 15, seconds: 20 * DAY },
+] as const
+/** Standard deviation of the logarithm of these seconds. */
+const SPREAD = 0.8
+const MOST_DEVIATIONS = 3.46
+/** After so many seconds every order is in its last state. */
+const LONGEST = Math.exp(SPREAD * MOST_DEVIATIONS) * STEPS.reduce((sum, seconds) => sum + seconds, 0)
+
+/** A list that lives is younger, so that more of its orders still change. */
+const SECONDS_BETWEEN = { still: 600, live: 20 }
 
 // A salt for each property, so that those of one order do not depend on each other.
-const SALT = { created: 1, appears: 2, path: 3, stage: 4, pace: 5, change: 6 }
+const SALT = { created: 1, path: 3, stage: 4, step: 5, touch: 6, isTouched: 7 }
 
 /** How many orders existed by a tick, deleted ones included. */
 export function ordersBy(source: OrderSource, tick: number): number {
-  if (tick < 1) return source.originals
-  const newest = source.originals + Math.floor((tick - 1) / SECONDS_BETWEEN_NEW)
-  return newest + (appearsAt(source, newest) <= tick ? 1 : 0)
+  if (!source.live || tick < 1) return source.originals
+  const newest = source.originals + Math.floor((tick - 1) / secondsBetween(source))
+  return newest + (ageAt(source, newest, tick) > 0 ? 1 : 0)
 }
 
-/** In epoch seconds; rises with the index. */
+/** Epoch seconds of tick 0. The originals were created before, all others later. */
+export function openingOf(source: Pick<OrderSource, 'originals' | 'live'>): number {
+  return WORLD_START + source.originals * secondsBetween(source)
+}
+
+/** In epoch seconds; rises with the index. An order is listed from the next second on. */
 export function orderCreatedAt(source: OrderSource, index: number): number {
-  if (index >= source.originals) return opening(source) + appearsAt(source, index)
-  const jitter = hash(source.key, SALT.created, index) % SECONDS_BETWEEN_ORIGINALS
-  return WORLD_START + index * SECONDS_BETWEEN_ORIGINALS + jitter
+  const between = secondsBetween(source)
+  return WORLD_START + index * between + (hash(source.key, SALT.created, index) % between)
 }
 
 /** The state alone, for filters that look at every order. */
 export function orderState(source: OrderSource, index: number, tick: number): string {
   const path = pathOf(source, index)
-  const stage = firstStage(source, index, path.length) + changesBy(source, index, tick)
-  return path[Math.min(stage, path.length - 1)] ?? path[0]
+  return path[stageAt(source, index, ageAt(source, index, tick)).stage] ?? path[0]
 }
 
 export function orderLife(source: OrderSource, index: number, tick: number): OrderLife {
   const path = pathOf(source, index)
-  const first = firstStage(source, index, path.length)
-  const changes = changesBy(source, index, tick)
-  const steps = Math.min(changes, path.length - 1 - first)
-  const state = path[first + steps] ?? path[0]
+  const age = ageAt(source, index, tick)
+  const { stage, after } = stageAt(source, index, age, true)
+  const state = path[stage] ?? path[0]
   const createdAt = orderCreatedAt(source, index)
-  const pace = HOUR + (hash(source.key, SALT.pace, index) % (11 * HOUR))
-  const updatedAt =
-    steps === 0
-      ? createdAt + first * pace
-      : opening(source) + firstChangeAt(source, index) + (steps - 1) * period(source)
+  const updatedAt = createdAt + after
   return {
     state,
     createdAt,
     updatedAt,
     deliveredAt: state === 'delivered' ? updatedAt : null,
-    touches: changes - steps,
+    touches: source.live ? touchesAt(source, index, age) : 0,
   }
 }
 
-/** Epoch seconds of tick 0, after all that happened to the originals. */
-function opening(source: OrderSource): number {
-  return WORLD_START + source.originals * SECONDS_BETWEEN_ORIGINALS + 48 * HOUR
+function secondsBetween({ live }: Pick<OrderSource, 'live'>): number {
+  return live ? SECONDS_BETWEEN.live : SECONDS_BETWEEN.still
 }
 
-function appearsAt(source: OrderSource, index: number): number {
-  if (index < source.originals) return 0
-  const jitter = hash(source.key, SALT.appears, index) % SECONDS_BETWEEN_NEW
-  return (index - source.originals) * SECONDS_BETWEEN_NEW + 1 + jitter
+function ageAt(source: OrderSource, index: number, tick: number): number {
+  if (!source.live) return Number.POSITIVE_INFINITY
+  return openingOf(source) + tick - orderCreatedAt(source, index)
 }
 
 function pathOf(source: OrderSource, index: number): readonly [string, ...string[]] {
   return hash(source.key, SALT.path, index) % 10 === 0 ? CANCELLED_PATH : USUAL_PATH
 }
 
-function firstStage(source: OrderSource, index: number, stages: number): number {
-  if (index >= source.originals) return 0
-  const stage = FIRST_STAGES[hash(source.key, SALT.stage, index) % FIRST_STAGES.length] ?? 0
-  return Math.min(stage, stages - 1)
+interface Stage {
+  stage: number
+  /** Seconds after the order came. */
+  after: number
 }
 
-/** Every order changes once in this many seconds: of any number of orders one changes every few seconds. */
-function period(source: OrderSource): number {
-  return Math.max(source.originals, 100) * SECONDS_BETWEEN_CHANGES
+/** The stage at an age. `after` of an old order costs more, and is 0 unless it is asked for. */
+function stageAt(source: OrderSource, index: number, age: number, withAfter = false): Stage {
+  const last = Math.min(
+    LAST_STAGES[hash(source.key, SALT.stage, index) % LAST_STAGES.length] ?? 0,
+    pathOf(source, index).length - 1,
+  )
+  if (age > LONGEST && !withAfter) return { stage: last, after: 0 }
+  let after = 0
+  for (const [stage, seconds] of STEPS.entries()) {
+    const next = after + spread(seconds, hash(source.key, SALT.step, index, stage))
+    if (stage === last || next > age) return { stage, after }
+    after = next
+  }
+  return { stage: last, after }
 }
 
-function firstChangeAt(source: OrderSource, index: number): number {
-  return appearsAt(source, index) + 1 + (hash(source.key, SALT.change, index) % period(source))
+function touchesAt(source: OrderSource, index: number, age: number): number {
+  return TOUCHES.filter(
+    ({ chance, seconds }, touch) =>
+      hash(source.key, SALT.isTouched, index, touch) % 100 < chance &&
+      spread(seconds, hash(source.key, SALT.touch, index, touch)) <= age,
+  ).length
 }
 
-function changesBy(source: OrderSource, index: number, tick: number): number {
-  if (tick === 0) return 0
-  return Math.max(0, 1 + Math.floor((tick - firstChangeAt(source, index)) / period(source)))
+/** Whole seconds, log-normal around the median, as they follow from 32 random bits. */
+function spread(median: number, bits: number): number {
+  // The sum of four random bytes is nearly normal: 510 on average, with a standard deviation of 147.8.
+  const sum = (bits & 255) + ((bits >>> 8) & 255) + ((bits >>> 16) & 255) + (bits >>> 24)
+  return Math.round(median * Math.exp((SPREAD * (sum - 510)) / 147.8))
 }

@@ -22,7 +22,8 @@ export interface Answer {
 
 /** One list at the present moment. */
 export interface Listing {
-  find: (filters: Filters) => Selection
+  /** Positions are those in the list as it is shown. */
+  find: (filters: Filters) => Pick<Selection, 'total' | 'indexAt'>
   itemAt: (index: number) => Record<string, unknown>
 }
 

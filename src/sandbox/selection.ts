@@ -15,6 +15,11 @@ export function allBut(count: number, gaps: readonly number[]): Selection {
   }
 }
 
+/** The same members, the last one first. */
+export function backwards({ total, indexAt }: Selection): Pick<Selection, 'total' | 'indexAt'> {
+  return { total, indexAt: (position) => indexAt(total - 1 - position) }
+}
+
 export function exactly(indexes: Uint32Array): Selection {
   return {
     total: indexes.length,

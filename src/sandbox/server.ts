@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { createData } from './data.ts'
-import { createFinder } from './finder.ts'
+import { createFinder, type Filters } from './finder.ts'
 import { createOrganizations, type Organization } from './organizations.ts'
 import { type Answer, type Api, answer, type CollectionName, type Listing } from './routes.ts'
+import { backwards } from './selection.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface SandboxOptions {
@@ -20,6 +21,10 @@ export interface SandboxOptions {
   seed: number
   /** Orders come, change and go while the sandbox runs. Otherwise nothing ever changes. */
   live: boolean
+  /** So many times faster than real time passes in the made-up world; not for the rate limit. */
+  speed: number
+  /** The end of the list of orders where new ones appear. */
+  order: 'first' | 'last'
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -53,13 +58,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 function createApi(options: SandboxOptions): Api {
-  const { seed, orders, establishments, requestsPerMinute, live, now } = options
+  const { seed, orders, establishments, requestsPerMinute, live, speed, now } = options
   const started = now()
-  const tick = () => (live ? Math.max(0, Math.floor((now() - started) / 1000)) : 0)
+  const tick = () => (live ? Math.max(0, Math.floor(((now() - started) * speed) / 1000)) : 0)
   const take = createThrottle(requestsPerMinute)
   const organizations = createOrganizations(options.organizations, seed)
   const lists = organizations.map((_, organization) => {
-    const data = createData({ seed, organization, orders, establishments })
+    const data = createData({ seed, organization, orders, establishments, live })
     return {
       orders: { ...data.orders, find: createFinder(data.orders) },
       establishments: { ...data.establishments, find: createFinder(data.establishments) },
@@ -71,7 +76,12 @@ function createApi(options: SandboxOptions): Api {
     if (list === undefined) throw new Error(`Expected a list for organization ${organization.name}.`)
     // One moment for the whole answer: its total and its items must agree.
     const moment = tick()
-    return { find: (filters) => list.find(filters, moment), itemAt: (index) => list.itemAt(index, moment) }
+    const find = (filters: Filters) => list.find(filters, moment)
+    const isNewestFirst = collection === 'orders' && options.order === 'first'
+    return {
+      find: isNewestFirst ? (filters) => backwards(find(filters)) : find,
+      itemAt: (index) => list.itemAt(index, moment),
+    }
   }
 
   const throttle = requestsPerMinute === 0 ? null : (token: string) => take(token, now())

@@ -73,12 +73,18 @@ const MEASURED_FIRES = 8
 
 /**
  * Calls `fire` at the times of {@link nextFireAfter}, and once for all times that the process missed because it was
- * blocked or the machine slept. `fire` must not throw: node-cron would swallow it. Returns a function that stops it.
+ * blocked or the machine slept. `fire` must not throw: node-cron would swallow it. Returns a function that stops it. `onWake`
+ * gets the time of each wake-up (epoch milliseconds), whether it fires or not.
  *
  * node-cron only wakes the process, at every moment that can be a fire time in some zone; its matcher decides. When it
  * searches the next local time by itself, it is silent for an hour when the clocks are put back.
  */
-export function onSchedule(expression: string, timezone: string, fire: () => void): () => void {
+export function onSchedule(
+  expression: string,
+  timezone: string,
+  fire: () => void,
+  onWake: (time: number) => void = () => {},
+): () => void {
   const matchers = matchersOf(expression, timezone)
   let lookedUntil = Number.POSITIVE_INFINITY
   let stopped = false
@@ -89,6 +95,7 @@ export function onSchedule(expression: string, timezone: string, fire: () => voi
     const now = date.getTime()
     const due = nextMatch(matchers, Math.min(lookedUntil, now - 1), now)
     lookedUntil = now
+    onWake(now)
     if (due !== null) fire()
   }
 
@@ -100,6 +107,7 @@ export function onSchedule(expression: string, timezone: string, fire: () => voi
   })
   task.on('task:started', ({ date }) => {
     lookedUntil = date.getTime()
+    onWake(lookedUntil)
   })
   void task.start()
   return () => {
@@ -107,6 +115,11 @@ export function onSchedule(expression: string, timezone: string, fire: () => voi
     // Takes effect at once for a task in this process.
     void task.destroy()
   }
+}
+
+/** Whether a wake-up of `onSchedule` is missing: one was due between the last one and `until` (epoch milliseconds). */
+export function hasMissedWake(expression: string, lastWake: number, until: number): boolean {
+  return nextFireAfter(wakeExpression(parse(expression)), 'UTC', lastWake, until) !== null
 }
 
 /**

@@ -1,4 +1,4 @@
-import { onSchedule } from './cron.ts'
+import { hasMissedWake, onSchedule } from './cron.ts'
 
 export interface ScheduledJob {
   name: string
@@ -23,6 +23,11 @@ export interface Scheduler {
   runBetween(job: ScheduledJob, task: () => Promise<void>): void
   /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
   stop(): Promise<void>
+  /**
+   * False if a wake-up is missing for more than LATE_MS: a schedule is dead, or the process was blocked or asleep and has
+   * not caught up. `now` is in epoch milliseconds.
+   */
+  isTicking(now: number): boolean
 }
 
 /** What a job does: its own run, or a task between two runs, after which it may have to run. */
@@ -31,6 +36,8 @@ interface Progress {
   isTask: boolean
   runsNext: boolean
 }
+/** A wake-up may be late by so much, as on a machine under load. */
+const LATE_MS = 60_000
 
 /**
  * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
@@ -57,13 +64,23 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
     else events.onOverlap(job.name)
   }
 
-  const stops = groupsOf(jobs).map((group) =>
-    onSchedule(group[0].expression, group[0].timezone, () => group.forEach(fire)),
-  )
+  const groups = groupsOf(jobs).map((group) => {
+    const [{ expression, timezone }] = group
+    let lastWake = Number.POSITIVE_INFINITY
+    const stop = onSchedule(
+      expression,
+      timezone,
+      () => group.forEach(fire),
+      (time) => {
+        lastWake = time
+      },
+    )
+    return { stop, isTicking: (now: number) => !hasMissedWake(expression, lastWake, now - LATE_MS) }
+  })
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
   async function stopAll(): Promise<void> {
-    for (const stopFiring of stops) stopFiring()
+    for (const { stop } of groups) stop()
     await Promise.allSettled([...inProgress.values()].map(({ ended }) => ended))
   }
 
@@ -75,6 +92,7 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
       stopping ??= stopAll()
       return stopping
     },
+    isTicking: (now) => groups.every((group) => group.isTicking(now)),
   }
 }
 

@@ -61,6 +61,8 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   run: (RunRecord & RunTraffic) | null
   /** The job was refreshed instead of walked, or that was not due any more; the observer knows the result. */
   isRefreshed: boolean
+  /** Its line of `sync_runs`. */
+  runId?: number
   error: KnownError | null
   /** Of a run that succeeded: removals that wait for a decision. */
   held: KnownError | null
@@ -150,6 +152,7 @@ async function runFrom(
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
+  result.runId = run.id
   observer.onStart(walk)
   try {
     if (lease.refusal) throw lease.refusal
@@ -181,14 +184,15 @@ function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   return refusal === null && state !== null && !isWalkedWhole(state)
 }
 
-const NOTHING_DONE = { run: null, error: null }
+const NOTHING_DONE = { runId: undefined, run: null, error: null }
 
 async function refreshInstead(refresher: Refresher, options: JobOptions, result: JobResult): Promise<void> {
   const { instead, store, job } = options
   // Another process may have done it since the caller looked.
   const isDone = instead === 'due' && !refresher.isDue()
-  const { run, error } = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
-  Object.assign(result, { run, error, isRefreshed: true, trigger: 'refresh' })
+  const done = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
+  const { runId, run, error } = done
+  Object.assign(result, { runId, run, error, isRefreshed: true, trigger: 'refresh' })
   if (run && !error) await store.prune(job)
 }
 

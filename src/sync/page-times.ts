@@ -17,7 +17,7 @@ export function createPageTimes(
   let least = Math.max(lastPageAt, (refresh?.settledAt ?? 0) + 1)
   return {
     ofWalk() {
-      last = Math.max(now(), least)
+      last = Math.max(now(), least, last)
       return last
     },
     ofRefresh() {

@@ -14,7 +14,13 @@ export interface ServerOptions {
 const PATH = '/api/v1/admin/orders'
 
 const { orders, latencyMs } = JSON.parse(process.argv[2] ?? '') as ServerOptions
-const { itemAt } = createData({ seed: 1, organization: 0, orders: PAGE_SIZE, establishments: 40 }).orders
+const { itemAt } = createData({
+  seed: 1,
+  organization: 0,
+  orders: PAGE_SIZE,
+  establishments: 40,
+  live: false,
+}).orders
 /** The JSON of one page's orders, without their ids: all pages repeat them, which keeps the server fast. */
 const withoutId = Array.from({ length: PAGE_SIZE }, (_, index) => {
   const { id: _id, ...rest } = itemAt(index, 0)

@@ -36,7 +36,7 @@ describe.concurrent('export', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.split('\n')[0]).toBe(
-      '_organization_id,_first_seen_at,_changed_at,id,note,price,at__zip,big',
+      '_organization_id,_organization,_first_seen_at,_changed_at,id,note,price,at__zip,big',
     )
     expect(stdout.match(/^[0-9a-f-]{36},/gm)).toHaveLength(4)
     expect(stdout).toMatch(/,2,"a ""b"",\n c",1\.1,01,\n/)
@@ -61,7 +61,10 @@ describe.concurrent('export', () => {
     const csv = await exported('invoices', '--format', 'csv')
     const ndjson = await exported('invoices', '--format', 'ndjson')
 
-    expect(csv).toMatchObject({ code: 0, stdout: '_organization_id,_first_seen_at,_changed_at,id\n' })
+    expect(csv).toMatchObject({
+      code: 0,
+      stdout: '_organization_id,_organization,_first_seen_at,_changed_at,id\n',
+    })
     expect(ndjson).toMatchObject({ code: 0, stdout: '' })
   })
 

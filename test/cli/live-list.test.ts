@@ -58,8 +58,9 @@ it.each(Array.from({ length: RUNS }, (_, run) => run + 1))(
   'makes mirror and list equal with two walks after a list that lived has come to rest (%i)',
   async (seed) => {
     const clock = createSteppingClock()
-    const rest = { port: 0, establishments: 5, organizations: 1, requestsPerMinute: 0, live: true, seed }
-    const sandbox = await startSandbox({ ...rest, orders: 1200, now: clock.now })
+    const rest = { port: 0, establishments: 5, organizations: 1, requestsPerMinute: 0, seed }
+    const life = { live: true, speed: 5, order: 'last' } as const
+    const sandbox = await startSandbox({ ...rest, ...life, orders: 1200, now: clock.now })
     const [{ id, name, token } = { id: '', name: '', token: '' }] = sandbox.organizations
     const named = `${name}-${seed}`
     workspace.configure({ baseUrl: sandbox.url, organizations: [{ id, name: named, token }] })

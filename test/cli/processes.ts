@@ -28,6 +28,7 @@ export interface Ended {
 }
 
 export interface Running {
+  pid: number
   kill(signal: NodeJS.Signals): void
   /** Signals it and all processes that it started, as a service manager does. */
   killAll(signal: NodeJS.Signals): void
@@ -111,6 +112,7 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
   }
 
   return {
+    pid: child.pid ?? 0,
     kill: (signal) => child.kill(signal),
     killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
     closeStdout: () => child.stdout.destroy(),

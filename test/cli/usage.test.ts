@@ -56,7 +56,7 @@ describe.concurrent('a command that is typed wrongly', () => {
     ['status --max-age 5', /--max-age 5: .*30m/],
     ['status --max-age tomorrow', /--max-age tomorrow/],
     ['query', /missing required argument 'sql'/],
-    ['query SELECT --format xml', /xml.*table, json, csv/],
+    ['query SELECT --format xml', /xml.*table, json, ndjson, csv/],
     ['export orders', /--format/],
     ['export orders --format xlsx', /xlsx/],
     ['query SELEC', /syntax error/],
@@ -71,6 +71,9 @@ describe.concurrent('a command that is typed wrongly', () => {
     ['forget --org acme --collection invoices --yes', /--collection invoices: .*orders/],
     ['sandbox --port 70000', /70000/],
     ['sandbox --orders -5', /-5|whole number/],
+    ['sandbox --order newest', /first, last/],
+    ['sandbox --live --speed 0', /--speed/],
+    ['sandbox --speed 60', /--speed.*--live/],
   ])('(%s) exits with 2 and says why; nothing is sent or written', async (line, reason) => {
     const args = line.split(' ').filter((word) => word !== '')
 

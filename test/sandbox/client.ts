@@ -13,6 +13,8 @@ export const OPTIONS: SandboxOptions = {
   requestsPerMinute: 0,
   seed: 7,
   live: false,
+  speed: 1,
+  order: 'last',
   now: () => 1_000_000,
 }
 

@@ -4,7 +4,7 @@ import { phpJson } from '../../src/sandbox/envelope.ts'
 import { orderId } from '../../src/sandbox/order.ts'
 import { timestamp } from '../../src/sandbox/words.ts'
 
-const OPTIONS: DataOptions = { seed: 1, organization: 0, orders: 100, establishments: 40 }
+const OPTIONS: DataOptions = { seed: 1, organization: 0, orders: 100, establishments: 40, live: false }
 
 function choose(tick: number): number {
   return (tick * 7919) % 101
@@ -17,9 +17,10 @@ function textOf(collection: Collection, count: number, tick = 0): string {
 describe('createData', () => {
   it('returns the same bytes for the same seed', () => {
     const [one, other] = [createData(OPTIONS), createData(OPTIONS)]
+    const [living, alike] = [createData({ ...OPTIONS, live: true }), createData({ ...OPTIONS, live: true })]
 
     expect(textOf(one.orders, 100)).toBe(textOf(other.orders, 100))
-    expect(textOf(one.orders, 100, 5000)).toBe(textOf(other.orders, 100, 5000))
+    expect(textOf(living.orders, 100, 5000)).toBe(textOf(alike.orders, 100, 5000))
     expect(textOf(one.establishments, 40)).toBe(textOf(other.establishments, 40))
   })
 
@@ -40,7 +41,7 @@ describe('createData', () => {
   })
 
   it('changes orders as time goes by, and establishments never', () => {
-    const { orders, establishments } = createData(OPTIONS)
+    const { orders, establishments } = createData({ ...OPTIONS, live: true })
 
     expect(textOf(orders, 100, 600)).not.toBe(textOf(orders, 100))
     expect(textOf(establishments, 40, 600)).toBe(textOf(establishments, 40))
@@ -110,7 +111,7 @@ describe('an order', () => {
 describe('100,000 orders', () => {
   it('have rising ids', () => {
     const ids = Array.from({ length: 100_000 }, (_, index) =>
-      orderId({ key: 1, originals: 100_000, establishments: 0 }, index),
+      orderId({ key: 1, originals: 100_000, establishments: 0, live: false }, index),
     )
 
     expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? 0))).toBe(true)
@@ -131,28 +132,28 @@ describe('an establishment', () => {
 })
 
 describe('createDeletions', () => {
-  it('deletes one index every half minute, and keeps them sorted', () => {
-    const deletedAt = createDeletions((tick) => 100 - tick)
+  it('deletes one index every five minutes, and keeps them sorted', () => {
+    const deletedAt = createDeletions((tick) => 100 - tick / 10)
 
-    const lists = [0, 29, 30, 89, 90].map((tick) => [...deletedAt(tick)])
+    const lists = [0, 299, 300, 899, 900].map((tick) => [...deletedAt(tick)])
 
     expect(lists).toEqual([[], [], [70], [40, 70], [10, 40, 70]])
   })
 
   it('deletes an index once, and nothing from an empty list', () => {
-    const deletedAt = createDeletions((tick) => (tick < 60 ? null : 5))
+    const deletedAt = createDeletions((tick) => (tick < 600 ? null : 5))
 
-    expect(deletedAt(300)).toEqual([5])
+    expect(deletedAt(3000)).toEqual([5])
   })
 
   it('returns the same list for a moment however it was reached', () => {
     const stepwise = createDeletions(choose)
-    for (let tick = 0; tick <= 900; tick += 13) stepwise(tick)
+    for (let tick = 0; tick <= 9000; tick += 130) stepwise(tick)
 
-    const [later, earlier] = [[...stepwise(900)], [...stepwise(450)]]
+    const [later, earlier] = [[...stepwise(9000)], [...stepwise(4500)]]
 
-    expect(later).toEqual(createDeletions(choose)(900))
-    expect(earlier).toEqual(createDeletions(choose)(450))
+    expect(later).toEqual(createDeletions(choose)(9000))
+    expect(earlier).toEqual(createDeletions(choose)(4500))
   })
 })
 

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { createData } from '../../src/sandbox/data.ts'
 import { createFinder, type Filters } from '../../src/sandbox/finder.ts'
 
-const { orders, establishments } = createData({ seed: 3, organization: 0, orders: 300, establishments: 40 })
+const { orders, establishments } = createData({
+  seed: 3,
+  organization: 0,
+  orders: 300,
+  establishments: 40,
+  live: true,
+})
 const SOME_DAY = orders.createdAt(100)
 
 /** The same, by checking every item. */
@@ -17,7 +23,7 @@ function findSlowly({ states, createdFrom }: Filters, tick: number): number[] {
 describe('createFinder', () => {
   const find = createFinder(orders)
 
-  describe.each([0, 1000, 4000, 1000])('at tick %i', (tick) => {
+  describe.each([0, 4000, 90_000, 4000])('at tick %i', (tick) => {
     it.each<Filters>([
       { states: null, createdFrom: null },
       { states: ['paid'], createdFrom: null },

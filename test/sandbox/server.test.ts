@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { startSandbox } from '../../src/sandbox/server.ts'
-import { get, headersOf, idsOf, OPTIONS, ORDERS, start, walk } from './client.ts'
+import { ESTABLISHMENTS, get, headersOf, idsOf, OPTIONS, ORDERS, read, start, walk } from './client.ts'
 
 describe('an answer', () => {
   it('is chunked JSON without a length or an ETag', async () => {
@@ -101,7 +101,7 @@ describe('as time goes by', () => {
 
   it('a live list gains orders at its end, loses some, and changes some', async () => {
     let now = 1_700_000_000_000
-    const sandbox = await start({ orders: 200, live: true, now: () => now })
+    const sandbox = await start({ orders: 200, live: true, speed: 5, now: () => now })
     const before = (await walk(sandbox, ORDERS)).flatMap(({ data }) => data)
 
     now += HOUR
@@ -114,5 +114,43 @@ describe('as time goes by', () => {
     expect(after.size).toBeGreaterThan(900)
     expect(kept.some(({ id, state }) => after.get(id)?.state !== state)).toBe(true)
     expect(idsOf(pages)).toEqual(idsOf(pages).toSorted((a, b) => a - b))
+  })
+
+  it('passes faster in the made-up world, but not for the rate limit', async () => {
+    let now = 1_700_000_000_000
+    const options = { orders: 200, live: true, requestsPerMinute: 2, now: () => now }
+    const [fast, slow] = [await start({ ...options, speed: 60 }), await start(options)]
+    const total = async (sandbox: typeof fast) => (await read(sandbox, ORDERS)).meta.total
+
+    now += 20_000
+
+    expect([await total(fast), await total(slow)]).toEqual([200 + 60 - 4, 201])
+    expect((await get(fast, ORDERS)).status).toBe(200)
+    expect((await get(fast, ORDERS)).status).toBe(429)
+  })
+})
+
+describe('new orders first', () => {
+  it('are the same orders the other way round, on every page and with filters', async () => {
+    let now = 1_700_000_000_000
+    const options = { orders: 200, live: true, now: () => now }
+    const [first, last] = [await start({ ...options, order: 'first' }), await start(options)]
+
+    now += 600_000
+
+    for (const query of ['', '?state=paid', '?created_from=2025-01-01T00:30:00Z']) {
+      const ids = idsOf(await walk(first, ORDERS + query))
+      expect(ids.length).toBeGreaterThan(25)
+      expect(ids).toEqual(idsOf(await walk(last, ORDERS + query)).toReversed())
+    }
+  })
+
+  it('leave the establishments as they are', async () => {
+    const [first, last] = [await start({ order: 'first' }), await start()]
+
+    const lists = [await walk(first, ESTABLISHMENTS), await walk(last, ESTABLISHMENTS)]
+
+    expect(idsOf(lists[0] ?? [])).toEqual(idsOf(lists[1] ?? []))
+    expect(idsOf(lists[0] ?? [])).toHaveLength(3)
   })
 })

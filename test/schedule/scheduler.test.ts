@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import { getTasks } from 'node-cron'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type ScheduledJob, type SchedulerEvents, startScheduler } from '../../src/schedule/scheduler.ts'
 
 const EVERY_SECOND = '* * * * * *'
@@ -223,5 +223,43 @@ describe('stopping', () => {
     end()
     await Promise.all(calls)
     await expect(scheduler.stop()).resolves.toBeUndefined()
+  })
+})
+
+describe('a scheduler', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('ticks as long as it wakes in time, also for a job of once a year', async () => {
+    vi.useFakeTimers()
+    vi.setSystemTime(Date.parse('2026-11-20T08:01:00Z'))
+    const scheduler = startScheduler([createJob('orders', NEW_YEAR, false).job], createEvents().events)
+    const ticks: boolean[] = []
+
+    for (let hour = 0; hour < 5; hour++) {
+      await vi.advanceTimersByTimeAsync(3_600_000)
+      ticks.push(scheduler.isTicking(Date.now()))
+    }
+    await scheduler.stop()
+
+    expect(ticks).toEqual([true, true, true, true, true])
+  })
+
+  it('does not tick when a wake-up is more than a minute late', async () => {
+    vi.useFakeTimers()
+    vi.setSystemTime(Date.parse('2026-11-20T08:01:00Z'))
+    const scheduler = startScheduler([createJob('orders', NEW_YEAR, false).job], createEvents().events)
+
+    // It wakes at each quarter of an hour; no timer runs meanwhile.
+    const due = Date.parse('2026-11-20T08:15:00Z')
+    const ticks = [due - 1, due + 59_000, due + 61_000].map((time) => scheduler.isTicking(time))
+    await scheduler.stop()
+
+    expect(ticks).toEqual([true, true, false])
+  })
+
+  it('without jobs has nothing to be late for', () => {
+    expect(startScheduler([], createEvents().events).isTicking(Date.now())).toBe(true)
   })
 })

@@ -10,6 +10,26 @@ export interface VirtualClock {
   tick(): boolean
 }
 
+/** A clock that people set: the program's own time. */
+export interface WallClock {
+  /** Epoch milliseconds. */
+  now(): number
+  setBack(ms: number): void
+  /** Whether it was ever set. */
+  wasSet(): boolean
+}
+
+export function createWallClock({ now }: VirtualClock): WallClock {
+  let behind = 0
+  return {
+    now: () => now() - behind,
+    setBack(ms) {
+      behind += ms
+    },
+    wasSet: () => behind > 0,
+  }
+}
+
 interface Timer {
   at: number
   task: () => void

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
+import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
@@ -11,14 +12,16 @@ import { createTokens } from '../../src/store/sqlite/tokens.ts'
 import { createLockWait, createTransact } from '../../src/store/sqlite/transaction.ts'
 import type { JobObserver } from '../../src/sync/job.ts'
 import type { Job } from '../../src/sync/types.ts'
+import { askedSource } from './asking.ts'
 import type { Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
+import { runStart } from './start.ts'
 import { steppedStore } from './stepped-store.ts'
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =
-  | { kind: 'sync'; org: readonly string[]; wait: boolean; acceptsRemovals: boolean }
+  | { kind: 'sync'; org: readonly string[]; wait: boolean; refresh: boolean; acceptsRemovals: boolean }
   /** Each job so often, with a pause after each time. */
   | { kind: 'start'; rounds: number; pauseMs: number }
   | {
@@ -58,10 +61,14 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     tryHeldTokens: process.byHand,
     userAgent: 'admin-mirror/simulated',
   })
-  const stepped = { ...session, store: steppedStore(session.store, process, tell) }
+  const stepped = {
+    ...session,
+    store: steppedStore(session.store, process, tell),
+    source: async (...job: Parameters<typeof session.source>) => askedSource(await session.source(...job)),
+  }
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
-    await work(machine, command, runner(stepped, config, reporter, runtime))
+    await work(machine, command, stepped.refreshes, runner(stepped, config, reporter, runtime))
   } finally {
     await session.close()
   }
@@ -70,6 +77,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
 async function work(
   machine: Machine,
   command: Exclude<Command, { kind: 'resume' }>,
+  refreshes: RefreshPlan,
   run: CommandSession['runJobs'],
 ): Promise<void> {
   const { config } = machine
@@ -77,13 +85,21 @@ async function work(
   const org = command.kind === 'start' ? [] : [...command.org]
   const jobs = selectJobs(config, { org, collection: [] })
   if (command.kind === 'start') {
-    await Promise.all(jobs.map((job) => repeat(machine, job, command, run)))
+    await runStart(machine, command, jobs, refreshes, run)
     return
   }
   const { wait: waitForOwner } = command
   if (command.kind === 'sync') {
     const { acceptsRemovals: acceptRemovals } = command
-    await run(jobs, { plan: syncPlan(config), trigger: 'manual', waitForOwner, acceptRemovals, signal })
+    const instead = command.refresh ? 'newest' : undefined
+    await run(jobs, {
+      plan: syncPlan(config),
+      trigger: 'manual',
+      waitForOwner,
+      acceptRemovals,
+      instead,
+      signal,
+    })
     return
   }
   const { fromPage: firstPage, restart } = command
@@ -104,21 +120,6 @@ function withFilters({ organization, job }: SelectedJob, filters: ListFilters): 
       job: { ...job, collection: { ...collection, filters: { ...scope, ...filters }, scope } },
     },
   ]
-}
-
-/** One job under `start`, whose scheduler the real clock would drive: its time comes again after each pause. */
-async function repeat(
-  { config, runtime, process }: Machine,
-  job: SelectedJob,
-  { rounds, pauseMs }: Command & { kind: 'start' },
-  run: CommandSession['runJobs'],
-): Promise<void> {
-  const { signal } = process.stop
-  for (let round = 0; round < rounds && !signal.aborted; round++) {
-    const waitForOwner = round === 0
-    await run([job], { plan: syncPlan(config), trigger: 'schedule', waitForOwner, signal })
-    await runtime.sleep(pauseMs, signal).catch(() => {})
-  }
 }
 
 async function resume({ process, config, runtime, tell }: Machine, names: readonly string[]): Promise<void> {

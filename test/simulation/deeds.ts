@@ -4,7 +4,7 @@ import { createMotion } from './motion.ts'
 import { type Fate, STEPS } from './process.ts'
 import type { Random } from './random.ts'
 import type { ServerAct } from './server.ts'
-import type { Setting, Tenant } from './setting.ts'
+import type { Newest, Setting, Tenant } from './setting.ts'
 
 /** Something that somebody does from outside, so many milliseconds after the start. */
 export interface Deed {
@@ -16,6 +16,9 @@ export interface Deed {
     | { kind: 'lock'; ms: number }
     | { kind: 'replace token'; organization: string; token: string }
     | { kind: 'filter'; filters: ListFilters }
+    | { kind: 'newest'; newest: Newest }
+    /** The clock of all processes goes back by so many milliseconds. */
+    | { kind: 'set clock'; ms: number }
 }
 
 const HOUR = 3_600_000
@@ -24,10 +27,12 @@ const HOUR = 3_600_000
 export function makeDeeds(random: Random, setting: Setting, jobs: readonly string[]): Deed[] {
   const deeds: Deed[] = []
   let at = 0
-  const starts = random.pick([1, 2, 2, 2, 3])
+  const { isRefreshed } = setting
+  const starts = isRefreshed ? random.pick([2, 3, 3, 4]) : random.pick([1, 2, 2, 2, 3])
   for (let start = 0; start < starts; start++) {
     // Of lists that move, walks that come to their end tell most.
-    const fate = jobs.length > 0 && random.chance(0.6) ? null : makeFate(random)
+    const fate =
+      jobs.length > 0 && random.chance(isRefreshed ? 0.4 : 0.6) ? null : makeFate(random, isRefreshed)
     deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate } })
     // Who is told to stop while somebody holds the mirror's lock must not wait for its end.
     if (fate?.kind === 'signalled' && fate.ms % 4 === 0)
@@ -40,37 +45,48 @@ export function makeDeeds(random: Random, setting: Setting, jobs: readonly strin
       random.whole(60_000, 2 * HOUR),
       random.whole(20 * HOUR, 30 * HOUR),
     ])
-    if (jobs.length > 0 && random.chance(0.5)) deeds.push(...movesMeanwhile(random, jobs, at, pauseMs))
+    if (jobs.length > 0 && random.chance(0.5))
+      deeds.push(...movesMeanwhile(random, jobs, at, pauseMs, isRefreshed))
     at += pauseMs
   }
   return deeds.toSorted((a, b) => a.at - b.at)
 }
 
 /** What happens to a list while perhaps nobody reads it. */
-function movesMeanwhile(random: Random, jobs: readonly string[], from: number, ms: number): Deed[] {
+function movesMeanwhile(
+  random: Random,
+  jobs: readonly string[],
+  from: number,
+  ms: number,
+  isRefreshed: boolean,
+): Deed[] {
   const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
-  const move = createMotion(random)
+  const move = createMotion(random, isRefreshed)
   return Array.from({ length: random.whole(1, 12) }, () => ({
     at: from + random.whole(0, ms),
     do: { kind: 'server', act: { kind: 'list', job, change: move() } },
   }))
 }
 
-function makeCommand(random: Random, { tenants }: Setting): Command {
+function makeCommand(random: Random, { tenants, isRefreshed }: Setting): Command {
   const org = random.chance(0.6) ? [] : [pickTenant(random, tenants).name]
   const wait = random.chance(0.25)
-  const kind = random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
+  const kind = isRefreshed
+    ? random.pick(['sync', 'sync', 'sync', 'start', 'start', 'start', 'backfill', 'resume'])
+    : random.pick(['sync', 'sync', 'start', 'start', 'backfill', 'resume'])
   if (kind === 'start') {
-    return { kind, rounds: random.whole(1, 2), pauseMs: random.pick([5000, 300_000, 3 * HOUR]) }
+    const pauses = isRefreshed ? ([5000, 300_000, HOUR / 2] as const) : ([5000, 300_000, 3 * HOUR] as const)
+    return { kind, rounds: random.whole(1, 2), pauseMs: random.pick(pauses) }
   }
   if (kind === 'resume') return { kind, org }
-  if (kind === 'sync') return { kind, org, wait, acceptsRemovals: random.chance(0.25) }
+  const refresh = isRefreshed && random.chance(0.6)
+  if (kind === 'sync') return { kind, org, wait, refresh, acceptsRemovals: !refresh && random.chance(0.25) }
   const fromPage = random.pick([1, 1, 2, 4])
   const filters = random.pick<ListFilters>([{}, {}, { parity: 'odd' }])
   return { kind, org, wait, fromPage, filters, restart: random.chance(0.3) }
 }
 
-function makeFate(random: Random): Fate {
+function makeFate(random: Random, isRefreshed: boolean): Fate {
   const kind = random.pick(['killed at', 'killed at', 'killed at', 'killed after', 'signalled', null])
   if (kind === null) return null
   if (kind !== 'killed at')
@@ -78,15 +94,16 @@ function makeFate(random: Random): Fate {
       kind,
       ms: random.pick([random.whole(0, 500), random.whole(0, 10_000), random.whole(0, 300_000)]),
     }
-  const step = random.pick(STEPS)
+  const step = isRefreshed && random.chance(0.4) ? 'refresh answer' : random.pick(STEPS)
+  const most = isRefreshed ? 120 : 30
   return {
     kind,
     step,
-    count: random.whole(1, random.pick(step === 'statement' ? [150, 300, 600] : [6, 12, 30])),
+    count: random.whole(1, random.pick(step === 'statement' ? [150, 300, most * 20] : [6, 12, most])),
   }
 }
 
-function somethingElse(random: Random, { tenants }: Setting, at: number): Deed[] {
+function somethingElse(random: Random, { tenants, isRefreshed }: Setting, at: number): Deed[] {
   const deeds: Deed[] = []
   const soon = () => at + random.whole(0, 20_000)
   if (random.chance(0.4))
@@ -108,6 +125,10 @@ function somethingElse(random: Random, { tenants }: Setting, at: number): Deed[]
       at,
       do: { kind: 'filter', filters: random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }]) },
     })
+  if (isRefreshed && random.chance(0.1))
+    deeds.push({ at, do: { kind: 'newest', newest: random.pick(['auto', 'first', 'last']) } })
+  if (isRefreshed && random.chance(0.1))
+    deeds.push({ at: soon(), do: { kind: 'set clock', ms: random.pick([1500, 60_000, 600_000]) } })
   if (random.chance(0.08)) {
     const { id } = pickTenant(random, tenants)
     deeds.push({

@@ -3,6 +3,7 @@ import type { RunOutcome, RunRecord } from '../../src/sync/store.ts'
 import type { Job } from '../../src/sync/types.ts'
 import type { Change, ListFilters, Movement } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
+import type { Newest } from './setting.ts'
 import type { Outcome, Request } from './traffic.ts'
 
 /** One thing that happens, as the oracle, the story and the counts are told of it in that moment. */
@@ -28,6 +29,16 @@ export type Happening =
       outcome: RunOutcome
       record: RunRecord
     }
+  /** `within`: the run of the walk that gives way; null: none does. */
+  | { kind: 'refresh began'; process: SimulatedProcess; job: Job; run: number; within: number | null }
+  | {
+      kind: 'refresh finished'
+      process: SimulatedProcess
+      job: Job
+      run: number
+      outcome: RunOutcome
+      record: RunRecord
+    }
   | { kind: 'run cancelled'; process: SimulatedProcess; run: number }
   | { kind: 'waits'; process: SimulatedProcess; job: Job; reason: string; until: number }
   | { kind: 'job ended'; process: SimulatedProcess; result: JobResult }
@@ -43,6 +54,10 @@ export type Happening =
   | { kind: 'list changed'; job: string; change: Change; movement: Movement }
   /** Who starts from now on is configured with these filters. */
   | { kind: 'filters changed'; filters: ListFilters }
+  /** Who starts from now on is configured with this newest end. */
+  | { kind: 'newest changed'; newest: Newest }
+  /** The clock of all processes was set. */
+  | { kind: 'clock set'; ms: number }
   | { kind: 'server'; what: string }
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { kind: Kind }>

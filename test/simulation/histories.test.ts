@@ -41,6 +41,12 @@ const FLOORS: Record<string, number> = {
   'brake lifted': 100,
   'removed: removed': 500,
   'removed: out_of_scope': 200,
+  'refresh succeeded': 2000,
+  'killed: refresh answer': 20,
+  'fresh_as_of moves': 2000,
+  'claim of a list that cannot hide anything': 2000,
+  'clock set': 100,
+  'newest changed': 100,
 }
 
 /**

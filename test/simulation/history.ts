@@ -41,14 +41,15 @@ export function makeHistory(seed: number): History {
 
 function makeLists(
   random: Random,
-  { tenants, collections }: Setting,
+  { tenants, collections, isRefreshed }: Setting,
   isMoving: boolean,
 ): Map<string, SimulatedList> {
   const jobs = tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
   return new Map(
     jobs.map((job) => {
-      const perPage = random.whole(2, 5)
-      const long = random.whole(4, 12)
+      const perPage = random.whole(2, isRefreshed ? 8 : 5)
+      // Shorter ones are walked whole instead.
+      const long = random.whole(isRefreshed ? 5 : 4, 12)
       const pages = random.pick(isMoving ? [0, 1, 2, 3, long, long, long] : [0, 1, 1, 2, 2, 3, 3, 4, long])
       const last = random.whole(1, perPage)
       return [job, createList(perPage, pages === 0 ? 0 : (pages - 1) * perPage + last)]
@@ -58,7 +59,7 @@ function makeLists(
 
 function makeServerEvents(
   random: Random,
-  { tenants }: Setting,
+  { tenants, isRefreshed }: Setting,
   jobs: readonly string[],
   isMoving: boolean,
 ): ServerEvent[] {
@@ -70,18 +71,18 @@ function makeServerEvents(
       act: { kind: 'list', job, change: { kind, place: random.whole(0, 40) } },
     }
   })
-  const moves = isMoving ? jobs.flatMap((job) => makeMoves(random, job)) : []
+  const moves = isMoving ? jobs.flatMap((job) => makeMoves(random, job, isRefreshed)) : []
   const all = [...changes, ...moves]
   return random.chance(0.5) ? [...all, ...revocation(random, pickTenant(random, tenants))] : all
 }
 
 /** Lists move for some time, as often as is drawn for it, and come to rest; one list in three stands still. */
-function makeMoves(random: Random, job: string): ServerEvent[] {
+function makeMoves(random: Random, job: string, isRefreshed: boolean): ServerEvent[] {
   if (random.chance(1 / 3)) return []
-  const move = createMotion(random)
+  const move = createMotion(random, isRefreshed)
   const perRequest = random.pick([0.1, 0.3, 1])
   const from = random.whole(1, 12)
-  const until = from + random.pick([5, 20, 40, 80])
+  const until = from + random.pick(isRefreshed ? [40, 80, 200] : [5, 20, 40, 80])
   const moves: ServerEvent[] = []
   for (let before = from; before < until; before++)
     if (random.chance(perRequest)) moves.push({ before, act: { kind: 'list', job, change: move() } })

@@ -24,6 +24,8 @@ export type Change =
   /** The same version in other words: other order of its fields, 20.0 for 20. */
   | { kind: 'respell'; place: number }
   | { kind: 'insert'; to: Spot }
+  /** So many come at one stroke, each outside the one before. */
+  | { kind: 'insert many'; to: Spot; count: number }
   | { kind: 'delete'; place: number }
   /** As an update does in a list that is sorted by the time of the last one. */
   | { kind: 'move'; place: number; to: Spot }
@@ -57,6 +59,8 @@ export function applyChange(list: SimulatedList, change: Change): Movement {
       return rewrite(list, change.place, (item) => ({ ...item, spelling: item.spelling === 0 ? 1 : 0 }))
     case 'insert':
       return add(list, { id: list.nextId++, version: 0, spelling: 0 }, change.to)
+    case 'insert many':
+      return addMany(list, change.to, change.count)
     case 'delete':
       return remove(list, change.place, 1)
     case 'delete many':
@@ -101,6 +105,16 @@ function move(list: SimulatedList, place: number, to: Spot): Movement {
 function add(list: SimulatedList, item: ListItem, to: Spot): Movement {
   put(list, item, to)
   return { ...nothing(), added: [item.id] }
+}
+
+/** Where many come again and again, nobody could read a list that has no bound. */
+const MOST_ITEMS = 150
+
+function addMany(list: SimulatedList, to: Spot, count: number): Movement {
+  const room = Math.max(0, MOST_ITEMS - list.items.length)
+  const added = Array.from({ length: Math.min(count, room) }, () => list.nextId++)
+  for (const id of added) put(list, { id, version: 0, spelling: 0 }, to)
+  return { ...nothing(), added }
 }
 
 function remove(list: SimulatedList, place: number, count: number): Movement {

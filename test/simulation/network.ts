@@ -1,5 +1,6 @@
 import type { HttpGet } from '../../src/api/http.ts'
 import { RetryableError } from '../../src/errors.ts'
+import { whoAsks } from './asking.ts'
 import type { VirtualClock } from './clock.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
@@ -44,6 +45,7 @@ export function createNetwork(options: NetworkOptions): Network {
       job,
       page,
       filters,
+      reader: whoAsks(),
     }
   }
 
@@ -70,6 +72,7 @@ export function createNetwork(options: NetworkOptions): Network {
       travel(request, (outcome) => {
         signal.removeEventListener('abort', giveUp)
         process.strike('answer')
+        if (request.reader === 'refresh') process.strike('refresh answer')
         if (isOver || !process.isAlive()) return
         tell({ kind: 'delivered', request, outcome })
         if (outcome.kind === 'answer') resolve(responseOf(outcome))

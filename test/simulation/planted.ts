@@ -234,6 +234,26 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'iif(:isOtherScope, reason, reason)',
     ],
   ),
+  bug('a walk asks for its next page before a refresh', 9, [
+    'sync/walk.ts',
+    'if (next.ask && !givesWay)',
+    'if (next.ask)',
+  ]),
+  bug('a walk counts the rows of a refresh', 9, [
+    'sync/refresh/refresher.ts',
+    'const tools = toolsOf(run)\n    let error',
+    'const tools = toolsOf(within ?? run)\n    let error',
+  ]),
+  bug('an open walk does not know what a refresh saw', 20, [
+    'store/sqlite/walks/commit.ts',
+    'countAsSeen.run({',
+    'void ({',
+  ]),
+  bug('a refresh claims what came while it read', 9, [
+    'sync/refresh/refresh.ts',
+    'Math.max(startedAt, state.freshAsOf)',
+    'Math.max(at, state.freshAsOf)',
+  ]),
   bug('the brake is blind to an empty list', 24, [
     'sync/removals.ts',
     "if (listed === 0) return 'empty'",

@@ -12,6 +12,7 @@ export const STEPS = [
   'served',
   'answer',
   'sleep',
+  'refresh answer',
 ] as const
 
 export type Step = (typeof STEPS)[number]

@@ -1,6 +1,6 @@
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import type { VirtualClock } from './clock.ts'
+import type { VirtualClock, WallClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
@@ -10,7 +10,7 @@ const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
 export function createRuntime(
   process: SimulatedProcess,
   pid: number,
-  clock: VirtualClock,
+  { clock, wall }: { clock: VirtualClock; wall: WallClock },
   random: Random,
 ): Runtime {
   const { signal } = process.stop
@@ -19,10 +19,11 @@ export function createRuntime(
     cwd: '/',
     pid,
     host: 'machine',
+    stdin: () => Readable.from([]),
     stdout: NOWHERE,
     stderr: NOWHERE,
     signal,
-    now: clock.now,
+    now: wall.now,
     sleep: (ms, stop) => sleep(process, clock, ms, stop),
     yieldToEventLoop: async () => {},
     random: random.next,

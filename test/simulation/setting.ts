@@ -13,6 +13,9 @@ const IDS = [
   'c2a1d7f0-1f0e-4c59-8a3e-5b9d3e7f6a22',
 ]
 
+/** As the configuration has it. */
+export type Newest = 'auto' | 'first' | 'last'
+
 export interface Tenant {
   id: string
   name: string
@@ -32,6 +35,8 @@ export interface Setting {
   timeoutMs: number
   /** Whether superseded versions are kept. */
   keepsHistory: boolean
+  /** Whether lists are refreshed between full walks. */
+  isRefreshed: boolean
   config: Omit<Config, 'database'>
 }
 
@@ -48,6 +53,7 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     tokenFile: random.chance(0.3),
   }))
   const keepsHistory = random.chance(0.8)
+  const isRefreshed = random.chance(isMoving ? 0.7 : 0.3)
   const collections = random.chance(0.6) ? ['orders'] : ['orders', 'establishments']
   return {
     tenants,
@@ -58,7 +64,8 @@ export function makeSetting(random: Random, isMoving: boolean): Setting {
     latencyMs: random.pick([20, 300, 3000]),
     timeoutMs: 30_000,
     keepsHistory,
-    config: makeConfig(random, tenants, collections, keepsHistory),
+    isRefreshed,
+    config: makeConfig(random, tenants, collections, { keepsHistory, isRefreshed }),
   }
 }
 
@@ -73,7 +80,7 @@ function makeConfig(
   random: Random,
   tenants: readonly Tenant[],
   collections: readonly string[],
-  history: boolean,
+  { keepsHistory: history, isRefreshed }: Pick<Setting, 'keepsHistory' | 'isRefreshed'>,
 ): Setting['config'] {
   const given = {
     api: { baseUrl: BASE_URL },
@@ -84,6 +91,10 @@ function makeConfig(
     },
     retry: { attempts: random.pick([2, 4, 10]) },
     concurrency: random.pick([1, 2, 4]),
+    refresh: isRefreshed && {
+      every: random.pick(['20s', '2m', '10m']),
+      share: random.pick([10, 50, 100]),
+    },
     removals: { brakePercent: random.pick([20, 20, 60, 0]), brakeRows: random.pick([10, 3, 0]) },
     collections: {
       orders: { history },

@@ -70,7 +70,7 @@ async function untilQuiet({ world, clock, complaints }: Stage, isDone: () => boo
 /** All is well from now on: whatever happened before, a sync by hand makes mirror and list equal. */
 async function comeToRest(stage: Stage): Promise<void> {
   const count = (what: string) => stage.counter.counts()[what] ?? 0
-  const sync: Command = { kind: 'sync', org: [], wait: true, acceptsRemovals: false }
+  const sync: Command = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false }
   if (count('answer 401') > 0) await runAtPeace(stage, { kind: 'resume', org: [] }, MINUTE)
   // Where the server may have asked for a long silence, that is over by then.
   const pauseMs = count('answer 429') + count('answer 503') > 0 ? DAY : MINUTE

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/errors.ts'
-import { createVirtualClock, type VirtualClock } from './clock.ts'
+import { createVirtualClock, createWallClock, type VirtualClock } from './clock.ts'
 import { type Counter, createCounter } from './counts.ts'
 import type { Ground } from './ground.ts'
 import { type Happening, listenWith } from './happening.ts'
@@ -37,6 +37,7 @@ export function setStage(history: History, ground: Ground): Stage {
   const { setting, lists, startAt } = history
   const { folder, file } = ground.lay(history.seed)
   const clock = createVirtualClock(startAt)
+  const wall = createWallClock(clock)
   const { now } = clock
   const complaints: Complaint[] = []
   const complain = (what: string, job?: string) => complaints.push({ what, job })
@@ -52,11 +53,11 @@ export function setStage(history: History, ground: Ground): Stage {
     for (const listener of [story.tell, counter.tell, noteEnd]) listener(happening)
     if (complaints.length === 0) oracle.tell(happening)
   }
-  const world = createWorld({ history, file, clock, tell, complain })
+  const world = createWorld({ history, file, clock, wall, tell, complain })
   const mirror = openMirrorReader(file)
   const { tokenOf, wasLockedSince } = world
   const { note } = counter
-  const oracle = createOracle({ now, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
+  const oracle = createOracle({ now, wall, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
   watchSqlite({
     isLocked: (connection) => connection.name === file && world.isLocked(),
     onCommit: (process) => tell({ kind: 'committed', process }),

@@ -6,6 +6,7 @@ import type { SimulatedProcess } from './process.ts'
 /** The store as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
 export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell): Store {
   const jobOf = new Map<number, Job>()
+  const refreshes = new Set<number>()
 
   async function call<T>(work: () => Promise<T>): Promise<T> {
     if (!process.isAlive()) return new Promise(() => {})
@@ -33,6 +34,7 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
         const { runId: run, walk } = await store.beginRun(lease, begin)
         const { job } = lease
         jobOf.set(run, job)
+        refreshes.delete(run)
         tell({ kind: 'run began', process, job, run, walk: walk.id, resumed: walk.resumed })
         return { runId: run, walk }
       }),
@@ -42,6 +44,8 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
       call(async () => {
         const run = await store.beginRefresh(lease, kept, within)
         jobOf.set(run, lease.job)
+        refreshes.add(run)
+        tell({ kind: 'refresh began', process, job: lease.job, run, within: within?.id ?? null })
         return run
       }),
     commitRefresh: (lease, page) => call(() => store.commitRefresh(lease, page)),
@@ -55,7 +59,15 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
         const record = await store.finishRun(lease, run, outcome)
         const job = jobOf.get(run.id)
         if (outcome.status === 'refused') tell({ kind: 'run cancelled', process, run: run.id })
-        else if (job) tell({ kind: 'run finished', process, job, run: run.id, outcome, record })
+        else if (job)
+          tell({
+            kind: refreshes.has(run.id) ? 'refresh finished' : 'run finished',
+            process,
+            job,
+            run: run.id,
+            outcome,
+            record,
+          })
         return record
       }),
     prune: (job) => call(() => store.prune(job)),

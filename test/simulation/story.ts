@@ -59,7 +59,8 @@ type Words = { [Kind in Happening['kind']]: (happening: HappeningOf<Kind>) => st
 
 const WORDS: Words = {
   started: ({ process, command }) => `${process.name} starts: ${command}`,
-  sent: ({ request }) => `${request.process.name} sends ${named(request)} with ${request.token}`,
+  sent: ({ request }) =>
+    `${request.process.name} sends ${named(request)} ${request.reader === 'walk' ? '' : 'of a refresh '}with ${request.token}`,
   served: ({ request, outcome }) => `the server answers ${named(request)}: ${outcomeInWords(outcome)}`,
   delivered: ({ request }) => `${request.process.name} gets the answer to ${named(request)}`,
   'gave up': ({ request }) => `${request.process.name} gives up ${named(request)}`,
@@ -71,6 +72,10 @@ const WORDS: Words = {
     `${told.process.name} begins run ${told.run} of ${jobOf(told)}, ${told.resumed ? 'going on with' : 'beginning'} walk ${told.walk}`,
   'run finished': ({ process, run, outcome }) =>
     `${process.name} ends run ${run}: ${outcome.status} ${outcome.errorCode ?? ''}`,
+  'refresh began': (told) =>
+    `${told.process.name} begins refresh ${told.run} of ${jobOf(told)}${told.within === null ? '' : ` within run ${told.within}`}`,
+  'refresh finished': ({ process, run, outcome, record }) =>
+    `${process.name} ends refresh ${run}: ${outcome.status} ${outcome.errorCode ?? ''} ${record.pages} pages`,
   'run cancelled': ({ process, run }) => `${process.name} takes run ${run} back`,
   waits: (told) =>
     `${told.process.name} waits (${told.reason}) until ${new Date(told.until).toISOString()} with ${jobOf(told)}`,
@@ -86,6 +91,8 @@ const WORDS: Words = {
   ended: ({ process, error }) => `${process.name} exits ${error instanceof Error ? error.message : ''}`,
   'list changed': ({ job, change }) => `the list of ${job}: ${JSON.stringify(change)}`,
   'filters changed': ({ filters }) => `the filters are ${JSON.stringify(filters)} from now on`,
+  'newest changed': ({ newest }) => `newest is ${newest} from now on`,
+  'clock set': ({ ms }) => `the clock is set back by ${ms} ms`,
   server: ({ what }) => `the server: ${what}`,
 }
 

@@ -1,3 +1,4 @@
+import type { Reader } from './asking.ts'
 import type { ListFilters, ListPage } from './list.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Headers } from './throttle.ts'
@@ -15,6 +16,7 @@ export interface Request {
   job: string
   page: number
   filters: ListFilters
+  reader: Reader
 }
 
 /** What becomes of a request on the server's side, and on the way back. */

@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.ts'
-import type { VirtualClock } from './clock.ts'
+import type { VirtualClock, WallClock } from './clock.ts'
 import { type Command, runCommand } from './commands.ts'
 import type { Deed } from './deeds.ts'
 import type { Tell } from './happening.ts'
@@ -9,13 +9,15 @@ import { createNetwork } from './network.ts'
 import { createProcess, type Fate, type SimulatedProcess } from './process.ts'
 import { createRuntime } from './runtime.ts'
 import { createServer, type Server } from './server.ts'
-import { BASE_URL } from './setting.ts'
+import { BASE_URL, type Newest } from './setting.ts'
 
 export interface WorldOptions {
   history: History
   /** The mirror's. */
   file: string
   clock: VirtualClock
+  /** What all processes take for the time. */
+  wall: WallClock
   tell: Tell
   complain: (what: string) => void
 }
@@ -39,7 +41,7 @@ export interface World {
 /** A process that was told to stop has so long to do so. */
 const STOPPING_MS = 5000
 
-export function createWorld({ history, file, clock, tell, complain }: WorldOptions): World {
+export function createWorld({ history, file, clock, wall, tell, complain }: WorldOptions): World {
   const { setting, random } = history
   const { now } = clock
   const current = new Map(setting.tenants.map(({ id, token }) => [id, token]))
@@ -49,6 +51,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
   let lockedUntil = 0
   let started = 0
   let filters: ListFilters = {}
+  let newest: Newest = 'auto'
   const { lists, serverEvents: events } = history
   const { throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
   const server = createServer({
@@ -72,7 +75,11 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
   function configOf(process: SimulatedProcess): Config {
     const organizations = setting.config.organizations.map((organization) => ({
       ...organization,
-      collections: organization.collections.map((collection) => ({ ...collection, filters: { ...filters } })),
+      collections: organization.collections.map((collection) => ({
+        ...collection,
+        newest,
+        filters: { ...filters },
+      })),
       readToken: () => tokenOf(process, organization.id),
     }))
     return { ...setting.config, database: file, organizations }
@@ -87,7 +94,7 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
     living.add(process)
     tell({ kind: 'started', process, command: JSON.stringify({ command, fate }) })
     bringDown(process, fate)
-    const runtime = createRuntime(process, started, clock, random.fork())
+    const runtime = createRuntime(process, started, { clock, wall }, random.fork())
     const machine = {
       process,
       config: configOf(process),
@@ -116,8 +123,12 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
       if (!process.isAlive()) return
       tell({ kind: 'signalled', process })
       process.signal()
+      const ahead = wall.now()
       clock.after(STOPPING_MS, () => {
-        if (process.isAlive()) complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
+        // Where the clock was set back meanwhile, its waits are longer.
+        const isSetBack = wall.now() < ahead + STOPPING_MS
+        if (process.isAlive() && !isSetBack)
+          complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
       })
     })
   }
@@ -145,6 +156,14 @@ export function createWorld({ history, file, clock, tell, complain }: WorldOptio
       case 'filter':
         filters = deed.filters
         tell({ kind: 'filters changed', filters })
+        break
+      case 'newest':
+        newest = deed.newest
+        tell({ kind: 'newest changed', newest })
+        break
+      case 'set clock':
+        wall.setBack(deed.ms)
+        tell({ kind: 'clock set', ms: deed.ms })
     }
   }
 

@@ -25,6 +25,12 @@ const QUESTIONS = [
   },
 ]
 
+/** An order comes, once, so many milliseconds after the last one. */
+const BETWEEN_ORDERS = 20_000
+
+const NEWEST = `SELECT number, state, total, _first_seen_at FROM orders
+  JOIN organizations ON organizations.id = _organization_id AND name = 'acme' ORDER BY number DESC LIMIT 1`
+
 /** `npm run demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
 export async function demo(
   runtime: Runtime,
@@ -41,6 +47,9 @@ export async function demo(
     return runProgram([...words, '--config', path.resolve(cwd, config)], runtime)
   }
 
+  // The made-up world stands still, so that each demo shows the same, but for the moment in which an order comes.
+  const opened = now()
+  let passed = 0
   const sandbox = await startSandbox({
     port: 0,
     orders: 4000,
@@ -48,8 +57,10 @@ export async function demo(
     organizations: 2,
     requestsPerMinute: 0,
     seed: 1,
-    live: false,
-    now,
+    live: true,
+    speed: 1,
+    order: 'last',
+    now: () => opened + passed,
   })
   try {
     fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, { database: 'mirror.db' }))
@@ -61,6 +72,12 @@ export async function demo(
       await type('query', sql)
     }
     await type('status')
+    passed += BETWEEN_ORDERS
+    say(
+      `\nA customer of acme orders something at ${new Date(now()).toISOString()}. A refresh reads only the newest end of a list:`,
+    )
+    await type('sync', '--refresh', '--org', 'acme', '--collection', 'orders')
+    await type('query', NEWEST)
   } finally {
     await sandbox.close()
   }

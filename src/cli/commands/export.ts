@@ -1,96 +1,67 @@
-import path from 'node:path'
 import { UsageError } from '../../errors.ts'
-import type { Rows } from '../../store/sqlite/read/reader.ts'
-import { printableJson } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
-import { exitCodeOfStop } from '../exit-code.ts'
-import { isNotMadeYet, readMirror } from '../mirror-file.ts'
-import { assertMayReplace, type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
-import { csvText } from '../output/rows.ts'
-import { writeAll } from '../output/write-all.ts'
+import { shellWord } from '../../text.ts'
+import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { outputFor, screenOf } from '../reading/output.ts'
+import { runReading } from '../reading/run-reading.ts'
+import type { ExportFormat } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
-interface ExportOptions {
-  format: 'csv' | 'ndjson'
+interface ExportOptions extends DatabaseOption {
+  format: ExportFormat
   org: string[]
+  since?: string
+  envelope?: boolean
+  bom?: boolean
   output?: string
 }
 
-/** `export`: the live rows of a collection; with `ndjson` the items as they were sent. */
+/** `export`: the rows of a collection or of a view of it; with `ndjson` a collection's items as they were sent. */
 export async function run(
   runtime: Runtime,
   globals: Globals,
-  collection: string,
+  name: string,
   options: ExportOptions,
 ): Promise<number> {
-  const config = readConfig(runtime, globals, 'leave')
-  const target =
-    options.output === undefined ? null : outputFile('--output', path.resolve(runtime.cwd, options.output))
-  if (target) assertMayReplace(target, config)
-  // Only an unfinished file must be deleted after a signal.
-  if (!target?.isRegular) runtime.dieOnSignal()
-  const organizationIds =
-    options.org.length > 0 ? selectOrganizations(config, options.org).map(({ id }) => id) : null
-  const isConfigured = config.collections.some(({ name }) => name === collection)
-  const safe = target === null && runtime.stdout.isTTY === true
-  const write = async (pieces: Iterable<string>): Promise<number> => {
-    if (!target) await writeAll(runtime.stdout, pieces)
-    else if (!(await isWritten(target, pieces, runtime))) return exitCodeOfStop(runtime.signal)
-    return 0
+  const { format, org, envelope = false, bom = false } = options
+  const since = options.since === undefined ? null : parseTime(options.since)
+  if (envelope && format !== 'ndjson') throw new UsageError('--envelope goes with --format ndjson')
+  if (bom && format !== 'csv') throw new UsageError('--bom goes with --format csv')
+  const { database, config } = readTarget(runtime, globals, options.database)
+  const output = outputFor(runtime, options.output, database, config)
+  const screen = screenOf(runtime, output)
+  if (format === 'parquet' && screen.isTerminal)
+    throw new UsageError(
+      `Parquet is not for a terminal; write it to a file: --output ${shellWord(name)}.parquet`,
+    )
+  const ofConfig = () => config && selectOrganizations(config, org).map(({ id }) => id)
+  const organizations = org.length > 0 ? (ofConfig() ?? org) : null
+  const configured = config?.collections.map((collection) => collection.name) ?? []
+  const isCopy = config === null
+  const rows = { organizations, areIds: !isCopy, configured, since }
+  if (config?.postgres) {
+    const { exportPostgres } = await import('../postgres/export.ts')
+    const task = { ...rows, name, format, envelope, bom }
+    return await exportPostgres(config, runtime, task, output)
   }
-  if (config.postgres) {
-    const { exportPostgres } = await import('../postgres/read.ts')
-    const items = options.format === 'ndjson'
-    const rows = await exportPostgres(config, runtime, { collection, organizationIds, items })
-    if (!rows) throw unknownCollection(collection)
-    return write(items ? oneLineEach(firstColumn(rows), safe) : csvText(rows, safe))
-  }
-  if (!isConfigured && isNotMadeYet(config.database)) throw unknownCollection(collection)
-  const reader = readMirror(config.database)
-  try {
-    if (!reader.hasCollection(collection)) {
-      if (!isConfigured) throw unknownCollection(collection)
-      throw new UsageError(`nothing of ${collection} was synced yet; "admin-mirror sync" does it`)
-    }
-    const pieces =
-      options.format === 'csv'
-        ? csvText(reader.liveRows(collection, organizationIds), safe)
-        : oneLineEach(reader.liveItems(collection, organizationIds), safe)
-    return await write(pieces)
-  } finally {
-    reader.close()
-  }
+  const work = { kind: 'export', name, format, ...rows, envelope, bom } as const
+  return await runReading(runtime, { task: { database, isCopy, ...screen, work }, output })
 }
 
-function unknownCollection(name: string): UsageError {
-  return new UsageError(`there is no collection ${name}, neither in the configuration nor in the mirror`)
-}
+/** A day or a time of ISO 8601; without an offset it is UTC, as all times of the mirror. */
+const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:?\d\d)?)?$/
 
-function* firstColumn({ rows }: Rows): Iterable<string> {
-  for (const [value] of rows) yield String(value)
-}
-
-/** A line break in JSON is white space between values; in a string it is escaped. `safe`: for a terminal. */
-function* oneLineEach(items: Iterable<string>, safe: boolean): Iterable<string> {
-  for (const item of items) {
-    const line = item.replace(/[\r\n]+/g, ' ')
-    yield `${safe ? printableJson(line) : line}\n`
-  }
-}
-
-/** Returns false if a signal came before the end; the file is then as it was. */
-async function isWritten(
-  target: OutputFile,
-  pieces: Iterable<string>,
-  { newToken, signal, stderr }: Runtime,
-): Promise<boolean> {
-  try {
-    await writeOutput(target, pieces, newToken, signal)
-    return true
-  } catch (error) {
-    if (!signal.aborted) throw error
-    stderr.write(`stopped; ${target.shown} is as it was\n`)
-    return false
-  }
+/** A time as the mirror writes it. */
+function parseTime(typed: string): string {
+  const [, day, time = '00:00', offset = 'Z'] = TIME.exec(typed.trim().toUpperCase()) ?? []
+  const found = Date.parse(`${day}T${time}${offset.replace(/^(...)(\d\d)$/, '$1:$2')}`)
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const midnight = Date.parse(day ?? '')
+  const isDay = !Number.isNaN(midnight) && new Date(midnight).toISOString().slice(0, 10) === day
+  if (!isDay || Number.isNaN(found))
+    throw new UsageError(
+      `--since ${typed}: write a day or a time like 2026-11-20, 2026-11-20T08:30:00Z or 2026-11-20T08:30:00+02:00`,
+    )
+  return new Date(found).toISOString()
 }

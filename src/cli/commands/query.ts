@@ -1,47 +1,43 @@
-import { assertReadingSql, type Rows } from '../../store/sqlite/read/reader.ts'
-import { type Globals, readConfig } from '../config-file.ts'
-import { isNotMadeYet, readMirror } from '../mirror-file.ts'
-import { csvText, jsonText, tableText } from '../output/rows.ts'
-import { writeAll } from '../output/write-all.ts'
+import { parseDuration } from '../../config/duration.ts'
+import { UsageError } from '../../errors.ts'
+import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { outputFor, screenOf } from '../reading/output.ts'
+import { runReading, type TimeLimit } from '../reading/run-reading.ts'
+import { readSql } from '../reading/sql-input.ts'
+import type { QueryFormat } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 
-interface QueryOptions {
-  format: 'table' | 'json' | 'csv'
+interface QueryOptions extends DatabaseOption {
+  format: QueryFormat
+  param: [string, string][]
+  output?: string
+  timeout?: string
 }
 
 /** `query`: one reading statement. */
 export async function run(
   runtime: Runtime,
   globals: Globals,
-  sql: string,
-  { format }: QueryOptions,
+  typed: string,
+  { format, param, output, timeout, database: named }: QueryOptions,
 ): Promise<number> {
-  const { stdout } = runtime
-  // SQLite blocks the event loop, so a signal must end the process at once. Nothing is written.
-  runtime.dieOnSignal()
-  const config = readConfig(runtime, globals, 'leave')
-  const { database } = config
-  if (config.postgres) {
+  const limit = timeout === undefined ? null : timeLimit(timeout)
+  const { database, config } = readTarget(runtime, globals, named)
+  const file = outputFor(runtime, output, database, config)
+  const sql = typed === '-' ? await readSql(runtime) : typed
+  if (config?.postgres) {
     const { queryPostgres } = await import('../postgres/read.ts')
-    await write(await queryPostgres(config, runtime, sql), format, stdout)
-    return 0
+    return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
   }
-  if (isNotMadeYet(database)) assertReadingSql(sql)
-  const reader = readMirror(database)
-  try {
-    await write(reader.query(sql), format, stdout)
-    return 0
-  } finally {
-    reader.close()
-  }
+  const work = { kind: 'query', sql, format, parameters: param } as const
+  const task = { database, isCopy: config === null, ...screenOf(runtime, file), work }
+  return await runReading(runtime, { task, output: file, limit })
 }
 
-async function write(rows: Rows, format: QueryOptions['format'], stdout: Runtime['stdout']): Promise<void> {
-  const safe = stdout.isTTY === true
-  const texts = {
-    table: () => tableText(rows),
-    json: () => jsonText(rows, safe),
-    csv: () => csvText(rows, safe),
-  }
-  await writeAll(stdout, texts[format]())
+function timeLimit(typed: string): TimeLimit {
+  const ms = parseDuration(typed)
+  if (ms === null || ms === 0)
+    throw new UsageError(`--timeout ${typed}: write a duration like 500ms, 30s or 5m`)
+  return { typed, ms }
 }

@@ -21,6 +21,8 @@ export async function run(
   options: SandboxCommandOptions,
 ): Promise<number> {
   const { stdout, stderr, signal, now } = runtime
+  if (options.speed !== 1 && !options.live)
+    throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
   const file =
     options.writeConfig === undefined
       ? null

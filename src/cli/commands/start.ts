@@ -6,7 +6,9 @@ import { createDueCheck } from '../../schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { followTheDead } from '../follow-the-dead.ts'
+import type { Listening } from '../listener/listening.ts'
+import { programName } from '../names.ts'
+import { followTheDead } from '../refresh/follow-the-dead.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -19,45 +21,82 @@ import { type CommandSession, type HowToRun, syncPlan, withSession } from '../wi
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
-  return withSession(config, runtime, globals, { byHand: false }, async (session) => {
-    const { logger } = session
-    const lost = new AbortController()
-    const signal = AbortSignal.any([runtime.signal, lost.signal])
-    const onResult = ({ error }: JobResult) => {
-      if (error instanceof MirrorLostError) lost.abort(error)
-    }
-    const withdraw = await session.announceDaemon()
-    const isDue = createDueCheck(runtime.now())
-    const schedule = { signal, onResult, isDue }
-    const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
-    logger.info({ jobs: scheduled.length, due: scheduled.filter((job) => job.dueAtStart).length }, 'started')
-    const scheduler = startScheduler(scheduled, {
-      onOverlap: (name) =>
-        logger.warn({ job: name }, 'its time has come again while it still runs; this time is skipped'),
-      onError: (name, error) => logger.error({ job: name, err: error }, 'a run ended in an unforeseen way'),
+  // Before the mirror: a port in use ends the command with nothing sent or written.
+  const listening = await openListening(config, runtime, globals)
+  const mode = { byHand: false, onAnswer: listening?.onAnswer }
+  try {
+    return await withSession(config, runtime, globals, mode, async (session) => {
+      try {
+        return await runScheduled(config, runtime, jobs, session, listening)
+      } finally {
+        // Before the mirror, from which it answers.
+        await listening?.close()
+      }
     })
-    const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
-    const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
-    const following = followTheDead(session, { jobs, scheduled, scheduler, runtime, signal })
-    if (!signal.aborted) await once(signal, 'abort')
-    logStop(logger, signal)
-    await Promise.all([keeping, following])
-    await scheduler.stop()
-    // Without it, `status` says that the daemon died.
-    if (runtime.signal.aborted) await withdraw().catch(() => {})
-    return runtime.signal.aborted ? 0 : 4
+  } finally {
+    await listening?.close()
+  }
+}
+
+/** Without a listener, nothing of it is loaded. */
+async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
+  if (config.http === null) return null
+  const { listenFor } = await import('../listener/listening.ts')
+  return listenFor(config, config.http, runtime, programName(globals))
+}
+
+/** Runs the jobs until the signal. */
+async function runScheduled(
+  config: Config,
+  runtime: Runtime,
+  jobs: readonly SelectedJob[],
+  session: CommandSession,
+  listening: Listening | null,
+): Promise<number> {
+  const { logger } = session
+  const lost = new AbortController()
+  const signal = AbortSignal.any([runtime.signal, lost.signal])
+  const onResult = (result: JobResult) => {
+    listening?.onResult(result)
+    if (result.error instanceof MirrorLostError) lost.abort(result.error)
+  }
+  const withdraw = await session.announceDaemon()
+  const isDue = createDueCheck(runtime.now())
+  const schedule = { signal, onResult, isDue }
+  const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
+  const due = scheduled.filter((job) => job.dueAtStart).length
+  logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
+  const scheduler = startScheduler(scheduled, {
+    onOverlap: (name) =>
+      logger.warn(
+        { event: 'schedule_skipped', job: name },
+        'its time has come again while it still runs; this time is skipped',
+      ),
+    onError: (name, error) =>
+      logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   })
+  listening?.serve(session, scheduler)
+  const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
+  const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
+  const following = followTheDead(session, { jobs, scheduled, scheduler, runtime, signal })
+  if (!signal.aborted) await once(signal, 'abort')
+  logStop(logger, signal)
+  await Promise.all([keeping, following])
+  await scheduler.stop()
+  // Without it, `status` says that the daemon died.
+  if (runtime.signal.aborted) await withdraw().catch(() => {})
+  return runtime.signal.aborted ? 0 : 4
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {
   if (reason instanceof MirrorLostError)
     logger.error(
-      { error_code: reason.code, error_message: reason.message },
+      { event: 'daemon_stopping', error_code: reason.code, error_message: reason.message },
       'stopping, since only a new process can use the mirror again',
     )
   else
     logger.info(
-      { signal: reason },
+      { event: 'daemon_stopping', signal: reason },
       'stopping; what is written stays, and the next start continues from there',
     )
 }

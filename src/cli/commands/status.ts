@@ -1,14 +1,14 @@
 import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import type { Globals } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
 import { jsonText } from '../json/results.ts'
-import { programName } from '../names.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { Runtime } from '../runtime.ts'
 import { type AgeLimit, readStatus } from '../watch/read-status.ts'
 
-interface StatusCommandOptions {
+interface StatusCommandOptions extends DatabaseOption {
   json?: boolean
   check?: boolean
   maxAge?: string
@@ -26,14 +26,12 @@ export async function run(
 ): Promise<number> {
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
-  const config = readConfig(runtime, globals, 'leave')
-  const program = programName(globals)
-  const { database } = config
-  const reader = config.postgres
+  const { database, config, program, ask } = readTarget(runtime, globals, options.database)
+  const reader = config?.postgres
     ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
     : undefined
   const report = readStatus({ database, config, now: runtime.now(), program, maxAge, fresh, reader })
-  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, program))
+  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { program, ask }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

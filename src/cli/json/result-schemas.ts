@@ -25,6 +25,7 @@ export const SyncSchema = z
         status: z
           .enum(['succeeded', 'failed', 'interrupted', 'not_begun'])
           .describe('not_begun: busy elsewhere, its token held, or told to wait'),
+        run_id: count().describe('Its line of sync_runs'),
         walk_id: count(),
         pages: count(),
         rows_seen: count(),

@@ -19,11 +19,12 @@ export function runsReport(results: readonly JobResult[], exitCode: number) {
   return { version: RESULTS_VERSION, exit_code: exitCode, runs: results.map(runOf) }
 }
 
-function runOf({ job, trigger, walk, run, coverage, expectedMissed, error, held }: JobResult) {
+function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error, held }: JobResult) {
   return {
     ...nameOf(job),
     trigger,
     status: statusOf(error?.code ?? null, walk !== null || run !== null),
+    run_id: run === null ? null : (runId ?? null),
     walk_id: walk?.id ?? null,
     pages: run?.pages ?? null,
     rows_seen: run?.rowsSeen ?? null,

@@ -4,7 +4,6 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
-import { chunked } from './write-all.ts'
 
 /** A file that a command writes for an option. */
 export interface OutputFile {
@@ -32,18 +31,19 @@ export function outputFile(option: string, file: string): OutputFile {
 }
 
 /**
- * Throws UsageError if an output would replace a file that the program needs: the mirror and the files beside it, the
+ * Throws UsageError if an output would replace a file that the program needs: the file that is read and those beside it, the
  * published copy, the configuration, a token; through links, too.
  */
 export function assertMayReplace(
   { shown, place }: OutputFile,
-  { database, publish, file, organizations }: Config,
+  database: string,
+  config: Pick<Config, 'publish' | 'file' | 'organizations'> | null,
 ): void {
   const mirrors = [database, realPath(database)]
-  const tokenFiles = organizations.map((organization) => organization.tokenFile())
+  const tokenFiles = config?.organizations.map((organization) => organization.tokenFile()) ?? []
   const needed = [
     ...mirrors.flatMap((one) => [one, `${one}-wal`, `${one}-shm`, `${one}-journal`]),
-    ...[publish, file, ...tokenFiles].filter((one) => one !== null),
+    ...[config?.publish, config?.file, ...tokenFiles].filter((one) => typeof one === 'string'),
   ]
   const isNeeded = needed.some((one) => isSameFile(place, one))
   const isInOwners = mirrors.some((one) => isInside(place, realPath(`${one}-owners`)))
@@ -56,14 +56,14 @@ export function assertMayReplace(
 /** Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal. */
 export async function writeOutput(
   output: OutputFile,
-  pieces: Iterable<string>,
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
   newToken: () => string,
   signal?: AbortSignal,
 ): Promise<void> {
   try {
-    if (!output.isRegular) return await pipeline(chunked(pieces), fs.createWriteStream(output.place))
+    if (!output.isRegular) return await pipeline(pieces, fs.createWriteStream(output.place))
     await replaceWhole(output, newToken(), (handle) =>
-      pipeline(chunked(pieces), textInto(handle), signal ? { signal } : {}),
+      pipeline(pieces, bytesInto(handle), signal ? { signal } : {}),
     )
   } catch (error) {
     throw explained(output.shown, error)
@@ -94,7 +94,7 @@ async function replaceWhole(
 }
 
 /** Leaves the file open, unlike a stream that the handle itself makes. */
-function textInto({ fd }: FileHandle): fs.WriteStream {
+function bytesInto({ fd }: FileHandle): fs.WriteStream {
   return fs.createWriteStream('', { fd, autoClose: false })
 }
 

@@ -6,6 +6,11 @@ export type LogFields = Record<string, unknown>
 
 /** Fields that a sentence contains already, or that a terminal does not need. */
 export const HIDDEN_FIELDS = [
+  'event',
+  'run_id',
+  'duration_ms',
+  'delay_ms',
+  'allowed_per_minute',
   'organization',
   'collection',
   'trigger',

@@ -11,8 +11,8 @@ import {
   knownOrganizations,
 } from '../../store/postgres/walks/forget.ts'
 import { printable } from '../../text.ts'
-import { type ForgetOptions, holdingsText, ONLY_WITH_YES, type Target } from '../commands/forget.ts'
-import { collectionsToForget, organizationToForget } from '../forget-target.ts'
+import { type ForgetOptions, holdingsText, ONLY_WITH_YES, type Target } from '../forget/forget.ts'
+import { collectionsToForget, organizationToForget } from '../forget/forget-target.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
 import { withPostgres } from './with-postgres.ts'

@@ -15,7 +15,9 @@ export async function openPostgresMirror({
   acceptAddress = false,
 }: SessionOptions): Promise<OpenMirror> {
   const { baseUrl } = config.api
-  const { server, now, close } = await openPostgres(config, runtime, (message) => logger.info(message))
+  const { server, now, close } = await openPostgres(config, runtime, (message) =>
+    logger.info({ event: 'mirror_busy' }, message),
+  )
   try {
     await claimAddress(server, baseUrl, acceptAddress)
     const tokens = await createTokens(server, now, runtime.newToken)

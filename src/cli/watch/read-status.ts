@@ -5,6 +5,7 @@ import { createStatus, type Status } from '../../report/status.ts'
 import { nextFireAfter } from '../../schedule/cron.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
+import { readMirror } from '../mirror-file.ts'
 
 /** The value of `--max-age` or `--fresh`. */
 export interface AgeLimit {
@@ -30,58 +31,82 @@ export interface StatusOptions {
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-/** What `status` says of a mirror. Opens the file and closes it again. Throws MirrorError. */
+/** What `status` says of a mirror. Opens the file, unless `reader` is given, and closes it again. Throws MirrorError. */
 export function readStatus(options: StatusOptions): Status {
-  const { database, config, now, program, maxAge = null, fresh = null } = options
-  const reader = options.reader === undefined ? openReader(database) : options.reader
+  const { database, config } = options
+  const reader = options.reader === undefined ? openFile(database, config === null) : options.reader
   try {
-    const known = reader?.status() ?? []
-    const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
-    const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
-    const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
-    const planOf = config ? createPlanner(config, now) : () => null
-    const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
-    return createStatus(
-      {
-        database,
-        now: new Date(now).toISOString(),
-        timezone: config?.timezone ?? null,
-        waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
-        max_age: maxAge?.typed ?? null,
-        fresh: fresh?.typed ?? null,
-        jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
-      },
-      reader?.daemons() ?? [],
-    )
+    return statusOf(reader, options)
   } finally {
     reader?.close()
   }
 }
 
+/** `isCopy`: the user named the file, so that it must be there. */
+function openFile(database: string, isCopy: boolean): Reader | null {
+  return isCopy ? readMirror(database, true) : openReader(database)
+}
+
+/** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
+export function statusOf(
+  reader: Pick<Reader, 'status' | 'daemons' | 'gateClosedUntil'> | null,
+  { database, config, now, program, maxAge = null, fresh = null }: StatusOptions,
+): Status {
+  const known = reader?.status() ?? []
+  const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
+  const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+  const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
+  const planOf = config ? createPlanner(config, now) : () => null
+  const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+  return createStatus(
+    {
+      database,
+      now: new Date(now).toISOString(),
+      timezone: config?.timezone ?? null,
+      waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      max_age: maxAge?.typed ?? null,
+      fresh: fresh?.typed ?? null,
+      jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
+    },
+    reader?.daemons() ?? [],
+  )
+}
+
 /** A leap day on a given weekday can be 40 years away; nobody asks for that. */
 const LOOKED_AHEAD_MS = 400 * 86_400_000
 
-/** Returns the times of a job's schedule. Each schedule is searched once: 500 organizations share a few. */
+/** Returns the times of a job's schedule. Jobs share searches where they can: 500 organizations share a few schedules. */
 function createPlanner(
   { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
   now: number,
 ): (row: StatusRow) => JobPlan | null {
   const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
-  const found = new Map<string, number | null>()
-  const search = (schedule: string, after: number, until: number) => {
-    const name = `${after} ${until} ${schedule}`
-    const known = found.get(name)
+  const next = new Map<string, number | null>()
+  /** By schedule: the first time after `after`; null for none until now. */
+  const due = new Map<string, { after: number; time: number | null }>()
+
+  function nextRun(schedule: string): number | null {
+    const known = next.get(schedule)
     if (known !== undefined) return known
-    const time = nextFireAfter(schedule, timezone, after, until)
-    found.set(name, time)
+    const time = nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS)
+    next.set(schedule, time)
     return time
   }
+
+  function dueAfter(schedule: string, after: number): number | null {
+    const known = due.get(schedule)
+    if (known && known.after <= after && (known.time === null || after < known.time)) return known.time
+    const time = nextFireAfter(schedule, timezone, after, now)
+    due.set(schedule, { after, time })
+    return time
+  }
+
   return (row) => {
     const schedule = scheduleOf.get(row.organization_id)
     if (schedule === undefined || row.configured !== 1) return null
     const attempt = lastAttempt(row)
-    const dueAt = attempt === null ? null : search(schedule, attempt, now)
-    return { schedule, nextRunAt: search(schedule, now, now + LOOKED_AHEAD_MS), dueAt }
+    const dueAt = attempt === null ? null : dueAfter(schedule, attempt)
+    return { schedule, nextRunAt: nextRun(schedule), dueAt }
   }
 }
 

@@ -29,12 +29,15 @@ export function withdrawDaemon(connection: Connection, owner: string): void {
   connection.prepare('DELETE FROM sync_settings WHERE name = ?').run(PREFIX + owner)
 }
 
-/** Every `start` that runs, or died: one that was stopped has left no record. The oldest first. */
-export function readDaemons(connection: Connection, file: string): DaemonRecord[] {
+/**
+ * Every `start` that runs, or died: one that was stopped has left no record. The oldest first. `own`: the name of this
+ * process's lock file, which must not be opened here.
+ */
+export function readDaemons(connection: Connection, file: string, own: string | null = null): DaemonRecord[] {
   return ownersIn(connection).map(({ owner, since }) => ({
     pid: Number.parseInt(owner, 10),
     since,
-    running: isOwnerAlive(file, owner),
+    running: owner === own || isOwnerAlive(file, owner),
   }))
 }
 

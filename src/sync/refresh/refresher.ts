@@ -46,6 +46,9 @@ export interface RefreshObserver extends Omit<WalkObserver, 'onThrottled' | 'onW
 
 /** How a refresh ended. */
 export interface RefreshResult {
+  /** Its line of `sync_runs`, and its duration in milliseconds. */
+  runId: number
+  tookMs: number
   run: RunRecord & RunTraffic
   kept: KeptRefresh
   /** Whether it was asked for, instead of due. */
@@ -167,7 +170,15 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
     const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
     const isAsked = !older
-    const result = { run: { ...record, ...run.traffic }, kept: keptRefresh(state, rules), isAsked, error }
+    const tookMs = Math.max(0, now() - from.triedAt)
+    const result = {
+      runId: id,
+      tookMs,
+      run: { ...record, ...run.traffic },
+      kept: keptRefresh(state, rules),
+      isAsked,
+      error,
+    }
     observer.onRefresh(result)
     return result
   }

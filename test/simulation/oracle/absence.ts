@@ -1,4 +1,4 @@
-import { isListed, type ListFilters } from '../list.ts'
+import { isListed, type ListFilters, type ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
 import type { Gone } from './versions.ts'
@@ -6,6 +6,8 @@ import type { Gone } from './versions.ts'
 /** What a walk saw, and when: times count what was written in this job. */
 export interface Seen {
   keys: Set<number>
+  /** Those on the pages of refreshes while it was open: it has not missed them. */
+  refreshed: Set<number>
   start: number
   end: number
   /** Answers in all its passes: what comes in one answer cannot have moved meanwhile. */
@@ -64,6 +66,7 @@ export function newJob(): JobKnowledge {
 export function notePage(known: JobKnowledge, { request, page }: PageInHand, { id, passes }: WalkRow): void {
   known.time++
   const seen = seenBy(known, id)
+  if (seen.answers === 0) seen.start = known.time - 1
   seen.filters = request.filters
   seen.end = known.time
   seen.answers++
@@ -72,15 +75,28 @@ export function notePage(known: JobKnowledge, { request, page }: PageInHand, { i
   seen.isRead ||= page.next === null
   seen.workers = new Set([request.process])
   known.scopes.add(JSON.stringify(request.filters))
-  for (const item of page.items) {
-    seen.keys.add(item.id)
-    known.lastSeen.set(item.id, known.time)
-    known.held.delete(item.id)
-    known.missed.delete(item.id)
+  for (const item of page.items) seen.keys.add(item.id)
+  noteSeen(known, page)
+}
+
+/** Takes note of a page that a refresh has written: for removals it is as good as a walk's. */
+export function noteRefreshed(known: JobKnowledge, { request, page }: PageInHand): void {
+  known.time++
+  known.scopes.add(JSON.stringify(request.filters))
+  for (const walk of known.walks.values())
+    if (!walk.isOver) for (const { id } of page.items) walk.refreshed.add(id)
+  noteSeen(known, page)
+}
+
+function noteSeen(known: JobKnowledge, { items }: ListPage): void {
+  for (const { id } of items) {
+    known.lastSeen.set(id, known.time)
+    known.held.delete(id)
+    known.missed.delete(id)
   }
 }
 
-/** From its very beginning: what others see from then on is not missed by it. */
+/** Of other walks, what they write after its first page is not missed by it; of refreshes, what they write after its beginning. */
 export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
   const known = walks.get(id)
   if (known) return known
@@ -88,6 +104,7 @@ export function seenBy({ walks, time }: JobKnowledge, id: number): Seen {
   const seen = {
     ...nothing,
     keys: new Set<number>(),
+    refreshed: new Set<number>(),
     start: time,
     end: time,
     filters: {},
@@ -112,21 +129,23 @@ export function holdsBack(
 
 /** Whether a walk that has been read to its end may take an item away, as far as can be told before it is complete. */
 export function mayGo(known: JobKnowledge, walk: Seen, id: number): boolean {
-  if (walk.keys.has(id) || !walk.isRead) return false
-  const last = known.lastSeen.get(id) ?? 0
   const { trusted } = known
+  if (walk.keys.has(id) || walk.refreshed.has(id) || !walk.isRead) return false
+  const last = known.lastSeen.get(id) ?? 0
   return (
-    (walk.answers === 1 && last < walk.end) || (!!trusted && !trusted.keys.has(id) && last <= trusted.end)
+    (walk.answers === 1 && last < walk.end) ||
+    (!!trusted && !trusted.keys.has(id) && !trusted.refreshed.has(id) && last <= trusted.end)
   )
 }
 
 /** Whether it has to, once it is trusted. */
 export function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
-  if (walk.keys.has(id)) return false
-  const last = known.lastSeen.get(id) ?? 0
   const { trusted } = known
+  if (walk.keys.has(id) || walk.refreshed.has(id)) return false
+  const last = known.lastSeen.get(id) ?? 0
   if (walk.answers === 1 && last <= walk.start) return true
-  return !!trusted && !trusted.keys.has(id) && last <= Math.min(trusted.start, walk.start)
+  if (!trusted || trusted.keys.has(id) || trusted.refreshed.has(id)) return false
+  return last <= Math.min(trusted.start, walk.start)
 }
 
 /** Whether that is why it goes. Where the filters have changed both may be true. */

@@ -1,10 +1,13 @@
 import Database from 'better-sqlite3'
+import type { WallClock } from '../clock.ts'
 import { asOnlooker, type SimulatedProcess } from '../process.ts'
 import type { Setting } from '../setting.ts'
 
 /** What every part of the oracle works with. It knows what happened, and of the mirror only what any reader sees. */
 export interface OracleContext {
   now: () => number
+  /** What all processes take for the time. */
+  wall: Pick<WallClock, 'now' | 'wasSet'>
   setting: Setting
   mirror: MirrorReader
   /** The token that a process would use for an organization now. */

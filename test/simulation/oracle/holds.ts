@@ -112,6 +112,9 @@ export function watchHolds(context: OracleContext): Tell {
     'run began'({ job: { organization, collection } }) {
       refusedRuns.delete(jobName(organization.id, collection.name))
     },
+    'refresh began'({ job: { organization, collection }, within }) {
+      if (within === null) refusedRuns.delete(jobName(organization.id, collection.name))
+    },
     killed: ({ process }) => forgetUnwritten(process),
     ended: ({ process }) => forgetUnwritten(process),
   })

@@ -48,9 +48,9 @@ export function watchMovements({ complain, note }: OracleContext, lists: Readonl
     return walk === undefined ? null : readingOf(job, walk)
   }
 
-  function onServed({ job, filters, process }: Request, outcome: Outcome): void {
+  function onServed({ job, filters, process, reader }: Request, outcome: Outcome): void {
     // What a dead process had asked for may be answered behind what the one that goes on asks for.
-    if (!process.isAlive()) return
+    if (!process.isAlive() || reader === 'refresh') return
     const reading = current(job)
     if (!reading || reading.pages > 0 || outcome.kind !== 'answer' || !outcome.page) return
     reading.throughout = new Set(idsOf(job, filters))
@@ -111,9 +111,9 @@ export function watchMovements({ complain, note }: OracleContext, lists: Readonl
       atWork.set(job, walk)
       readingOf(job, walk)
     },
-    sent({ request: { job } }) {
+    sent({ request: { job, reader } }) {
       const reading = current(job)
-      if (reading) reading.since ??= moves.get(job) ?? 0
+      if (reading && reader === 'walk') reading.since ??= moves.get(job) ?? 0
     },
     served: ({ request, outcome }) => onServed(request, outcome),
     'list changed': ({ job, movement }) => onChange(job, movement),

@@ -4,6 +4,7 @@ import { type Happening, listenWith } from '../happening.ts'
 import type { ListFilters, SimulatedList } from '../list.ts'
 import { jobName } from '../traffic.ts'
 import type { OracleContext } from './context.ts'
+import { watchFreshness } from './freshness.ts'
 import { watchHolds } from './holds.ts'
 import { watchLedger } from './ledger.ts'
 import { watchMovements } from './movements.ts'
@@ -11,6 +12,7 @@ import { watchOwners } from './owners.ts'
 import { watchPace } from './pace.ts'
 import { watchRemovals } from './removals.ts'
 import { watchRuns } from './runs.ts'
+import { watchTimes } from './times.ts'
 import { type Gone, watchVersions } from './versions.ts'
 import { watchStillWalks } from './walks.ts'
 
@@ -31,20 +33,31 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   const removals = watchRemovals(context)
   const movements = watchMovements(context, lists)
   const walks = watchStillWalks(context, movements)
+  const times = watchTimes(context)
+  const freshness = watchFreshness(context, lists, versions.timesOf)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
+      const at = times.ofWalk(inHand, walk)
       movements.onSaved(inHand, walk)
-      walks.onSaved(inHand, walk)
-      runs.onSaved(inHand, versions.onSaved(inHand))
+      walks.onSaved(inHand, walk, at)
+      runs.onSaved(inHand, versions.onSaved(inHand, at))
       removals.onSaved(inHand, walk)
     },
+    onRefreshed(inHand) {
+      const at = times.ofRefresh(inHand)
+      runs.onSaved(inHand, versions.onSaved(inHand, at))
+      removals.onRefreshed(inHand)
+      freshness.onRefreshed(inHand, at)
+    },
     onWalk(job, walk, before) {
+      if (freshness.isUnderWay(job)) complain(`walk ${walk.id} changes while the list is refreshed`, job)
       movements.onWalk(job, walk, before)
       walks.onWalk(job, walk, before)
       if (before === null) removals.onBegun(job, walk.id)
       if (walk.status === 'complete') {
         const gone = takeGone(job)
         removals.onWalk(job, walk, before, versions.liveIds(job), gone)
+        freshness.onWalk(job, walk, before)
       }
     },
   })
@@ -52,6 +65,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   /** Rows are only ever removed while a run of their job is under way. */
   function takeGone(job: string): Gone[] {
     const gone = versions.takeGone(job)
+    if (gone.length > 0 && freshness.isUnderWay(job)) complain('a refresh removes items', job)
     runs.onGone(job, gone.length)
     return gone
   }
@@ -72,6 +86,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     movements.tell,
     walks.tell,
     runs.tell,
+    times.tell,
+    freshness.tell,
     watchHolds(context),
     watchPace(context),
     watchOwners(context),

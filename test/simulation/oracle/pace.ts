@@ -105,6 +105,13 @@ export function watchPace(context: OracleContext): Tell {
     'run began'({ job: { organization, collection } }) {
       notBefore.delete(jobName(organization.id, collection.name))
     },
+    // Whoever goes on after a refresh that failed asks once, as another run would.
+    'refresh finished'({ job: { organization, collection } }) {
+      notBefore.delete(jobName(organization.id, collection.name))
+    },
+    'refresh began'({ job: { organization, collection } }) {
+      notBefore.delete(jobName(organization.id, collection.name))
+    },
     resumed: ({ organizations, process }) => onResumed(organizations, process),
     killed: ({ process }) => onKilled(process),
     ended: ({ process }) => onKilled(process),

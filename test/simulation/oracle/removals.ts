@@ -10,6 +10,7 @@ import {
   mustGo,
   newJob,
   notePage,
+  noteRefreshed,
   type Seen,
   seenBy,
 } from './absence.ts'
@@ -28,6 +29,12 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
   function onSaved(inHand: PageInHand, row: WalkRow): void {
     const { job } = inHand.request
     notePage(jobs.of(job), inHand, row)
+    compareHeld(job, jobs.of(job))
+  }
+
+  function onRefreshed(inHand: PageInHand): void {
+    const { job } = inHand.request
+    noteRefreshed(jobs.of(job), inHand)
     compareHeld(job, jobs.of(job))
   }
 
@@ -84,7 +91,8 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
     known.held = new Set(isNoneHeld ? [] : kept)
     known.isVague = false
     known.trusted = walk
-    for (const id of live) if (!walk.keys.has(id) && isListed({ id }, walk.filters)) known.missed.add(id)
+    const missed = live.filter((id) => !walk.keys.has(id) && !walk.refreshed.has(id))
+    for (const id of missed) if (isListed({ id }, walk.filters)) known.missed.add(id)
   }
 
   function heldInMirror(job: string): number {
@@ -133,6 +141,7 @@ export function watchRemovals({ setting, mirror, complain, note }: OracleContext
       ended: ({ process }) => onEnd(process),
     }),
     onSaved,
+    onRefreshed,
     /** A walk stands there before its first run begins, and what others see from then on counts. */
     onBegun: (job: string, walk: number) => {
       seenBy(jobs.of(job), walk)

@@ -1,6 +1,7 @@
+import type { Reader } from '../asking.ts'
 import { type HappeningOf, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { jobName } from '../traffic.ts'
+import { jobName, type Request } from '../traffic.ts'
 import { type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand } from './ledger.ts'
 import { pauseOf } from './pace.ts'
@@ -8,6 +9,7 @@ import type { SavedRows } from './versions.ts'
 
 interface RunKnowledge {
   id: number
+  reader: Reader
   job: string
   process: SimulatedProcess
   requests: number
@@ -27,12 +29,21 @@ const NUMBERS = [
   'rate_limit_hits',
 ]
 
+type Beginning = Pick<HappeningOf<'run began'>, 'process' | 'job' | 'run'>
+
 /** The numbers of `sync_runs` are what the server saw, and the run of a dead process is closed by the job's next one. */
 export function watchRuns({ setting, mirror, complain }: OracleContext) {
   const runs: RunKnowledge[] = []
 
-  function current(job: string, process: SimulatedProcess): RunKnowledge | undefined {
-    return runs.findLast((run) => run.job === job && run.process === process && !run.isOver)
+  /** Older pages that are read between those of a walk count for the last refresh, which is over. */
+  function current({ job, process, reader }: Request): RunKnowledge | undefined {
+    return runs.findLast(
+      (run) =>
+        run.job === job &&
+        run.process === process &&
+        run.reader === reader &&
+        (reader === 'refresh' || !run.isOver),
+    )
   }
 
   function lineOf(run: RunKnowledge): Row | undefined {
@@ -47,6 +58,10 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
   function compare(run: RunKnowledge, line: Row | undefined, status: string): void {
     if (line?.status !== status) complain(`run ${run.id} is ${String(line?.status)}, not ${status}`, run.job)
     if (!line?.finished_at) complain(`run ${run.id} has no end`, run.job)
+    compareNumbers(run, line)
+  }
+
+  function compareNumbers(run: RunKnowledge, line: Row | undefined): void {
     for (const name of NUMBERS)
       if (line?.[name] !== run.written[name])
         complain(
@@ -55,17 +70,19 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
         )
   }
 
-  function onBegan({ process, job, run }: HappeningOf<'run began'>): void {
+  function onBegan({ process, job, run }: Beginning, reader: Reader, within: number | null): void {
     const name = jobName(job.organization.id, job.collection.name)
-    for (const old of runs.filter((one) => one.job === name && !one.isOver)) onDead(old, run)
+    for (const old of runs.filter((one) => one.job === name && !one.isOver && one.id !== within))
+      onDead(old, run)
     const running = mirror.rows(
       `SELECT id FROM sync_runs WHERE organization_id = ? AND collection = ? AND status = 'running'`,
       job.organization.id,
       job.collection.name,
     )
-    if (running.length !== 1) complain(`${running.length} runs of one job are running`, name)
+    if (running.length !== (within === null ? 1 : 2))
+      complain(`${running.length} runs of one job are running`, name)
     const written = Object.fromEntries(NUMBERS.map((number) => [number, 0]))
-    runs.push({ id: run, job: name, process, requests: 0, hits: 0, written, isOver: false })
+    runs.push({ id: run, reader, job: name, process, requests: 0, hits: 0, written, isOver: false })
   }
 
   /** It was killed at some point, perhaps just after its end was written. */
@@ -98,7 +115,7 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
   }
 
   function onSaved({ request, page }: PageInHand, rows: SavedRows): void {
-    const run = current(request.job, request.process)
+    const run = current(request)
     if (!run) {
       complain('a page is written in no run', request.job)
       return
@@ -112,24 +129,27 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
       rows_removed: run.written.rows_removed,
       ...traffic(run),
     }
+    compareNumbers(run, lineOf(run))
   }
 
   function onGone(job: string, rows: number): void {
-    const run = runs.findLast((one) => one.job === job && !one.isOver)
+    const run = runs.findLast((one) => one.job === job && one.reader === 'walk' && !one.isOver)
     if (run) run.written = { ...run.written, rows_removed: Number(run.written.rows_removed) + rows }
   }
 
   const tell = listenWith({
-    sent({ request: { job, process } }) {
-      const run = current(job, process)
+    sent({ request }) {
+      const run = current(request)
       if (run) run.requests++
     },
-    delivered({ request: { job, process }, outcome }) {
-      const run = current(job, process)
+    delivered({ request, outcome }) {
+      const run = current(request)
       if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.hits++
     },
-    'run began': onBegan,
+    'run began': (told) => onBegan(told, 'walk', null),
+    'refresh began': (told) => onBegan(told, 'refresh', told.within),
     'run finished': ({ run, outcome }) => onFinished(run, outcome.status),
+    'refresh finished': ({ run, outcome }) => onFinished(run, outcome.status),
     'run cancelled': ({ run }) => onCancelled(run),
   })
 

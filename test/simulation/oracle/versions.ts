@@ -28,10 +28,10 @@ export interface Gone {
  * versions join without overlap; where the item was removed, with a gap until it was listed again. So what was live at any
  * instant is what is known here to have been written before it.
  */
-export function watchVersions({ now, setting, mirror, complain }: OracleContext) {
+export function watchVersions({ wall, setting, mirror, complain }: OracleContext) {
   /** By job and key, the oldest first. */
   const saved = createStock((_job: string) => new Map<number, Version[]>())
-  const isoNow = () => new Date(now()).toISOString()
+  const isoNow = () => new Date(wall.now()).toISOString()
 
   function liveOf(job: string, id: number): Version | undefined {
     const last = saved.of(job).get(id)?.at(-1)
@@ -42,12 +42,12 @@ export function watchVersions({ now, setting, mirror, complain }: OracleContext)
     return [...saved.of(job).keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
   }
 
-  /** Takes note of a page that was committed just now, and looks whether its rows are there. */
-  function onSaved({ request, page }: PageInHand): SavedRows {
+  /** Takes note of a page that was committed just now, at this time, and looks whether its rows are there. Null: as they say. */
+  function onSaved({ request, page, came }: PageInHand, at: string | null): SavedRows {
     const { job } = request
     const counts = { added: 0, changed: 0 }
     for (const item of page.items) {
-      const outcome = note(job, item)
+      const outcome = note(job, item, at ?? changedAt(job, item, came.wall))
       if (outcome) counts[outcome]++
     }
     const [organization, collection] = splitJob(job)
@@ -66,16 +66,35 @@ export function watchVersions({ now, setting, mirror, complain }: OracleContext)
     return counts
   }
 
-  function note(job: string, item: ListItem): keyof SavedRows | null {
+  /** As the mirror says, where it may not be now: since the clock was set back, or the mirror was locked. */
+  function changedAt(job: string, { id }: ListItem, came: number): string {
+    const [organization, collection] = splitJob(job)
+    const sql = `SELECT _changed_at FROM ${collection}_raw WHERE _organization_id = ? AND id = ?`
+    const at = mirror.value(sql, organization, id)
+    const least = new Date(Math.min(came, wall.now())).toISOString()
+    return typeof at === 'string' && at > least ? at : least
+  }
+
+  function note(job: string, item: ListItem, at: string): keyof SavedRows | null {
     const versions = saved.of(job).get(item.id) ?? []
     const live = liveOf(job, item.id)
     if (live?.version === item.version) return null
-    const at = isoNow()
-    if (live) live.ended = { at, reason: 'changed' }
-    const firstSeen = live?.firstSeen ?? at
-    versions.push({ version: item.version, text: itemText(item), from: at, ended: null, firstSeen })
+    // No version ends before it began, or begins before the last one ended, even if the clock was set back.
+    const from = [at, live?.from ?? lastEnd(versions)].toSorted().at(-1) ?? at
+    if (live) live.ended = { at: from, reason: 'changed' }
+    const firstSeen = live?.firstSeen ?? from
+    versions.push({ version: item.version, text: itemText(item), from, ended: null, firstSeen })
     saved.of(job).set(item.id, versions)
     return live ? 'changed' : 'added'
+  }
+
+  function lastEnd(versions: readonly Version[]): string {
+    return (setting.keepsHistory ? versions.at(-1)?.ended?.at : undefined) ?? ''
+  }
+
+  /** When an item was first seen, and since when it is as it is in the mirror; undefined where it is not there. */
+  function timesOf(job: string, id: number): Pick<Version, 'firstSeen' | 'from'> | undefined {
+    return liveOf(job, id)
   }
 
   /** Takes note of rows that are gone, since when and why they say themselves. */
@@ -99,7 +118,7 @@ export function watchVersions({ now, setting, mirror, complain }: OracleContext)
     const at = last ? String(last.at) : isoNow()
     const reason = last ? String(last.reason) : null
     const keeps = setting.keepsHistory
-    if (version && keeps && (!last || at < version.from || at > isoNow()))
+    if (version && keeps && (!last || at < version.from || (at > isoNow() && at > version.from)))
       complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
     if (version) version.ended = { at, reason: reason ?? 'removed' }
     return { id, reason: keeps ? reason : null }
@@ -181,7 +200,7 @@ export function watchVersions({ now, setting, mirror, complain }: OracleContext)
     return extra === undefined ? null : `item ${extra} is in the mirror and not in the list`
   }
 
-  return { onSaved, takeGone, liveIds, compareAll, difference }
+  return { onSaved, timesOf, takeGone, liveIds, compareAll, difference }
 }
 
 function endOf(id: number, { text, from, ended }: Version): Row[] {

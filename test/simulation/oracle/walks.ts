@@ -36,13 +36,14 @@ interface RunAtWork {
  * written and the one on its way are asked for again, beside the last one that was written.
  * What it demands of the order of pages is true of such lists alone.
  */
-export function watchStillWalks({ now, setting, complain }: OracleContext, movements: Movements) {
+export function watchStillWalks({ wall: { now }, setting, complain }: OracleContext, movements: Movements) {
   const walks = createStock((_job: string) => new Map<number, WalkKnowledge>())
   const runs = new Map<string, RunAtWork>()
   /** Whether the filters were ever changed: a walk of another list than the configured one is given up. */
   let isFiltered = false
 
   function onSent(request: Request): void {
+    if (request.reader === 'refresh') return
     const run = runs.get(request.job)
     const walk = run && walks.of(request.job).get(run.walk)
     if (!run || !walk) {
@@ -77,7 +78,8 @@ export function watchStillWalks({ now, setting, complain }: OracleContext, movem
     walk.farthest = Math.max(walk.farthest, request.page)
   }
 
-  function onSaved({ request, page }: PageInHand, row: WalkRow): void {
+  /** `at`: when it was to be written. */
+  function onSaved({ request, page }: PageInHand, row: WalkRow, at: string): void {
     const { job } = request
     const walk = walks.of(job).get(row.id)
     if (!walk) return
@@ -92,7 +94,7 @@ export function watchStillWalks({ now, setting, complain }: OracleContext, movem
     if (row.rows_seen !== walk.keys.size)
       complain(`walk ${row.id} has seen ${walk.keys.size} items and says ${row.rows_seen}`, job)
     if (row.total !== page.total) complain(`walk ${row.id} says a total of ${row.total}`, job)
-    if (row.updated_at !== new Date(now()).toISOString()) complain(`walk ${row.id} stood still`, job)
+    if (row.updated_at !== at) complain(`walk ${row.id} was written at ${row.updated_at}, not ${at}`, job)
   }
 
   function onWalk(job: string, row: WalkRow, before: WalkRow | null): void {

@@ -107,13 +107,19 @@ const STATUS_SQL = `
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  LEFT JOIN LATERAL (
-    SELECT *
-    FROM sync_runs
-    WHERE organization_id = job.organization_id AND collection = job.collection
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS run ON true
+  -- As in sync_status: a refresh hides no walk, unless it failed.
+  LEFT JOIN sync_runs AS run ON run.id = greatest(
+    (
+      SELECT max(id) FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection AND trigger <> 'refresh'
+    ),
+    (
+      SELECT CASE WHEN status = 'failed' THEN id END FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection
+      ORDER BY id DESC
+      LIMIT 1
+    )
+  )
   LEFT JOIN LATERAL (
     SELECT *
     FROM sync_runs

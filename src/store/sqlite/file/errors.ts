@@ -66,7 +66,7 @@ function unreachable(file: string, code: string): MirrorError {
  */
 export function assertMayRead(file: string): void {
   if (!may(file, fs.constants.F_OK)) return
-  const advice = `Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db`
+  const advice = 'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db'
   if (!may(file, fs.constants.R_OK))
     throw new MirrorError(`${file} cannot be read: its owner has not given this user the right. ${advice}`)
   const real = fs.realpathSync(file)

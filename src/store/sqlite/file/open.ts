@@ -74,14 +74,17 @@ function makeFile(file: string): void {
   fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
 }
 
-/** Opens the mirror for reading; null if there is none yet. Throws MirrorError. */
-export function openForReading(file: string): Connection | null {
+/**
+ * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file, and it may be
+ * of an older version. Throws MirrorError.
+ */
+export function openForReading(file: string, isCopy = false): Connection | null {
   return translatingErrors(file, () => {
     assertMayRead(file)
-    if (assertOurs(file, [APPLICATION_ID, COPY_ID]) === 'empty') return null
+    if (assertOurs(file, [APPLICATION_ID, COPY_ID], isCopy ? NAME : CHOOSE) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
-      if (hasCurrentTables(connection, file)) return connection
+      if (hasTables(connection, file, isCopy)) return connection
     } catch (error) {
       connection.close()
       throw error
@@ -92,11 +95,11 @@ export function openForReading(file: string): Connection | null {
 }
 
 /** False for a file without tables, as a process leaves it that was killed while it created the mirror. */
-function hasCurrentTables(connection: Connection, file: string): boolean {
+function hasTables(connection: Connection, file: string, mayBeOld: boolean): boolean {
   assertOwnWal(connection, file)
   const version = schemaVersion(connection)
   assertKnown(version, file)
-  if (version === 0 || version === LATEST_VERSION) return version > 0
+  if (version === 0 || version === LATEST_VERSION || mayBeOld) return version > 0
   throw new MirrorError(
     `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
   )
@@ -128,11 +131,15 @@ export function emptyWal(file: string): boolean {
   }
 }
 
-function assertOurs(file: string, ids: readonly number[] = [APPLICATION_ID]): 'empty' | 'ours' {
+function assertOurs(
+  file: string,
+  ids: readonly number[] = [APPLICATION_ID],
+  advice = CHOOSE,
+): 'empty' | 'ours' {
   const header = inspectHeader(file)
   if (header.kind === 'absent' || header.kind === 'empty') return 'empty'
   if (header.kind === 'other')
-    throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${CHOOSE}`)
+    throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${advice}`)
   if (header.applicationId === COPY_ID && !ids.includes(COPY_ID)) {
     throw new MirrorError(
       `${file} is a copy of a mirror, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
@@ -140,7 +147,7 @@ function assertOurs(file: string, ids: readonly number[] = [APPLICATION_ID]): 'e
   }
   if (!ids.includes(header.applicationId)) {
     throw new MirrorError(
-      `${file} is a database of something else, not a mirror; it is left as it is. ${CHOOSE}`,
+      `${file} is a database of something else, not a mirror; it is left as it is. ${advice}`,
     )
   }
   assertKnown(header.userVersion, file)
@@ -155,6 +162,7 @@ function assertKnown(version: number, file: string): void {
   )
 }
 
+const NAME = 'Name a mirror, a published file or a copy of one'
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
 /**

@@ -76,12 +76,15 @@ interface JobRow extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wro
   last_walk_id: number | null
 }
 
-/** All jobs that `sync_status` shows, by organization and collection. */
-export function readStatus(connection: Connection, file: string): StatusRow[] {
+/**
+ * All jobs that `sync_status` shows, by organization and collection. `own`: the name of this process's lock file, if it has
+ * one; it lives, and must not be opened here.
+ */
+export function readStatus(connection: Connection, file: string, own: string | null = null): StatusRow[] {
   const statement = connection.prepare(statusSql(columnsOf(connection, 'sync_status')))
   const read = () => statement.all() as JobRow[]
   const first = read()
-  const states = new Map<string, boolean | null>()
+  const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
   for (const { owner } of first)
     if (owner !== null && !states.has(owner)) states.set(owner, isOwnerAlive(file, owner))
   // An owner without a lock may have finished after its name was read: read what it left.
@@ -166,8 +169,18 @@ function statusSql(columns: ReadonlySet<string>): string {
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  LEFT JOIN sync_runs AS run ON run.id = (
-    SELECT max(id) FROM sync_runs WHERE organization_id = job.organization_id AND collection = job.collection
+  -- As in sync_status: a refresh hides no walk, unless it failed.
+  LEFT JOIN sync_runs AS run ON run.id = max(
+    coalesce((
+      SELECT max(id) FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection AND trigger <> 'refresh'
+    ), 0),
+    coalesce((
+      SELECT iif(status = 'failed', id, 0) FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection
+      ORDER BY id DESC
+      LIMIT 1
+    ), 0)
   )
   LEFT JOIN sync_runs AS attempt ON attempt.id = (
     SELECT id

@@ -76,8 +76,11 @@ describe('a reader', () => {
   ])('returns the live rows %s, and the items as they were sent', async (_whose, ids, items) => {
     const { reader } = await filled()
 
-    expect([...reader.liveItems('orders', ids)]).toEqual(items)
-    expect([...reader.liveRows('orders', ids).rows]).toHaveLength(items.length)
+    const orders = reader.find('orders') ?? expect.fail('no orders')
+    const selection = { organizationIds: ids, since: null }
+
+    expect([...reader.items('orders', selection)].map(({ json }) => json)).toEqual(items)
+    expect([...reader.rows(orders, selection).rows]).toHaveLength(items.length)
   })
 
   it('rounds no whole number', async () => {
@@ -92,7 +95,14 @@ describe('a reader', () => {
   it('knows the collections', async () => {
     const { reader } = await filled()
 
-    expect([reader.hasCollection('orders'), reader.hasCollection('sync_runs')]).toEqual([true, false])
+    expect(reader.collections()).toEqual(['orders'])
+    expect(reader.names()).toEqual(['orders', 'orders_changes', 'orders_history', 'orders_raw'])
+    expect(['orders_raw', 'sync_runs', 'orders_', 'nothing'].map((name) => reader.find(name)?.name)).toEqual([
+      'orders_raw',
+      undefined,
+      undefined,
+      undefined,
+    ])
   })
 
   it.each([

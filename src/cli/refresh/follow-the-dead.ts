@@ -1,7 +1,7 @@
-import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
-import type { Runtime } from './runtime.ts'
-import type { SelectedJob } from './selection.ts'
-import type { Session } from './session.ts'
+import type { ScheduledJob, Scheduler } from '../../schedule/scheduler.ts'
+import type { Runtime } from '../runtime.ts'
+import type { SelectedJob } from '../selection.ts'
+import type { Session } from '../session.ts'
 
 interface Following {
   jobs: readonly SelectedJob[]

@@ -11,9 +11,9 @@ import {
 } from '../../store/sqlite/walks/holdings.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { collectionsToForget, organizationToForget } from '../forget-target.ts'
 import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
+import { collectionsToForget, organizationToForget } from './forget-target.ts'
 
 export interface ForgetOptions {
   org: string[]

@@ -1,0 +1,34 @@
+import { UsageError } from '../../errors.ts'
+import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { screenOf } from '../reading/output.ts'
+import { runReading } from '../reading/run-reading.ts'
+import type { Runtime } from '../runtime.ts'
+
+interface DescribeOptions extends DatabaseOption {
+  json?: boolean
+}
+
+/** `describe`: what each column holds, how many rows there are and as of when. */
+export async function run(
+  runtime: Runtime,
+  globals: Globals,
+  name: string | undefined,
+  options: DescribeOptions,
+): Promise<number> {
+  const { database, config } = readTarget(runtime, globals, options.database)
+  if (config?.postgres)
+    throw new UsageError(
+      'describe is for a mirror in a file; on PostgreSQL, "\\d+ orders" in psql shows the columns of orders with their meanings, and "admin-mirror status" how old the lists are',
+    )
+  const configured = config?.collections.map((collection) => collection.name) ?? []
+  const work = {
+    kind: 'describe',
+    name: name ?? null,
+    configured,
+    json: options.json === true,
+    now: runtime.now(),
+  } as const
+  const task = { database, isCopy: config === null, ...screenOf(runtime, null), work }
+  return await runReading(runtime, { task, output: null })
+}

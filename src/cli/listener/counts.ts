@@ -1,0 +1,94 @@
+import type { AnswerNote } from '../../api/client.ts'
+import type { Counters } from '../../listener/overview.ts'
+import type { JobResult } from '../../sync/job.ts'
+
+/** What this process did since its start, counted for metrics. */
+export interface Counts {
+  onAnswer(answer: AnswerNote): void
+  onResult(result: JobResult): void
+  counters(nameOf: (organizationId: string) => string): Counters
+  /** Requests of the last hour, and how many of these were answered with 429, by organization. */
+  lastHour(): Map<string, HourOfRequests>
+}
+
+export interface HourOfRequests {
+  requests: number
+  refused: number
+}
+
+const MINUTE_MS = 60_000
+const MINUTES = 60
+
+export function createCounts(now: () => number): Counts {
+  const requests = new Map<string, Map<string, number>>()
+  const runs = new Map<string, Counters['runs'][number]>()
+  /** The minutes of the last hour, by organization; the oldest first. */
+  const minutes = new Map<string, (HourOfRequests & { minute: number })[]>()
+
+  function countMinute(organizationId: string, isRefused: boolean): void {
+    const minute = Math.floor(now() / MINUTE_MS)
+    const known = (minutes.get(organizationId) ?? []).filter((one) => isOfLastHour(one, minute))
+    const last = known.at(-1)
+    if (last?.minute === minute) {
+      last.requests++
+      last.refused += Number(isRefused)
+    } else known.push({ minute, requests: 1, refused: Number(isRefused) })
+    minutes.set(organizationId, known)
+  }
+
+  return {
+    onAnswer({ job, status }) {
+      const organizationId = job.organization.id
+      const name = status === null ? 'error' : String(status)
+      const known = requests.get(organizationId) ?? new Map<string, number>()
+      known.set(name, (known.get(name) ?? 0) + 1)
+      requests.set(organizationId, known)
+      countMinute(organizationId, status === 429)
+    },
+    onResult({ job, run, error }) {
+      const status = error === null ? 'succeeded' : endOf(error.code, run !== null)
+      const { organization, collection } = job
+      const name = `${organization.id} ${collection.name} ${status}`
+      const known = runs.get(name)
+      runs.set(name, {
+        organization: organization.name,
+        collection: collection.name,
+        status,
+        count: (known?.count ?? 0) + 1,
+        retries: (known?.retries ?? 0) + (run?.retries ?? 0),
+        wait_seconds: (known?.wait_seconds ?? 0) + (run?.rateLimitWaitMs ?? 0) / 1000,
+      })
+    },
+    counters: (nameOf) => ({
+      requests: [...requests].flatMap(([id, byStatus]) =>
+        [...byStatus].map(([status, count]) => ({ organization: nameOf(id), status, count })),
+      ),
+      runs: [...runs.values()],
+    }),
+    lastHour() {
+      const minute = Math.floor(now() / MINUTE_MS)
+      return new Map(
+        [...minutes].map(([id, all]) => [id, sumOf(all.filter((one) => isOfLastHour(one, minute)))]),
+      )
+    },
+  }
+}
+
+/** A minute after the present one was counted before the clock was set back. */
+function isOfLastHour(one: { minute: number }, minute: number): boolean {
+  return one.minute <= minute && one.minute > minute - MINUTES
+}
+
+function sumOf(minutes: readonly HourOfRequests[]): HourOfRequests {
+  const sum = { requests: 0, refused: 0 }
+  for (const { requests, refused } of minutes) {
+    sum.requests += requests
+    sum.refused += refused
+  }
+  return sum
+}
+
+function endOf(code: string, isBegun: boolean): string {
+  if (code === 'INTERRUPTED') return 'interrupted'
+  return isBegun ? 'failed' : 'refused'
+}

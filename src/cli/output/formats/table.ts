@@ -1,0 +1,93 @@
+import type { Rows, Value } from '../../../store/sqlite/read/rows.ts'
+import { printable } from '../../../text.ts'
+import { recordText, valueText } from './record.ts'
+
+const WIDEST = 60
+const BETWEEN = '  '
+
+/** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
+const SAMPLE = 1000
+
+/** One entry a column. */
+type Layout = { width: number; isNumeric: boolean }[]
+
+/**
+ * A row a line, numbers to the right. `width`: that of the terminal; a table that is wider becomes a list of fields for each
+ * row. Null: not a terminal, so any width will do.
+ */
+export function* tableText({ columns, rows }: Rows, width: number | null): Iterable<string> {
+  const sample: Value[][] = []
+  let show: ((row: Value[], index: number) => string) | null = null
+  let index = 0
+  const begin = () => {
+    const layout = layOut(columns, sample)
+    const isWide = width !== null && widthOf(layout) > width
+    show = isWide ? recordText(columns, width) : (row) => tableRow(row, layout)
+    const head = isWide ? '' : tableHead(columns, layout)
+    if (isWide && sample.length === 0) return 'no rows\n'
+    return head + sample.map(show).join('')
+  }
+  for (const row of rows) {
+    if (show) yield (show as (row: Value[], index: number) => string)(row, index)
+    else if (sample.push(row) === SAMPLE) yield begin()
+    index++
+  }
+  if (!show) yield begin()
+}
+
+/** The width of a table of these rows. */
+export function tableWidth({
+  columns,
+  rows,
+}: {
+  columns: readonly string[]
+  rows: readonly Value[][]
+}): number {
+  return widthOf(layOut(columns, rows))
+}
+
+function widthOf(layout: Layout): number {
+  return layout.reduce((sum, { width }) => sum + width, BETWEEN.length * (layout.length - 1))
+}
+
+/** The layout that suits these rows. Later rows use it, too. */
+function layOut(columns: readonly string[], rows: readonly (readonly Value[])[]): Layout {
+  return columns.map((column, index) => {
+    const cells = rows.map((row) => row[index] ?? null)
+    const texts = [heading(column), ...cells.map(cellText)]
+    return {
+      width: texts.reduce((widest, text) => Math.max(widest, text.length), 0),
+      isNumeric: rows.length > 0 && cells.every((cell) => cell === null || isNumber(cell)),
+    }
+  })
+}
+
+/** The names of the columns, and a rule below them. */
+function tableHead(columns: readonly string[], layout: Layout): string {
+  const rule = layout.map(({ width }) => '-'.repeat(width))
+  return line(columns.map(heading), layout) + line(rule, layout)
+}
+
+function tableRow(row: readonly Value[], layout: Layout): string {
+  return line(row.map(cellText), layout)
+}
+
+function line(texts: readonly string[], layout: Layout): string {
+  const cells = layout.map(({ width, isNumeric }, index) => {
+    const text = texts[index] ?? ''
+    return isNumeric ? text.padStart(width) : text.padEnd(width)
+  })
+  return `${cells.join(BETWEEN).trimEnd()}\n`
+}
+
+function heading(column: string): string {
+  return printable(column, WIDEST)
+}
+
+function cellText(value: Value): string {
+  return valueText(value, WIDEST)
+}
+
+function isNumber(value: Value): boolean {
+  return typeof value === 'number' || typeof value === 'bigint'
+}

@@ -1,0 +1,111 @@
+import type { Logger } from 'pino'
+import type { KnownError } from '../../errors.ts'
+import { isWorthReporting } from '../../report/progress.ts'
+import type { JobResult } from '../../sync/job.ts'
+import type { RefreshResult } from '../../sync/refresh/refresher.ts'
+import { isAlwaysChanging } from '../../sync/refresh/state.ts'
+import { untrustedNote } from '../../sync/removals.ts'
+import type { Job } from '../../sync/types.ts'
+import type { VerifyResult } from '../../sync/verify/verify.ts'
+
+/** The log line of a verification. `ms`: how long it took. */
+export function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
+  if (differences) {
+    const { items, counts, isCut, moved, coverage } = differences
+    log.info(
+      {
+        event: 'verified',
+        duration_ms: ms,
+        rows_seen: items,
+        ...counts,
+        ...(isCut ? { at_least: true } : {}),
+        moved,
+        coverage,
+      },
+      'verified',
+    )
+    return
+  }
+  log[levelOf(error)]({ event: 'not_verified', duration_ms: ms, ...failure(error) }, 'not verified')
+  logStack(log, error)
+}
+
+/** The log lines of a run that ended. `ms`: how long it took. */
+export function logRun(log: Logger, result: JobResult, ms: number): void {
+  const { run, runId, walk, trigger, coverage, expectedMissed, error, held, untrusted } = result
+  const level = error ? levelOf(error) : held ? 'warn' : 'info'
+  if (!run) {
+    const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
+    const event = walk ? 'run_lost' : 'run_not_begun'
+    log[level]({ event, trigger, ...failure(error ?? held) }, message)
+    return
+  }
+  const fields = {
+    event: 'run_finished',
+    run_id: runId,
+    duration_ms: ms,
+    trigger,
+    status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+    walk_id: walk?.id,
+    first_page: walk?.checkpoint.nextPage,
+    pages: run.pages,
+    rows_seen: run.rowsSeen,
+    rows_added: run.rowsAdded,
+    rows_changed: run.rowsChanged,
+    rows_removed: run.rowsRemoved,
+    requests: run.requests,
+    retries: run.retries,
+    rate_limit_hits: run.rateLimitHits,
+    rate_limit_wait_ms: run.rateLimitWaitMs,
+    coverage,
+    ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
+    ...failure(error ?? held),
+  }
+  log[level](fields, 'run finished')
+  if (untrusted)
+    log.warn({ event: 'walk_untrusted', run_id: runId, walk_id: walk?.id }, untrustedNote(untrusted))
+  logStack(log, error)
+}
+
+/** The log lines of a refresh that ended. */
+export function logRefresh(log: Logger, { collection }: Job, result: RefreshResult): void {
+  const { runId, run, kept, isAsked, error } = result
+  const { pages, rowsAdded, rowsChanged, requests } = run
+  const isNews = isAsked || rowsAdded + rowsChanged > 0
+  const fields = {
+    event: 'refresh_finished',
+    run_id: runId,
+    duration_ms: result.tookMs,
+    pages,
+    rows_seen: run.rowsSeen,
+    rows_added: rowsAdded,
+    rows_changed: rowsChanged,
+    requests,
+    rate_limit_wait_ms: run.rateLimitWaitMs,
+    fresh_as_of: new Date(kept.freshAsOf).toISOString(),
+    newest: kept.newest,
+    ...failure(error),
+  }
+  // Hundreds of refreshes a day find nothing.
+  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, 'refresh finished')
+  if (!error && isAlwaysChanging(kept.state))
+    log.warn(
+      { event: 'refresh_stopped_early', run_id: runId },
+      'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +
+        `walk; a field that changes in every answer belongs into collections.${collection.name}.ignore`,
+    )
+  logStack(log, error)
+}
+
+function levelOf(error: KnownError | null): 'warn' | 'error' {
+  return error?.code === 'INTERRUPTED' ? 'warn' : 'error'
+}
+
+function failure(error: KnownError | null): object {
+  return error ? { error_code: error.code, error_message: error.message } : {}
+}
+
+function logStack(log: Logger, error: KnownError | null): void {
+  if (error?.code === 'INTERNAL')
+    log.debug({ event: 'error_stack', stack: error.stack }, 'where the unforeseen error came from')
+}

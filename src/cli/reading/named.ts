@@ -1,0 +1,25 @@
+import { UsageError } from '../../errors.ts'
+import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
+import type { Reader } from '../../store/sqlite/read/reader.ts'
+import { printable } from '../../text.ts'
+
+/** Throws UsageError for a name that no table or view of these collections can have. */
+export function assertNamed(name: string, configured: readonly string[]): void {
+  if (!configured.some((collection) => belongsTo(collection, name))) throw unknown(name, [])
+}
+
+/** The table or view of this name. Throws UsageError if there is none. */
+export function findNamed(reader: Reader, name: string, configured: readonly string[]): Listed {
+  const listed = reader.find(name)
+  if (listed) return listed
+  if (configured.includes(name) && !reader.collections().includes(name))
+    throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
+  throw unknown(name, reader.names())
+}
+
+function unknown(name: string, known: readonly string[]): UsageError {
+  const names = known.length > 0 ? `; there are: ${printable(known.join(', '), 1000)}` : ''
+  return new UsageError(
+    `there is no collection ${printable(name)}, neither in the configuration nor in the mirror, and no view of one with that name${names}`,
+  )
+}

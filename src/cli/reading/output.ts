@@ -1,0 +1,27 @@
+import path from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { assertMayReplace, type OutputFile, outputFile } from '../output/output-file.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ReadingTask } from './task.ts'
+
+/** The file of `--output`; null without it. Throws UsageError for one that must not be written. */
+export function outputFor(
+  { cwd }: Runtime,
+  typed: string | undefined,
+  database: string,
+  config: Config | null,
+): OutputFile | null {
+  if (typed === undefined) return null
+  const file = outputFile('--output', path.resolve(cwd, typed))
+  assertMayReplace(file, database, config)
+  return file
+}
+
+/** Whether the output is a terminal, and how wide. One that does not know its width reports 0. */
+export function screenOf(
+  { stdout }: Runtime,
+  output: OutputFile | null,
+): Pick<ReadingTask, 'isTerminal' | 'width'> {
+  const isTerminal = output === null && stdout.isTTY === true
+  return { isTerminal, width: isTerminal ? stdout.columns || 80 : null }
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { type OutputFile, writeOutput } from '../output/output-file.ts'
+import { writeAll } from '../output/write-all.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ReadingEnd, ReadingTask } from './task.ts'
+
+/** A limit as it was typed, and in milliseconds. */
+export interface TimeLimit {
+  typed: string
+  ms: number
+}
+
+export interface ReadingOptions {
+  task: ReadingTask
+  /** Null: standard output. */
+  output: OutputFile | null
+  limit?: TimeLimit | null
+}
+
+/**
+ * Reads the mirror in a process of its own, and writes what it finds: SQLite cannot be interrupted, a process can be killed.
+ * Returns the exit code. Throws UsageError, MirrorError, and JobError when the time is over.
+ */
+export async function runReading(
+  runtime: Runtime,
+  { task, output, limit = null }: ReadingOptions,
+): Promise<number> {
+  const { newToken, signal, stderr, stdout } = runtime
+  // Only an unfinished file must be deleted after a signal. The child ends when this process does.
+  if (!output?.isRegular) runtime.dieOnSignal()
+  const child = fork(new URL('./reading-child.js', import.meta.url), {
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  const done = new AbortController()
+  const late = limit === null ? null : killLate(child, runtime, limit, done.signal)
+  const pieces = outputOf(child, late ?? (() => null))
+  // Without its end, the pipeline below would wait for the next piece.
+  const kill = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', kill)
+  try {
+    // An error shows by the end of the child, too.
+    child.send(task, () => {})
+    if (output) await writeOutput(output, pieces, newToken, signal)
+    else await writeAll(stdout, pieces)
+    return 0
+  } catch (error) {
+    if (!signal.aborted || !output) throw error
+    stderr.write(`stopped; ${output.shown} is as it was\n`)
+    return exitCodeOfStop(signal)
+  } finally {
+    signal.removeEventListener('abort', kill)
+    done.abort()
+    kill()
+  }
+}
+
+/** Kills the child after this time. Returns a function that tells that this has happened. */
+function killLate(
+  child: ChildProcess,
+  { sleep }: Runtime,
+  { typed, ms }: TimeLimit,
+  signal: AbortSignal,
+): () => Error | null {
+  let error: Error | null = null
+  sleep(ms, signal).then(
+    () => {
+      error = new JobError('TIMEOUT', `not finished after ${typed} (--timeout), so it was stopped`)
+      child.kill('SIGKILL')
+    },
+    () => {},
+  )
+  return () => error
+}
+
+/** What the child writes. Throws at its end unless it has written all. Listens from now on, so that no event is missed. */
+function outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<Uint8Array> {
+  let end: ReadingEnd | null = null
+  let broken: Error | null = null
+  child.on('message', (message: ReadingEnd) => {
+    end = message
+  })
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve())
+    child.once('error', (error) => {
+      broken = error
+      resolve()
+    })
+  })
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    if (child.stdout) yield* child.stdout as AsyncIterable<Uint8Array>
+    await closed
+    const failure = late() ?? failureOf(end, broken)
+    if (failure) throw failure
+  }
+  return pieces()
+}
+
+function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {
+  if (end?.kind === 'done') return null
+  if (!end) {
+    const why = broken ? ` (${broken.message})` : ''
+    return new JobError(
+      'INTERNAL',
+      `the process that reads the mirror has ended before its time${why}; was it killed, or is there no memory left?`,
+    )
+  }
+  if (end.of === 'usage') return new UsageError(end.message)
+  if (end.of === 'mirror') return new MirrorError(end.message)
+  if (end.of === 'job') return new JobError(end.code, end.message)
+  const error = new Error(end.message)
+  if (end.stack !== undefined) error.stack = end.stack
+  return error
+}

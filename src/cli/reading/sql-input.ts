@@ -1,0 +1,24 @@
+import { UsageError } from '../../errors.ts'
+import type { Runtime } from '../runtime.ts'
+
+/** SQLite's own limit for a statement. */
+const LONGEST = 1_000_000
+
+/** The SQL on standard input. Throws UsageError if it is longer than SQLite takes, or no UTF-8. */
+export async function readSql({ stdin }: Runtime): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of stdin() as AsyncIterable<Uint8Array>) {
+    length += piece.length
+    if (length > LONGEST)
+      throw new UsageError(
+        'the SQL on standard input is longer than 1,000,000 bytes, the most that SQLite takes',
+      )
+    pieces.push(piece)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(pieces))
+  } catch {
+    throw new UsageError('the SQL on standard input is no UTF-8')
+  }
+}

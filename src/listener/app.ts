@@ -1,0 +1,87 @@
+import { type Context, Hono } from 'hono'
+import { KnownError } from '../errors.ts'
+import { cached } from './cache.ts'
+import { isLoopbackHost } from './host.ts'
+import { metricsText } from './metrics.ts'
+import type { Overview, Source } from './overview.ts'
+import { pageHtml } from './page/page.ts'
+import { CONTENT_SECURITY_POLICY } from './page/policy.ts'
+
+export interface AppOptions {
+  /** Null as long as the mirror is being opened. */
+  source(): Source | null
+  /** Whether only this machine reaches the listener. */
+  isLoopback(): boolean
+  /** An error of ours, which is not shown to the client. */
+  onError(error: unknown): void
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+const STARTING = 'the mirror is being opened'
+
+/** The routes of the listener. GET and HEAD alone; no answer holds a token or data of items. */
+export function createApp({ source, isLoopback, onError, now }: AppOptions): Hono {
+  const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now)
+  const overview = cached(() => source()?.overview() ?? null, now)
+  /** A text that is made of the overview; null as long as there is none. */
+  const made = (text: (known: Overview) => string | Promise<string>) =>
+    cached(async () => {
+      const known = await overview()
+      return known && text(known)
+    }, now)
+  const metrics = made(async (known) => metricsText(known, await health()))
+  const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
+  const page = made(pageHtml)
+
+  const app = new Hono()
+  app.use(async (context, next) => {
+    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value)
+    const { method } = context.req
+    if (method !== 'GET' && method !== 'HEAD')
+      return context.text('only GET and HEAD are answered\n', 405, { Allow: 'GET, HEAD' })
+    if (isLoopback() && !isLoopbackHost(context.req.header('host') ?? ''))
+      return context.text(WRONG_HOST, 421)
+    return next()
+  })
+  app.get('/healthz', async (context) => probe(context, (await health()).stalled))
+  app.get('/readyz', async (context) => probe(context, (await health()).unusable))
+  app.get('/metrics', (context) => send(context, metrics, 'text/plain; version=0.0.4; charset=utf-8'))
+  app.get('/status.json', (context) => send(context, json, 'application/json; charset=utf-8'))
+  app.get('/', (context) => send(context, page, 'text/html; charset=utf-8'))
+  app.notFound((context) => context.text(NOT_FOUND, 404))
+  app.onError((error, context) => {
+    // The messages of our own errors are made to be shown.
+    if (error instanceof KnownError) return context.text(`${error.message}\n`, 503)
+    onError(error)
+    return context.text('an unforeseen error; the log has it\n', 500)
+  })
+  return app
+}
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+}
+
+const WRONG_HOST =
+  'this listener is on loopback and answers requests for localhost or 127.0.0.1 only. A proxy in front of it has to send ' +
+  'one of these as the Host header\n'
+
+const NOT_FOUND = 'not found. There are: / /healthz /readyz /metrics /status.json\n'
+
+function probe(context: Context, fault: string | null): Response {
+  return fault === null ? context.text('ok\n') : context.text(`${fault}\n`, 503)
+}
+
+async function send(context: Context, made: () => Promise<string | null>, type: string): Promise<Response> {
+  const text = await made()
+  return text === null
+    ? context.text(`${STARTING}\n`, 503)
+    : context.body(text, 200, { 'Content-Type': type })
+}

@@ -1,0 +1,144 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { UsageError } from '../errors.ts'
+import { createApp } from './app.ts'
+import { isLoopback } from './host.ts'
+import type { Source } from './overview.ts'
+import { createPace } from './pace.ts'
+import { createSlowClients } from './slow-clients.ts'
+
+export interface ListenerOptions {
+  host: string
+  /** 0: any that is free. */
+  port: number
+  /** Epoch milliseconds. */
+  now: () => number
+  sleep: (ms: number) => Promise<void>
+  /** Runs a task every `ms` milliseconds; returns a function that ends this. */
+  every: (ms: number, task: () => void) => () => void
+}
+
+export interface Listener {
+  /** Of the status page. */
+  url: string
+  /** From now on it answers from this source; before, it says that the mirror is being opened. */
+  serve(source: Source, onError: (error: unknown) => void): void
+  /** Ends all connections at once. */
+  close(): Promise<void>
+}
+
+/** A client gets so long for its request, and for reading the answer. Milliseconds. */
+const REQUEST_MS = 5000
+const ANSWER_MS = 20_000
+
+/** A scraper that comes every 15 seconds opens a connection each time, and holds none. */
+const IDLE_MS = 5000
+
+const LIMITS = {
+  connections: 64,
+  requestsAConnection: 100,
+  headerBytes: 8192,
+}
+
+/**
+ * Listens on an address. Throws UsageError if it cannot: the port is in use, or not ours to use.
+ *
+ * The answers are computed in the event loop of the sync, so everything about a client is bounded: its connections, its
+ * time, its headers, how many requests are answered a second, and how often an answer is computed.
+ */
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const { now, sleep, every } = options
+  let serving: { source: Source; onError: (error: unknown) => void } | null = null
+  let boundTo = ''
+  const app = createApp({
+    source: () => serving?.source ?? null,
+    isLoopback: () => isLoopback(boundTo),
+    onError: (error) => serving?.onError(error),
+    now,
+  })
+  const answer = getRequestListener(app.fetch, {
+    hostname: 'localhost',
+    overrideGlobalObjects: false,
+    errorHandler: () => new Response('a request that is not understood\n', { status: 400 }),
+  })
+  const waitMs = createPace(now)
+  const slow = createSlowClients(now, ANSWER_MS)
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    slow.watch(response)
+    const wait = waitMs()
+    if (wait > 0) await sleep(wait)
+    if (!request.socket.destroyed) await answer(request, response)
+  }
+
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: IDLE_MS,
+      connectionsCheckingInterval: 1000,
+      maxHeaderSize: LIMITS.headerBytes,
+      // hono's own answer to a request without it would be 500.
+      requireHostHeader: true,
+    },
+    // A failed sleep is the process's end, which closes the connection.
+    (request, response) => void respond(request, response).catch(() => request.socket.destroy()),
+  )
+  server.maxConnections = LIMITS.connections
+  server.maxRequestsPerSocket = LIMITS.requestsAConnection
+  // No bytes in either direction. A client that reads slowly all the time is ended below.
+  server.timeout = ANSWER_MS
+  const stopSweeping = every(1000, slow.sweep)
+
+  const port = await listen(server, options).catch((error: unknown) => {
+    stopSweeping()
+    throw error
+  })
+  const address = server.address()
+  boundTo = typeof address === 'object' && address !== null ? address.address : ''
+  return {
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}/`,
+    serve(source, onError) {
+      serving = { source, onError }
+    },
+    close: () => {
+      stopSweeping()
+      return close(server)
+    },
+  }
+}
+
+function listen(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)))
+    server.listen(port, host, () => {
+      server.removeAllListeners('error')
+      // Such as no more file handles: the sync must go on.
+      server.on('error', () => {})
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : port)
+    })
+  })
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there; end it, or choose another port',
+  EACCES: 'this user may not use that port; choose one above 1023',
+  EADDRNOTAVAIL:
+    'the machine has no such address; 127.0.0.1 is this machine alone, 0.0.0.0 all its addresses',
+  ENOTFOUND: 'the name is not known; write an IP address',
+}
+
+function refusal(error: NodeJS.ErrnoException, host: string, port: number): UsageError {
+  const reason = REASONS[error.code ?? ''] ?? 'look at http.host and http.port in the configuration'
+  return new UsageError(
+    `http: cannot listen on ${host} port ${port}: ${reason} (${error.code ?? error.message})`,
+  )
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

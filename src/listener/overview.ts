@@ -1,0 +1,78 @@
+import type { Status } from '../report/status.ts'
+import type { LastRuns, MirrorSize, NewColumn } from '../store/sqlite/read/overview.ts'
+
+/** What the page and the metrics show, read at one moment. */
+export interface Overview {
+  version: string
+  /** When this process began; ISO 8601. */
+  started_at: string
+  status: Status
+  /** By `jobKey`. */
+  runs: ReadonlyMap<string, LastRuns>
+  budgets: readonly BudgetUse[]
+  /** Of this process since its start. */
+  counters: Counters
+  /** Columns of the last seven days. */
+  new_columns: readonly NewColumn[]
+  size: MirrorSize
+  /** Null if the configuration publishes nothing. */
+  published: Published | null
+}
+
+/** The requests of one budget in the last hour, by this process. */
+export interface BudgetUse {
+  /** Names of the organizations that share it. */
+  organizations: readonly string[]
+  requests: number
+  /** Of these, answered with 429. */
+  refused: number
+  /** Requests a minute that we may send; null if nothing is known to limit them. */
+  per_minute: number | null
+}
+
+export interface Counters {
+  /** By organization and status; `error` where no answer came. */
+  requests: readonly { organization: string; status: string; count: number }[]
+  /** Sums over the runs that ended. */
+  runs: readonly RunSums[]
+}
+
+export interface RunSums {
+  organization: string
+  collection: string
+  /** `succeeded`, `failed`, `interrupted` or `refused`: not begun. */
+  status: string
+  count: number
+  retries: number
+  wait_seconds: number
+}
+
+export interface Published {
+  file: string
+  /** When it was made; null if it is not there yet. */
+  created_at: string | null
+  bytes: number | null
+}
+
+/** Whether the process is well, for probes. */
+export interface Health {
+  /** Null if the scheduler ticks; else what is wrong. */
+  stalled: string | null
+  /** Null if the mirror can be used; else why not. */
+  unusable: string | null
+}
+
+/** What the listener answers from. Called at most once a second; a call may take some tens of milliseconds. */
+export interface Source {
+  health(): Health
+  /** Throws MirrorError. */
+  overview(): Overview
+}
+
+/** Names a job in `Overview.runs`. */
+export function jobKey({
+  organization_id: id,
+  collection,
+}: Pick<LastRuns, 'organization_id' | 'collection'>): string {
+  return `${id} ${collection}`
+}

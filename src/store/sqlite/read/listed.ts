@@ -1,0 +1,71 @@
+import type { Connection } from '../sql.ts'
+
+/** A column, with its declared type; of a view's column the type that SQLite derives, which it writes as INT. */
+export interface ListedColumn {
+  name: string
+  type: string
+}
+
+/** A table or view of a collection: `orders`, `orders_raw`, `orders__items`. */
+export interface Listed {
+  name: string
+  collection: string
+  isTable: boolean
+  columns: readonly ListedColumn[]
+}
+
+const ENDS = ['_raw', '_history', '_changes']
+
+/** Whether a collection's tables and views have such a name, whatever the file holds. */
+export function belongsTo(collection: string, name: string): boolean {
+  if (name === collection) return true
+  const end = name.startsWith(collection) ? name.slice(collection.length) : ''
+  // No collection's name has two underscores.
+  return ENDS.includes(end) || (end.startsWith('__') && end.length > 2)
+}
+
+/** The collections that the file holds. */
+export function collectionsOf(connection: Connection): string[] {
+  const sql = hasTable(connection, 'sync_collections')
+    ? 'SELECT name FROM sync_collections ORDER BY name'
+    : 'SELECT collection FROM sync_status UNION SELECT collection FROM sync_columns'
+  return connection.prepare(sql).pluck().all() as string[]
+}
+
+/** The tables and views of the collections of this file, by name. */
+export function listedNames(connection: Connection): string[] {
+  const collections = collectionsOf(connection)
+  const sql = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
+  const names = connection.prepare(sql).pluck().all() as string[]
+  return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
+}
+
+/** The table or view of this name; null if it is none of a collection, or says nothing of organizations. */
+export function findListed(connection: Connection, name: string): Listed | null {
+  const collection = collectionsOf(connection).find((one) => belongsTo(one, name))
+  const type = typeOf(connection, name)
+  if (collection === undefined || type === undefined) return null
+  const sql = 'SELECT name, type FROM pragma_table_info(?)'
+  const found = connection.prepare(sql).all(name) as ListedColumn[]
+  const columns = found.map((column) => ({
+    ...column,
+    type: column.type === 'INT' ? 'INTEGER' : column.type,
+  }))
+  const isOfOrganizations = columns.some((column) => column.name === '_organization_id')
+  return isOfOrganizations ? { name, collection, isTable: type === 'table', columns } : null
+}
+
+/** The key columns of a collection, in order. */
+export function keyColumnsOf(connection: Connection, collection: string): string[] {
+  const sql = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 AND name <> '_organization_id' ORDER BY pk"
+  return connection.prepare(sql).pluck().all(collection) as string[]
+}
+
+export function hasTable(connection: Connection, name: string): boolean {
+  return typeOf(connection, name) === 'table'
+}
+
+function typeOf(connection: Connection, name: string): string | undefined {
+  const sql = "SELECT type FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?"
+  return connection.prepare(sql).pluck().get(name) as string | undefined
+}

@@ -1,0 +1,91 @@
+import { UsageError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
+import { noTemporaryFolder } from '../file/errors.ts'
+import { openInMemory, translate } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
+import { type Rows, stepping, type Value } from './rows.ts'
+
+/** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
+export type Parameters = ReadonlyMap<string, string | number | bigint>
+
+/** Throws UsageError for SQL that fails whatever tables a mirror has. For use before there is a mirror. */
+export function assertReadingSql(sql: string, parameters: Parameters): void {
+  const connection = openInMemory()
+  try {
+    readOnly(connection, ':memory:', sql, parameters)
+  } catch (error) {
+    const isAboutNames = error instanceof UsageError && /: no such /.test(error.message)
+    if (!isAboutNames) throw error
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
+ * do not match those of the statement.
+ */
+export function readOnly(connection: Connection, file: string, sql: string, parameters: Parameters): Rows {
+  try {
+    const statement = connection.prepare(sql)
+    if (!statement.reader || !statement.readonly)
+      throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+    bindAll(statement, parameters)
+    const columns = distinctNames(statement.columns().map(({ name }) => name))
+    const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    return { columns, rows: stepping(rows, (error) => wrongSql(error, file)) }
+  } catch (error) {
+    throw wrongSql(error, file)
+  }
+}
+
+/** The library ignores a value that the statement has no parameter for: getters notice which ones it asks for. */
+function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {
+  const unused = new Set(parameters.keys())
+  const values = {}
+  for (const [name, value] of parameters) {
+    const get = () => {
+      unused.delete(name)
+      return value
+    }
+    Object.defineProperty(values, name, { get, enumerable: true })
+  }
+  try {
+    statement.bind(values)
+  } catch (error) {
+    throw error instanceof RangeError ? missing(error) : error
+  }
+  const [first] = unused
+  if (first !== undefined) throw new UsageError(`--param ${printable(first)}: the SQL has no such parameter`)
+}
+
+function missing({ message }: RangeError): UsageError {
+  const [, name] = /^Missing named parameter "(.*)"$/.exec(message) ?? []
+  return new UsageError(
+    name === undefined
+      ? 'the SQL has parameters without a name; write :NAME, and give its value with --param NAME=VALUE'
+      : `the SQL has the parameter ${name}; give its value with --param ${name}=VALUE`,
+  )
+}
+
+function wrongSql(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || error instanceof UsageError) return error
+  const code = 'code' in error ? error.code : undefined
+  // better-sqlite3's own errors, for two statements or none, have no SQLite code.
+  const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
+  if (isOfSql) return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}`)
+  return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
+}
+
+const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
+
+/** `SELECT a.id, b.id` gives two columns one name; an object needs two. */
+function distinctNames(names: readonly string[]): string[] {
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let candidate = name
+    for (let count = 2; taken.has(candidate); count++) candidate = `${name}_${count}`
+    taken.add(candidate)
+    return candidate
+  })
+}

@@ -1,0 +1,121 @@
+import { UsageError } from '../../../errors.ts'
+import { type Connection, quoted } from '../sql.ts'
+import { keyColumnsOf, type Listed } from './listed.ts'
+import type { Rows, Value } from './rows.ts'
+
+/** Which rows of a table or view are meant. */
+export interface Selection {
+  /** Null: those of all organizations. */
+  organizationIds: readonly string[] | null
+  /** Rows that have changed since, as the mirror writes times; null: all. */
+  since: string | null
+}
+
+/** An item as it was sent, and what the mirror knows of it. */
+export interface SentItem {
+  organizationId: string
+  organization: string | null
+  key: Value[]
+  firstSeenAt: string
+  changedAt: string
+  json: string
+}
+
+/** Rows whose columns have types. */
+export interface TypedRows extends Rows {
+  /** As declared, or empty where SQLite does not know; `OWN_TIME` for our own times. */
+  types: string[]
+}
+
+/** The type of our own times: text of one form. */
+export const OWN_TIME = 'TIME'
+
+const OWN_TIMES = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
+
+function isOwnTime(listed: Listed, column: string): boolean {
+  return OWN_TIMES.includes(column) || (column === 'at' && isOfChanges(listed))
+}
+
+function isOfChanges({ name, collection }: Listed): boolean {
+  return name === `${collection}_changes`
+}
+
+/** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
+export function selectRows(connection: Connection, listed: Listed, selection: Selection): TypedRows {
+  const columns = listed.columns.flatMap(({ name, type }) =>
+    name === '_organization_id' ? [{ name, type }, NAME_COLUMN] : [{ name, type }],
+  )
+  const expressions = columns.map((column) =>
+    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
+  )
+  const { sql, values } = fromWhere(connection, listed, selection)
+  const statement = connection
+    .prepare(`SELECT ${expressions.join(', ')} ${sql}`)
+    .raw()
+    .safeIntegers()
+  return {
+    columns: columns.map(({ name }) => name),
+    types: columns.map(({ name, type }) => (isOwnTime(listed, name) ? OWN_TIME : type)),
+    rows: lazily(() => statement.iterate(...values) as Iterable<Value[]>),
+  }
+}
+
+const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
+
+/** The items of a collection as they were sent. */
+export function selectItems(connection: Connection, raw: Listed, selection: Selection): Iterable<SentItem> {
+  const keys = keyColumnsOf(connection, raw.collection).map((key) => `x.${quoted(key)}`)
+  const own = ['x."_organization_id"', 'o."name"', 'x."_first_seen_at"', 'x."_changed_at"', 'x."_json"']
+  const { sql, values } = fromWhere(connection, raw, selection)
+  const statement = connection
+    .prepare(`SELECT ${[...own, ...keys].join(', ')} ${sql}`)
+    .raw()
+    .safeIntegers()
+  return lazily(function* () {
+    for (const row of statement.iterate(...values) as Iterable<string[]>) {
+      const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] =
+        row
+      yield { organizationId, organization, key, firstSeenAt, changedAt, json }
+    }
+  })
+}
+
+/** A connection with a statement that has begun and not ended cannot be closed. */
+function lazily<T>(begin: () => Iterable<T>): Iterable<T> {
+  return { [Symbol.iterator]: () => begin()[Symbol.iterator]() }
+}
+
+function fromWhere(connection: Connection, listed: Listed, { organizationIds, since }: Selection) {
+  const some = `x."_organization_id" IN (${(organizationIds ?? []).map(() => '?').join(', ')})`
+  const conditions = [
+    ...(organizationIds ? [some] : []),
+    ...(since === null ? [] : [sinceSql(connection, listed)]),
+  ]
+  const sql = `
+    FROM ${quoted(listed.name)} AS x
+    LEFT JOIN organizations AS o ON o.id = x."_organization_id"
+    WHERE ${conditions.join(' AND ') || 'true'}
+    ${isInOrder(connection, listed) ? 'ORDER BY x.rowid' : ''}
+  `
+  return { sql, values: [...(organizationIds ?? []), ...(since === null ? [] : [since])] }
+}
+
+/** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */
+function sinceSql(connection: Connection, listed: Listed): string {
+  const { name, collection, columns } = listed
+  const names = columns.map((column) => column.name)
+  const own = ['_changed_at', ...(isOfChanges(listed) ? ['at'] : []), '_valid_to']
+  const time = own.find((one) => names.includes(one))
+  if (time !== undefined) return `x.${quoted(time)} >= ?`
+  const keys = keyColumnsOf(connection, collection)
+  if (keys.length === 0 || !keys.every((key) => names.includes(`_parent_${key}`)))
+    throw new UsageError(`--since: ${name} has no time of change`)
+  const same = keys.map((key) => `p.${quoted(key)} = x.${quoted(`_parent_${key}`)}`).join(' AND ')
+  return `EXISTS (SELECT 1 FROM ${quoted(collection)} AS p WHERE p."_organization_id" = x."_organization_id" AND ${same} AND p."_changed_at" >= ?)`
+}
+
+/** A view has no rowid, and a table may be without. */
+function isInOrder(connection: Connection, { name, isTable }: Listed): boolean {
+  const sql = 'SELECT wr FROM pragma_table_list WHERE schema = ? AND name = ?'
+  return isTable && connection.prepare(sql).pluck().get('main', name) === 0
+}

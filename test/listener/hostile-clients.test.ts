@@ -1,0 +1,159 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { listen } from './listening.ts'
+import { job, overview, source } from './overviews.ts'
+
+const well = () => source(overview([job('acme')]))
+const GET = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
+
+interface Client {
+  socket: Socket
+  /** All that came until the connection ended. */
+  ended: Promise<string>
+  /** What has come, once it holds the text. */
+  until(text: string): Promise<string>
+}
+
+function client(port: number): Promise<Client> {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  const watchers = new Set<() => void>()
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text
+    for (const watch of watchers) watch()
+  })
+  // A reset is an end like any other.
+  socket.on('error', () => {})
+  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(received)))
+  const until = (text: string) =>
+    new Promise<string>((resolve) => {
+      const watch = () => received.includes(text) && resolve(received)
+      watchers.add(watch)
+      watch()
+    })
+  return new Promise((resolve) => socket.once('connect', () => resolve({ socket, ended, until })))
+}
+
+async function isAnswered(url: (path: string) => string): Promise<boolean> {
+  return (await fetch(url('healthz'))).ok
+}
+
+describe.concurrent('a hostile client', () => {
+  it('that sends its headers byte by byte is cut off', async () => {
+    const { port, url } = await listen(well())
+    const { socket, ended } = await client(port)
+    socket.write(GET)
+    const drip = setInterval(() => socket.write('X-A: 1\r\n'), 200)
+
+    const received = await ended
+    clearInterval(drip)
+
+    expect(received).toMatch(/^HTTP\/1\.1 408 /)
+    expect(await isAnswered(url)).toBe(true)
+  })
+
+  it('that sends nothing is cut off', async () => {
+    const { port } = await listen(well())
+    const { ended } = await client(port)
+
+    expect(await ended).toMatch(/^(HTTP\/1\.1 408 |$)/)
+  })
+
+  it.each([
+    ['endless headers', `${GET}${'X-Long: '.padEnd(20_000, 'x')}\r\n\r\n`, 431],
+    ['something else than HTTP', '\u0016\u0003\u0001\u0002\u0000\r\n\r\n', 400],
+    ['two lengths', `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
+    ['a length and chunks', `${GET}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['a host that is none', 'GET /healthz HTTP/1.1\r\nHost: loc\u00e9al host/\r\n\r\n', 400],
+    [
+      'a whole address of another host',
+      'GET http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n',
+      421,
+    ],
+    [
+      'a path that climbs',
+      'GET /../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+      404,
+    ],
+    ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n', null],
+    ['TRACE', 'TRACE / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', 405],
+  ])('that sends %s is refused', async (_, bytes, status) => {
+    const { port, url, errors } = await listen(well())
+    const { socket, ended } = await client(port)
+
+    socket.write(bytes, 'latin1')
+    socket.end()
+
+    const received = await ended
+    expect(received).toMatch(status === null ? /^$/ : new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(errors).toEqual([])
+    expect(await isAnswered(url)).toBe(true)
+  })
+
+  it('that sends an endless body is answered without it, and cut off', async () => {
+    const { port, url } = await listen(well())
+    const { socket, ended } = await client(port)
+    socket.write(`${GET}Transfer-Encoding: chunked\r\n\r\n`)
+    const flood = setInterval(() => socket.write(`1000\r\n${'x'.repeat(4096)}\r\n`), 5)
+
+    const received = await ended
+    clearInterval(flood)
+
+    expect(received).toMatch(/^HTTP\/1\.1 200 /)
+    expect(received).toMatch(/^connection: close\r$/im)
+    expect(await isAnswered(url)).toBe(true)
+  })
+
+  it('that opens three hundred connections gets 64, and the others are closed at once', async () => {
+    const { port, url } = await listen(well())
+    const clients = await Promise.all(Array.from({ length: 300 }, () => client(port)))
+
+    for (const { socket } of clients) socket.write(`${GET}\r\n`)
+    const received = await Promise.all(clients.map(({ until, ended }) => Promise.race([until('ok'), ended])))
+    for (const { socket } of clients) socket.destroy()
+
+    expect(received.filter((text) => text.startsWith('HTTP/1.1 200 '))).toHaveLength(64)
+    expect(received.filter((text) => text === '')).toHaveLength(300 - 64)
+    while (!(await isAnswered(url).catch(() => false))) await sleep(10)
+  })
+
+  it('that asks for a thousand pages at once on one connection gets a hundred', async () => {
+    const { port } = await listen(well())
+    const { socket, ended } = await client(port)
+
+    socket.write(`${GET}\r\n`.repeat(1000))
+
+    const received = await ended
+    expect(received.match(/^HTTP\/1\.1 200 /gm)).toHaveLength(100)
+  })
+
+  it('that never reads its answer is cut off', async () => {
+    const jobs = Array.from({ length: 5000 }, (_, index) => job(`organization-${index}`))
+    let passed = 0
+    const sweeps: (() => void)[] = []
+    const { port, url } = await listen(source(overview(jobs)), {
+      now: () => 1_000_000 + passed,
+      every: (_, task) => {
+        sweeps.push(task)
+        return () => {}
+      },
+    })
+    const { socket, ended } = await client(port)
+    socket.write('GET /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.pause()
+
+    passed = 21_000
+    for (const sweep of sweeps) sweep()
+    socket.resume()
+
+    // What had been sent arrives; the rest never does.
+    const received = await ended
+    const [, length = '0'] = /^content-length: (\d+)/im.exec(received) ?? []
+    expect(Number(length)).toBeGreaterThan(5_000_000)
+    expect(received.length).toBeLessThan(Number(length))
+    expect(await isAnswered(url)).toBe(true)
+  })
+})

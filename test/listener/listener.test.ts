@@ -1,0 +1,167 @@
+import { request } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { MirrorError, UsageError } from '../../src/errors.ts'
+import { listen } from './listening.ts'
+import { job, overview, source } from './overviews.ts'
+
+const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json']
+const well = () => source(overview([job('acme')]))
+
+/** With any Host header, which fetch does not allow. */
+function ask(port: number, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: '/status.json', headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+describe('the listener', () => {
+  it.each(PATHS)('answers GET and HEAD on /%s', async (path) => {
+    const { url } = await listen(well())
+
+    const got = await fetch(url(path))
+    const head = await fetch(url(path), { method: 'HEAD' })
+
+    expect([got.status, head.status]).toEqual([200, 200])
+    expect((await got.text()).length).toBeGreaterThan(0)
+    expect(await head.text()).toBe('')
+    expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
+  })
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])('refuses %s with 405', async (method) => {
+    const { url } = await listen(well())
+
+    const answer = await fetch(url(''), method === 'POST' ? { method, body: 'x' } : { method })
+
+    expect(answer.status).toBe(405)
+    expect(answer.headers.get('allow')).toBe('GET, HEAD')
+  })
+
+  it('says which pages there are where it has none', async () => {
+    const { url } = await listen(well())
+
+    const answer = await fetch(url('orders'))
+
+    expect(answer.status).toBe(404)
+    expect(await answer.text()).toContain('/metrics')
+  })
+
+  it.each([...PATHS, 'nothing'])('lets no page frame, sniff, cache or script /%s', async (path) => {
+    const { url } = await listen(well())
+
+    const { headers } = await fetch(url(path))
+
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'sha256-[\w+/=]+';.*frame-ancestors 'none'$/,
+    )
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('refuses a host name that a page on the web may have for 127.0.0.1', async () => {
+    const { port } = await listen(well())
+
+    const statuses = [
+      await ask(port, { host: 'rebound.example' }),
+      await ask(port, { host: `localhost:${port}` }),
+    ]
+
+    expect(statuses).toEqual([421, 200])
+  })
+
+  it('answers under any name where it is reached from elsewhere, too, as in a network of containers', async () => {
+    const { port } = await listen(well(), { host: '0.0.0.0' })
+
+    expect(await ask(port, { host: 'admin-mirror:9464' })).toBe(200)
+  })
+
+  it('shows the status as status --json has it', async () => {
+    const known = overview([job('acme')])
+    const { url } = await listen(source(known))
+
+    const shown = await (await fetch(url('status.json'))).json()
+
+    expect(shown).toEqual(known.status)
+  })
+
+  it('reads the mirror once for all who ask within a second', async () => {
+    const given = well()
+    const { url } = await listen(given, { now: () => 1_000_000 })
+
+    await Promise.all([...PATHS, ...PATHS, ...PATHS].map((path) => fetch(url(path))))
+
+    expect(given.asked.overviews).toBe(1)
+  })
+})
+
+const TROUBLE = { stalled: 'the scheduler sleeps', unusable: 'the disk is full' }
+
+function failing(error: Error) {
+  return source(overview([]), {
+    overview() {
+      throw error
+    },
+  })
+}
+
+describe('health', () => {
+  it('is told while the mirror is being opened: the process lives, and is not ready', async () => {
+    const { url } = await listen(null)
+
+    const answers = await Promise.all(PATHS.map(async (path) => (await fetch(url(path))).status))
+
+    expect(answers).toEqual([503, 200, 503, 503, 503])
+  })
+
+  it('says why: the scheduler is stalled, the mirror cannot be used', async () => {
+    const { url } = await listen(source(overview([]), { health: () => TROUBLE }))
+
+    const [healthz, readyz] = await Promise.all([fetch(url('healthz')), fetch(url('readyz'))])
+
+    expect([healthz.status, await healthz.text()]).toEqual([503, 'the scheduler sleeps\n'])
+    expect([readyz.status, await readyz.text()]).toEqual([503, 'the disk is full\n'])
+  })
+
+  it('of a mirror that cannot be read is shown with its message, and an error of ours without', async () => {
+    const known = await listen(failing(new MirrorError('mirror.db is damaged; restore a copy')))
+    const unknown = await listen(failing(new TypeError('secret internals')))
+
+    const first = await fetch(known.url('metrics'))
+    const second = await fetch(unknown.url('metrics'))
+
+    expect([first.status, await first.text()]).toEqual([503, 'mirror.db is damaged; restore a copy\n'])
+    expect(second.status).toBe(500)
+    expect(await second.text()).not.toContain('secret internals')
+    expect(unknown.errors).toHaveLength(1)
+  })
+})
+
+describe('a port', () => {
+  it('in use is a usage error that says what to do', async () => {
+    const { port } = await listen(well())
+
+    await expect(listen(null, { port })).rejects.toThrow(UsageError)
+    await expect(listen(null, { port })).rejects.toThrow(
+      `cannot listen on 127.0.0.1 port ${port}: another process listens there; end it, or choose another port`,
+    )
+  })
+
+  it('of an address that the machine does not have, likewise', async () => {
+    await expect(listen(null, { host: '192.0.2.1' })).rejects.toThrow('the machine has no such address')
+  })
+
+  it('is free again after the end, which waits for no client', async () => {
+    const { listener, port, url } = await listen(well())
+    await fetch(url(''))
+
+    await listener.close()
+
+    await expect(fetch(url(''))).rejects.toThrow()
+    await expect(listen(null, { port })).resolves.toBeDefined()
+  })
+})

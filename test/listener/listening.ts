@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll } from 'vitest'
+import { type Listener, type ListenerOptions, openListener } from '../../src/listener/listener.ts'
+import type { Source } from '../../src/listener/overview.ts'
+
+const open: Listener[] = []
+
+afterAll(async () => {
+  await Promise.all(open.map((listener) => listener.close()))
+})
+
+/** A listener on a free port of loopback, with what it failed at. */
+export async function listen(given: Source | null, more: Partial<ListenerOptions> = {}) {
+  const listener = await openListener({
+    host: '127.0.0.1',
+    port: 0,
+    now: Date.now,
+    sleep: (ms) => sleep(ms),
+    every: (ms, task) => {
+      const timer = setInterval(task, ms)
+      return () => clearInterval(timer)
+    },
+    ...more,
+  })
+  open.push(listener)
+  const errors: unknown[] = []
+  if (given) listener.serve(given, (error) => errors.push(error))
+  return {
+    listener,
+    errors,
+    port: Number(new URL(listener.url).port),
+    url: (path: string) => `${listener.url}${path}`,
+  }
+}

@@ -1,0 +1,121 @@
+import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
+import { type JobStatus, jobStatus, neverSynced } from '../../src/report/job-status.ts'
+import { createStatus } from '../../src/report/status.ts'
+
+export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
+
+export function at(minutesAgo: number): string {
+  return new Date(NOW - minutesAgo * 60_000).toISOString()
+}
+
+function uuid(number: number): string {
+  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+}
+
+/** A list that was read five minutes ago, unless `more` says otherwise. */
+export function job(organization: string, collection = 'orders', more: Partial<JobStatus> = {}): JobStatus {
+  const row = {
+    ...neverSynced({ id: uuid(organization.length), name: organization }, collection),
+    rows: 1500,
+    as_of: at(5),
+    last_complete_at: at(4),
+    coverage: 'steady',
+    expected_missed: 0,
+    last_run_at: at(5),
+    last_run_status: 'succeeded',
+    last_run_trigger: 'schedule',
+    last_sync_at: at(5),
+    last_sync_finished_at: at(4),
+  }
+  const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }
+  return { ...jobStatus(row, { now: NOW, program: 'admin-mirror', plan }), ...more }
+}
+
+export function overview(jobs: readonly JobStatus[], more: Partial<Overview> = {}): Overview {
+  const facts = {
+    database: '/data/mirror.db',
+    now: new Date(NOW).toISOString(),
+    timezone: 'UTC',
+    waiting_until: null,
+    max_age: null,
+    fresh: null,
+    jobs: [...jobs],
+  }
+  const runs = jobs.map(({ organization_id, collection }) => ({
+    organization_id,
+    collection,
+    marks: 'sSSfs',
+    seconds: 61.5,
+  }))
+  return {
+    version: '1.2.3',
+    started_at: at(90),
+    status: createStatus(facts, [{ pid: 1, since: at(90), running: true }]),
+    runs: new Map(runs.map((one) => [jobKey(one), one])),
+    budgets: [],
+    counters: { requests: [], runs: [] },
+    new_columns: [],
+    size: { bytes: 13_000_000, walBytes: 4096, freeBytes: null },
+    published: null,
+    ...more,
+  }
+}
+
+/** A source that is well, and counts how often it was asked. */
+export function source(
+  known: Overview,
+  more: Partial<Source> = {},
+): Source & { asked: { overviews: number } } {
+  const asked = { overviews: 0 }
+  return {
+    asked,
+    health: () => ({ stalled: null, unusable: null }),
+    overview: () => {
+      asked.overviews++
+      return known
+    },
+    ...more,
+  }
+}
+
+/** Everything that can be known. */
+export const FULL = overview(
+  [
+    job('acme', 'orders', {
+      fresh_as_of: at(1),
+      running: true,
+      walk_percent: 44,
+      waiting_until: new Date(NOW + 30_000).toISOString(),
+      expected_missed: 0.25,
+      removals_held: 12,
+      rows_missed: 3,
+    }),
+    job('globex', 'orders', {
+      held_since: at(50),
+      last_run_status: 'failed',
+      error_code: 'UNAUTHORIZED',
+      overdue: true,
+    }),
+  ],
+  {
+    counters: {
+      requests: [
+        { organization: 'acme', status: '200', count: 61 },
+        { organization: 'acme', status: '429', count: 2 },
+        { organization: 'acme', status: 'error', count: 1 },
+      ],
+      runs: [
+        {
+          organization: 'acme',
+          collection: 'orders',
+          status: 'succeeded',
+          count: 4,
+          retries: 1,
+          wait_seconds: 2.5,
+        },
+      ],
+    },
+    size: { bytes: 13_000_000, walBytes: 4096, freeBytes: 78_000_000_000 },
+    published: { file: '/data/published/mirror.db', created_at: at(3), bytes: 12_000_000 },
+  },
+)

@@ -1,0 +1,97 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { mirrorSize, readLastRuns, readNewColumns } from '../../../../src/store/sqlite/read/overview.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+
+function createMirror() {
+  const file = path.join(tempFolder(), 'mirror.db')
+  const connection = openForWriting(file)
+  onTestFinished(() => {
+    connection.close()
+  })
+  const addJob = connection.prepare(
+    'INSERT INTO sync_jobs (organization_id, collection, configured) VALUES (?, ?, 1)',
+  )
+  const addRun = connection.prepare(`
+    INSERT INTO sync_runs (organization_id, collection, trigger, status, error_code, started_at, finished_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+  `)
+  const addColumn = connection.prepare(`
+    INSERT INTO sync_columns (collection, "column", path, type, first_seen_at, last_changed_at, role)
+    VALUES (?, ?, '$.x', 'TEXT', ?, ?, 'value')
+  `)
+  return { file, connection, addJob, addRun, addColumn }
+}
+
+const START = '2026-11-20T08:00:00.000Z'
+const END = '2026-11-20T08:01:01.500Z'
+
+describe('the last runs', () => {
+  it('are a letter each, the latest first, at most thirty, with the time that the last one took', () => {
+    const { connection, addJob, addRun } = createMirror()
+    addJob.run('a', 'orders')
+    for (let run = 0; run < 40; run++)
+      addRun.run('a', 'orders', 'schedule', 'failed', 'NETWORK', START, START)
+    addRun.run('a', 'orders', 'schedule', 'succeeded', null, START, END)
+    addRun.run('a', 'orders', 'refresh', 'succeeded', null, START, END)
+    addRun.run('a', 'orders', 'manual', 'succeeded', 'REMOVALS_HELD', START, END)
+    addRun.run('a', 'orders', 'backfill', 'interrupted', 'INTERRUPTED', START, END)
+    addRun.run('a', 'orders', 'schedule', 'running', null, START, null)
+
+    const [runs, ...others] = readLastRuns(connection)
+
+    expect(others).toEqual([])
+    expect(runs).toEqual({
+      organization_id: 'a',
+      collection: 'orders',
+      marks: `rihSs${'f'.repeat(25)}`,
+      seconds: expect.closeTo(61.5, 3),
+    })
+  })
+
+  it('of a job without any are none', () => {
+    const { connection, addJob } = createMirror()
+    addJob.run('a', 'orders')
+
+    expect(readLastRuns(connection)).toMatchObject([{ marks: '', seconds: null }])
+  })
+})
+
+describe('the new columns', () => {
+  it('are those that came since a time, and not with the first walk', () => {
+    const { connection, addColumn } = createMirror()
+    const add = (collection: string, column: string, at: string) => addColumn.run(collection, column, at, at)
+    add('orders', 'id', '2026-10-01T00:00:00.000Z')
+    add('orders', 'old', '2026-11-01T00:00:00.000Z')
+    add('orders', 'first', '2026-11-18T00:00:00.000Z')
+    add('orders', 'second', '2026-11-19T00:00:00.000Z')
+    add('products', 'id', '2026-11-19T00:00:00.000Z')
+    add('products', 'name', '2026-11-19T00:30:00.000Z')
+
+    const found = readNewColumns(connection, '2026-11-13T00:00:00.000Z')
+
+    expect(found.map(({ collection, column }) => `${collection}.${column}`)).toEqual([
+      'orders.second',
+      'orders.first',
+    ])
+  })
+})
+
+describe('the size of a mirror', () => {
+  it('is that of the file, also through a symbolic link, and of its WAL', () => {
+    const { file } = createMirror()
+    const link = path.join(tempFolder(), 'link.db')
+    fs.symlinkSync(file, link)
+
+    const size = mirrorSize(link)
+
+    expect(size).toEqual({
+      bytes: fs.statSync(file).size,
+      walBytes: fs.statSync(`${file}-wal`).size,
+      freeBytes: expect.any(Number),
+    })
+    expect(size.walBytes).toBeGreaterThan(0)
+  })
+})
