@@ -30,24 +30,24 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'return writePage(job, (tables) => commit.answer(',
     'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      return writePage(job, (tables) => commit.answer(',
   ]),
-  bug('a pause that the server asked for is not kept', 31, [
+  bug('a pause that the server asked for is not kept', 0, [
     'store/sqlite/budgets.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),
-  bug('a pause ends before the server said', 7, [
+  bug('a pause ends before the server said', 0, [
     'api/rate/answers.ts',
     'announced.retryAfterMs ?? announced.resetMs',
     'announced.retryAfterMs === null ? null : announced.retryAfterMs / 4',
   ]),
-  bug('each process has our own limit for itself', 56, [
+  bug('each process has our own limit for itself', 0, [
     'api/rate/budget.ts',
     'JSON.stringify({ ...budget, closedUntil: undefined })',
     'JSON.stringify({ ...budget, closedUntil: undefined, sent: [], inFlight: [] })',
   ]),
   bug(
     'a server that failed is asked again before it said',
-    55,
+    0,
     ['api/rate/answers.ts', 'announced?.retryAfterMs ? at + announced.retryAfterMs : 0', '0 * at'],
     [
       'api/retry.ts',
@@ -55,19 +55,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'Math.ceil(retryAfterMs === null ? delay : Math.min(delay, retryAfterMs))',
     ],
   ),
-  bug('the hold of a refused token is not kept', 5, [
+  bug('the hold of a refused token is not kept', 0, [
     'store/sqlite/tokens.ts',
     'for (const id of organizationIds) hold.run(at, reason, id, { fingerprint })',
     'void [organizationIds, hold, at, reason, fingerprint]',
   ]),
-  bug('a hold is asked for before the wait for the rate limit alone', 7, [
+  bug('a hold is asked for before the wait for the rate limit alone', 9, [
     'api/client.ts',
     'hold.check()\n',
     '\n',
   ]),
   bug(
     'a 401 is tried again',
-    3,
+    0,
     ['api/client.ts', 'import { RateLimitedError,', 'import { RetryableError, RateLimitedError,'],
     [
       'api/client.ts',
@@ -75,18 +75,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "if (status === 401) {\n    throw new RetryableError('SERVER_ERROR', '401')",
     ],
   ),
-  bug('start tries a token that is held', 68, [
+  bug('start tries a token that is held', 26, [
     'cli/token-holds.ts',
     'if (!tryHeldTokens) await assertNotHeld(',
     'if (tryHeldTokens) await assertNotHeld(',
   ]),
-  bug('any answer lifts a hold', 371, ['api/token-hold.ts', 'if (!isTrying()) return\n', '\n']),
+  bug('any answer lifts a hold', 35, ['api/token-hold.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [
     'store/sqlite/leases.ts',
     'owner && isAlive(owner)',
     'owner && isAlive(owner) && false',
   ]),
-  bug('a page that is asked for again counts as new', 14, [
+  bug('a page that is asked for again counts as new', 0, [
     'sync/resume.ts',
     'for (const entry of answers) seen.add(entry)',
     'for (const entry of answers) seen.add({ ...entry, ids: [] })',
@@ -106,17 +106,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (changedFields) statements.keepVersion',
     'for (const _ of changedFields ? [1, 2] : []) statements.keepVersion',
   ]),
-  bug('a walk goes on one page too far', 20, [
+  bug('a walk goes on one page too far', 0, [
     'sync/coverage/overlap.ts',
     'state: overlapping }, state.frontier.page)',
     'state: overlapping }, state.frontier.page + 2)',
   ]),
-  bug('a walk goes on three pages back', 20, [
+  bug('a walk goes on three pages back', 19, [
     'sync/coverage/overlap.ts',
     'state: overlapping }, state.frontier.page)',
     'state: overlapping }, Math.max(rules.firstPage, state.frontier.page - 2))',
   ]),
-  bug('the run of a dead process stays open', 12, [
+  bug('the run of a dead process stays open', 0, [
     'store/sqlite/walks/runs.ts',
     'closeDead.run(at, job.organization.id, job.collection.name, NO_RUN)\n',
     'void closeDead\n',
@@ -126,12 +126,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'resumeWithin === null || now - walk.updatedAt <= resumeWithin',
     'resumeWithin === null || now - walk.updatedAt <= resumeWithin * 100',
   ]),
-  bug('a full backfill gives the walk of sync up before it has a page', 75, [
+  bug('a full backfill gives the walk of sync up before it has a page', 87, [
     'sync/resume.ts',
     'const abandoned = own.filter((walk) => walk !== resumed)',
     'const abandoned = [...own.filter((walk) => walk !== resumed), ...replaced]',
   ]),
-  bug('an item in other words counts as changed', 1, [
+  bug('an item in other words counts as changed', 0, [
     'sync/changes.ts',
     'sameJson(before, value, ignore)',
     'known.text === item.text',
@@ -141,22 +141,22 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'DO UPDATE SET ${written.map(',
     'DO UPDATE SET ${written.slice(written.length > 2 ? 2 : 1).map(',
   ]),
-  bug('the number of requests in flight has no bound', 6, [
+  bug('the number of requests in flight has no bound', 3, [
     'api/client.ts',
     'pLimit(options.concurrency)',
     'pLimit(options.concurrency + 1)',
   ]),
-  bug('a stop is not heard while the mirror is locked', 84, [
+  bug('a stop is not heard while the mirror is locked', 110, [
     'store/sqlite/transaction.ts',
     'const STOPPING_MS = 2000',
     'const STOPPING_MS = 20_000',
   ]),
-  bug('what a run has cost is written at its end alone', 17, [
+  bug('what a run has cost is written at its end alone', 0, [
     'store/sqlite/walks/commit.ts',
     '...trafficNumbers(run.traffic), run.id, {',
     '...trafficNumbers(run.traffic).map(() => 0), run.id, {',
   ]),
-  bug('what fell out of the total is not looked for', 7, [
+  bug('what fell out of the total is not looked for', 31, [
     'sync/coverage/forward.ts',
     'const isFall = near === 0 && rise < 0',
     'const isFall = near === 0 && rise < 0 && page.number === 0',
@@ -185,44 +185,44 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))",
     'export function firstAnchor({ lastPage, frontier }: CoverageState): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), frontier?.page ?? 1)',
   ]),
-  bug('a walk goes on without asking again where it stood', 20, [
+  bug('a walk goes on without asking again where it stood', 0, [
     'sync/coverage/overlap.ts',
     "if (nextPage === null || state.frontier === null || asks === 'overlap') return from",
     "if (nextPage === null || state.frontier === null || asks === 'overlap' || asks === 'forward') return from",
   ]),
-  bug('one walk is enough to remove', 5, [
+  bug('one walk is enough to remove', 4, [
     'store/sqlite/walks/missing.ts',
     "state: atOnce ? 'removable' : 'missed'",
     "state: 'removable'",
   ]),
-  bug('what is held back goes with the next walk', 15, [
+  bug('what is held back goes with the next walk', 17, [
     'sync/removals.ts',
     "if (held > 0) return { hold: 'earlier' }",
     "if (held > 0) return 'remove'",
   ]),
-  bug('removals that are held back go by themselves, while new ones wait', 15, [
+  bug('removals that are held back go by themselves, while new ones wait', 17, [
     'sync/removals.ts',
     "if (held > 0) return { hold: 'earlier' }",
     "if (held > 0 && removable > 0) return 'remove'",
   ]),
-  bug('a partial walk removes', 73, [
+  bug('a partial walk removes', 20, [
     'sync/end-walk.ts',
     "const isFull = walk.kind === 'full'",
     "const isFull = walk.kind !== ''",
   ]),
-  bug('a row that was seen again counts as missed before', 486, [
+  bug('a row that was seen again counts as missed before', 4, [
     'store/sqlite/walks/commit.ts',
     'if (hasMissing.get(nameOf(job)) === undefined) return',
     'if (hasMissing.get(nameOf(job)) === undefined || keys.length > 0) return',
   ]),
-  bug('the history loses what was removed', 5, [
+  bug('the history loses what was removed', 4, [
     'store/sqlite/walks/missing.ts',
     'if (history !== false) keepVersions(',
     'if (history === 0) keepVersions(',
   ]),
   bug(
     'what other filters hide counts as removed',
-    15,
+    4,
     [
       'store/sqlite/walks/missing.ts',
       "reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed'",

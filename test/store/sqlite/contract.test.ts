@@ -1,10 +1,11 @@
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
-import { describeStore } from '../contract.ts'
+import { describeStore, type OpenedStore } from '../contract.ts'
+import { describeRefreshes } from '../contract-refreshes.ts'
 
 const idOf = (key: readonly string[], row: Row) =>
   key.length === 1 ? String(row[key[0] ?? '']) : JSON.stringify(key.map((name) => String(row[name])))
 
-describeStore('SQLite', async () => {
+async function openStore(): Promise<OpenedStore> {
   const test = openTestMirror()
   const ofOrganization = 'WHERE _organization_id = ? ORDER BY 2, 3'
   return {
@@ -25,4 +26,7 @@ describeStore('SQLite', async () => {
       }[],
     advance: test.clock.advance,
   }
-})
+}
+
+describeStore('SQLite', openStore)
+describeRefreshes('SQLite', openStore)

@@ -1,0 +1,193 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startCheckpoint } from '../../src/sync/coverage/start.ts'
+import { identifyItems } from '../../src/sync/items.ts'
+import { createPageTimes } from '../../src/sync/page-times.ts'
+import { compareWithStore, createPageWriter } from '../../src/sync/page-writer.ts'
+import { keptRefresh } from '../../src/sync/refresh/kept.ts'
+import { scopeText } from '../../src/sync/refresh/refresher.ts'
+import { afterFullWalk, type RefreshState } from '../../src/sync/refresh/state.ts'
+import { filtersText } from '../../src/sync/resume.ts'
+import { noTraffic } from '../../src/sync/run.ts'
+import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
+import type { OpenedStore } from './contract.ts'
+
+const JOB = jobOf()
+
+/** As the first complete full walk leaves it. */
+const STATE: RefreshState = afterFullWalk(null, {
+  scope: scopeText(JOB),
+  startedAt: Date.UTC(2026, 10, 1),
+  endedAt: Date.UTC(2026, 10, 1, 1),
+  lastPage: 40,
+  totals: { first: 1000, last: 1000 },
+  rowsAdded: { first: 0, last: 1000 },
+})
+
+const KEPT = keptRefresh(STATE, { newest: 'first' })
+
+/** A store may refuse leases that were taken before this one. */
+async function leaseOf(store: Store): Promise<Lease> {
+  const { lease } = await store.acquire(JOB)
+  if (!lease) throw new Error('another process has the job')
+  await store.release(lease)
+  return lease
+}
+
+/** A full walk with one page that holds these texts, still open. */
+async function openWalk(
+  store: Store,
+  texts: readonly string[],
+): Promise<{ lease: Lease; walk: Walk; run: Run }> {
+  const lease = await leaseOf(store)
+  const { runId, walk } = await store.beginRun(lease, {
+    trigger: 'manual',
+    plan: { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false },
+    filters: filtersText({}),
+    first: startCheckpoint(1),
+    resume: null,
+    abandon: [],
+    brief: false,
+  })
+  const run = { id: runId, traffic: noTraffic() }
+  const times = createPageTimes(lease, Date.now)
+  const writer = createPageWriter({ store, lease, run, walk, replaces: [], times })
+  const page = pageOf(texts, { number: 1, next: null, total: null, lastPage: null })
+  const items = identifyItems(JOB, page)
+  const ids = items.map(({ id }) => id)
+  const entry = { ordinal: 1, pass: 1, page: 1, total: null, why: 'forward' as const, ids, positions: null }
+  await writer.keep({
+    page,
+    items,
+    newToWalk: ids.length,
+    entry,
+    next: { ...walk.checkpoint, nextPage: null },
+  })
+  return { lease, walk, run }
+}
+
+/** A refresh of one page that holds these texts, to its end. */
+async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
+  const lease = await leaseOf(store)
+  const run = { id: await store.beginRefresh(lease, KEPT, within), traffic: noTraffic() }
+  const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
+  const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
+  const at = createPageTimes(lease, Date.now).ofRefresh()
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: null })
+  const succeeded = { status: 'succeeded' as const, errorCode: null, errorMessage: null }
+  return { committed, record: await store.finishRun(lease, run, succeeded) }
+}
+
+/** What each store has to keep of the promises of the port about refreshes. */
+export function describeRefreshes(name: string, openStore: () => Promise<OpenedStore>): void {
+  describe(`refreshes of ${name}`, () => {
+    let opened: OpenedStore
+    let store: Store
+
+    beforeEach(async () => {
+      opened = await openStore()
+      store = opened.store
+    })
+
+    it('add and change rows, keep versions, and count the rows that were ever added', async () => {
+      const { walk } = await openWalk(store, ['{"id":1,"a":1}', '{"id":2}'])
+
+      const { committed, record } = await refreshed(store, null, '{"id":1,"a":2}', '{"id":3}')
+
+      expect(await opened.live(JOB)).toEqual({ 1: '{"id":1,"a":2}', 2: '{"id":2}', 3: '{"id":3}' })
+      expect(await opened.history(JOB)).toEqual([['1', 'changed']])
+      expect(committed.rowsAdded).toBe(3)
+      expect((await leaseOf(store)).rowsAdded).toBe(3)
+      expect(record).toMatchObject({ pages: 1, rowsSeen: 2, rowsAdded: 1, rowsChanged: 1, rowsRemoved: 0 })
+      expect(await store.readLedger(walk.id, 1)).toEqual([])
+    })
+
+    it('count what they see as seen, for each full walk that is open', async () => {
+      await openWalk(store, ['{"id":1}', '{"id":2}', '{"id":3}'])
+      const { walk, run } = await openWalk(store, ['{"id":1}'])
+      await refreshed(store, run, '{"id":2}')
+
+      const lease = await leaseOf(store)
+      const missing = await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })
+
+      expect(missing).toEqual({ removable: 1, held: 0, live: 3 })
+    })
+
+    it('make a row that a walk has missed missed no longer', async () => {
+      await openWalk(store, ['{"id":1}', '{"id":2}'])
+      const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
+      expect((await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })).removable).toBe(1)
+      const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
+      await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: KEPT })
+
+      await refreshed(store, null, '{"id":2}')
+      const next = await openWalk(store, ['{"id":1}', '{"id":2}'])
+
+      expect(await store.findMissing(next.lease, { walkId: next.walk.id, listed: 2, atOnce: true })).toEqual({
+        removable: 0,
+        held: 0,
+        live: 2,
+      })
+    })
+
+    it('leave a reject that they meet first new to the next full walk', async () => {
+      await refreshed(store, null, '{"no":1}')
+
+      const first = await openWalk(store, ['{"no":1}'])
+      const second = await openWalk(store, ['{"no":1}'])
+      const of = async (walk: Walk) => {
+        const lease = await leaseOf(store)
+        const plan = {
+          origin: 'sync' as const,
+          kind: 'full' as const,
+          firstPage: 1,
+          resumeWithin: null,
+          restart: false,
+        }
+        const resumed = await store.beginRun(lease, {
+          trigger: 'manual',
+          plan,
+          filters: '{}',
+          first: startCheckpoint(1),
+          resume: walk.id,
+          abandon: [],
+          brief: false,
+        })
+        return resumed.walk.newRejects
+      }
+
+      expect([await of(first.walk), await of(second.walk)]).toEqual([1, 0])
+    })
+
+    it('keep what the next one starts from, which a complete full walk keeps, too', async () => {
+      expect(await leaseOf(store)).toMatchObject({ refresh: null, rowsAdded: 0 })
+      const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
+      const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
+
+      await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: KEPT })
+      expect((await leaseOf(store)).refresh).toEqual(STATE)
+
+      const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }
+      await store.keepRefresh(await leaseOf(store), keptRefresh(later, { newest: 'auto' }))
+      expect((await leaseOf(store)).refresh).toEqual(later)
+      expect(await store.refreshes()).toEqual([
+        { organizationId: JOB.organization.id, collection: 'orders', state: later },
+      ])
+    })
+
+    it('between the pages of a walk leave its run open; others close the runs of dead processes', async () => {
+      const { run } = await openWalk(store, ['{"id":1}'])
+
+      await refreshed(store, run, '{"id":1}')
+      expect((await opened.runs()).map(({ status }) => status)).toEqual(['running', 'succeeded'])
+
+      await refreshed(store, null, '{"id":1}')
+      expect((await opened.runs()).map(({ status }) => status)).toEqual([
+        'interrupted',
+        'succeeded',
+        'succeeded',
+      ])
+    })
+  })
+}
