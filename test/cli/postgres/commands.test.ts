@@ -1,39 +1,19 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { startPostgres } from '../../helpers/postgres.ts'
 import { createDoor, items, pageOf, serve } from '../list-server.ts'
-import { createWorkspace, organization, variable, type Workspace } from '../workspace.ts'
+import { createWorkspace } from '../workspace.ts'
+import { ACME, onPostgres } from './on-postgres.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
 if (server.missing !== null) console.warn(server.missing)
 
-const ACME = organization('acme', 1)
 const ITEMS = items(9)
-
-/** A workspace whose mirror is a schema of its own; the password is looked for in all output. */
-function onPostgres(baseUrl: string, more: object = {}) {
-  const address = newSchema(server)
-  const { user, host, port, database, schema } = address
-  const place = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
-  const settings = {
-    baseUrl,
-    organizations: [ACME],
-    collections: { establishments: false },
-    database: place,
-    ...more,
-  }
-  const workspace = createWorkspace(settings)
-  const password = workspace.secret(address.password() ?? '')
-  const env = { DB_PASSWORD: password }
-  const run: Workspace['run'] = (args) => workspace.run(args, { env })
-  const start: Workspace['start'] = (args) => workspace.start(args, { env })
-  return { address, workspace, run, start, rows: () => openReader(address) }
-}
 
 describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () => {
   it('sync, tell, read, compare, forget', { timeout: 60_000 }, async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
-    const { run } = onPostgres(url)
+    const { run } = onPostgres(server, url)
 
     expect((await run(['status'])).stdout).toMatch(/never/)
     expect(await run(['sync'])).toMatchObject({ code: 0 })
@@ -60,7 +40,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
 
   it('exit with 4 where the server refuses, and tell no password', { timeout: 60_000 }, async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
-    const { workspace, address } = onPostgres(url)
+    const { workspace, address } = onPostgres(server, url)
     const wrong = { DB_PASSWORD: workspace.secret('wrong but long enough') }
     const refused = await workspace.run(['sync'], { env: wrong })
     const none = createWorkspace({
@@ -84,7 +64,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
       if (asked.page === 4) await door.opened
       return pageOf(ITEMS, asked)
     })
-    const { start, run, rows } = onPostgres(api.url)
+    const { start, run, rows } = onPostgres(server, api.url)
     const first = start(['sync'])
     await api.arrival(({ page }) => page === 4)
     const busy = await run(['sync'])
@@ -111,7 +91,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
 
   it('send a refused token once, whichever worker asks', { timeout: 60_000 }, async () => {
     const api = await serve(() => ({ status: 401, body: { message: 'Unauthenticated.' } }))
-    const { run, start } = onPostgres(api.url, { schedule: '* * * * * *' })
+    const { run, start } = onPostgres(server, api.url, { schedule: '* * * * * *' })
     expect(await run(['sync'])).toMatchObject({ code: 3 })
     const asked = api.asked.length
     const daemons = [start(['start']), start(['start'])]
