@@ -69,6 +69,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     expected_missed: null,
     fresh_as_of: null,
     newest: null,
+    refreshed_every_ms: null,
     last_run_at: null,
     last_run_status: null,
     last_run_trigger: null,

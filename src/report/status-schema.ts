@@ -26,6 +26,12 @@ const Freshness = {
   expected_missed: z.number().nullable(),
   fresh_as_of: time().nullable(),
   newest: z.enum(['first', 'last']).nullable(),
+  refreshed_every_ms: z
+    .number()
+    .nullable()
+    .describe(
+      'Milliseconds between two refreshes, as the rate limit allowed last; null before the first one',
+    ),
   age_ms: z.int().nullable().describe('Milliseconds since as_of'),
   too_old: z.boolean().nullable().describe('By --max-age; null without it'),
   too_stale: z.boolean().nullable().describe('By --fresh; null without it'),

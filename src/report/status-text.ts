@@ -124,5 +124,6 @@ function freshness({ as_of: asOf, age_ms: age, last_run_at: lastRun, ...job }: J
   const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
   const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
   const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
-  return newer > 0 ? `new rows as of ${inWords(age - newer)} ago, whole ${whole}` : whole
+  const often = job.refreshed_every_ms === null ? '' : `, read every ${inWords(job.refreshed_every_ms)}`
+  return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${often}, whole ${whole}` : whole
 }

@@ -156,7 +156,7 @@ describe.concurrent('a query that would take too long', () => {
   })
 
   it.each(['SIGTERM', 'SIGKILL'] as const)('does not outlive its command after %s', async (signal) => {
-    const running = workspace.start(['query', ENDLESS])
+    const running = workspace.start(['query', ENDLESS, '--timeout', '10m'])
     const child = await readingChild(running.pid)
 
     running.kill(signal)

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 
 /** Writes piece by piece, no faster than the stream takes it, so that memory never holds a large result whole. */
-export async function writeAll(stream: Writable, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+export async function writeAll(
+  stream: Writable,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
   for await (const piece of pieces) {
     if (!stream.write(piece)) await once(stream, 'drain')
   }

@@ -2,8 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type OutputFile, writeOutput } from '../output/output-file.ts'
-import { writeAll } from '../output/write-all.ts'
+import { chunked, writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
+import { read } from './read.ts'
 import type { ReadingEnd, ReadingTask } from './task.ts'
 
 /** A limit as it was typed, and in milliseconds. */
@@ -20,8 +21,9 @@ export interface ReadingOptions {
 }
 
 /**
- * Reads the mirror in a process of its own, and writes what it finds: SQLite cannot be interrupted, a process can be killed.
- * Returns the exit code. Throws UsageError, MirrorError, and JobError when the time is over.
+ * Reads the mirror, and writes what it finds: in a process of its own where this one goes on after a stop, since SQLite
+ * cannot be interrupted and a process can be killed. Returns the exit code. Throws UsageError, MirrorError, and JobError
+ * when the time is over.
  */
 export async function runReading(
   runtime: Runtime,
@@ -30,6 +32,11 @@ export async function runReading(
   const { newToken, signal, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. The child ends when this process does.
   if (!output?.isRegular) runtime.dieOnSignal()
+  // A signal ends this process at once, so a query can be stopped here, too; that starts in half the time.
+  if (task.work.kind === 'query' && !output && limit === null) {
+    await writeAll(stdout, chunked(await read(task)))
+    return 0
+  }
   const child = fork(new URL('./reading-child.js', import.meta.url), {
     execArgv: [],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

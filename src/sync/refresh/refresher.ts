@@ -125,7 +125,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       walkEvery: Math.max(walkEvery, after.walkTook),
       hasNewestEnd: youngEnds(after.places, rules.newest).length > 0,
     })
-    return { ...after, bands: addCredit(after.bands, plan, elapsed, interval) }
+    return { ...after, interval, bands: addCredit(after.bands, plan, elapsed, interval) }
   }
 
   /** Reads an older page, if one may be asked for. */

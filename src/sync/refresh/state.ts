@@ -27,6 +27,8 @@ export interface RefreshState {
   /** Rows that the job had ever added by then: more of them are found since. */
   rowsAdded: number
   places: Places
+  /** Milliseconds between two refreshes, as the budget allowed last; null before the first one that was due. */
+  interval: number | null
   /** Requests that a refresh takes, without older pages: a running mean; null before the first one. */
   cost: number | null
   bands: readonly BandState[]
@@ -92,6 +94,7 @@ function firstState(walk: CompleteWalk): RefreshState {
     total: totals.last,
     rowsAdded: rowsAdded.last,
     places: NO_PLACES,
+    interval: null,
     cost: null,
     bands: [],
     older: 0,

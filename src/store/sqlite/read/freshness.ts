@@ -35,6 +35,7 @@ const UNKNOWN: Omit<StatusRow, keyof Shown> = {
   held_why: null,
   fresh_as_of: null,
   newest: null,
+  refreshed_every_ms: null,
   untrusted: null,
   total_is_wrong: false,
   rows_missed: 0,

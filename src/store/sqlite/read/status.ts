@@ -17,6 +17,8 @@ export interface StatusRow {
   /** Null also of a mirror that has no such column. */
   fresh_as_of: string | null
   newest: string | null
+  /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
+  refreshed_every_ms: number | null
   last_run_at: string | null
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: string | null
@@ -136,6 +138,7 @@ function statusSql(columns: ReadonlySet<string>): string {
     sync_status.expected_missed,
     ${ifThere('fresh_as_of')},
     ${ifThere('newest')},
+    ${columns.has('newest') ? "job.refresh ->> '$.interval'" : 'NULL'} AS refreshed_every_ms,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,
