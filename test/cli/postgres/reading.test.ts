@@ -129,7 +129,7 @@ describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
     const daemon = start(['start'])
     await daemon.log(({ event }) => event === 'daemon_started')
     expect(JSON.parse((await run(['status', '--json'])).stdout)).toMatchObject({
-      jobs: [{ rows: 2, coverage: 'steady' }],
+      jobs: [{ rows: 2, coverage: 'steady', refreshed_every_ms: null }],
     })
     daemon.killAll('SIGTERM')
     const { code, logs } = await daemon.ended
