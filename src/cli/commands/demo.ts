@@ -9,14 +9,14 @@ const FOLDER = path.join('data', 'demo')
 
 const QUESTIONS = [
   {
-    asks: 'How many orders are in each state, and what are they worth?',
+    asks: 'How many orders in euros are in each state, and what are they worth?',
     sql: `SELECT organizations.name AS organization, state, count(*) AS orders, round(sum(total_cents) / 100.0) AS worth
   FROM orders JOIN organizations ON organizations.id = orders._organization_id
-  GROUP BY organization, state ORDER BY organization, orders DESC`,
+  WHERE currency = 'EUR' GROUP BY organization, state ORDER BY organization, orders DESC`,
   },
   {
-    asks: 'Which products sell best? (the items of an order are a list; orders__items has a row for each)',
-    sql: `SELECT sku, name, sum(quantity) AS sold, round(sum(quantity * price), 2) AS revenue
+    asks: 'Which products sell best, in number? (the items of an order are a list; orders__items has a row for each)',
+    sql: `SELECT sku, name, sum(quantity) AS sold, count(*) AS lines
   FROM orders__items GROUP BY sku, name ORDER BY sold DESC LIMIT 5`,
   },
   {

@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createWorkspace } from './cli/workspace.ts'
+import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
+
+// config/QUERIES.md: each query answers as it says there, on the published file and on the mirror; its lines for other tools run.
+
+const TEXT = fs.readFileSync(path.resolve(import.meta.dirname, '../config/QUERIES.md'), 'utf8')
+const QUESTIONS = [...TEXT.matchAll(/^```sql\n(.*?)^```\n(?:```\n(.*?)^```\n)?/gms)].map(
+  ([, sql = '', answer = 'no answer is shown']) => ({ sql, answer }),
+)
+const MIDNIGHT = '2025-01-03T00:00:00+01:00'
+
+const workspace = createWorkspace(undefined, 'sandbox-mirror.db')
+
+async function syncSandbox(orders: number, syncs: number): Promise<void> {
+  const made = `--orders ${orders} --requests-per-minute 0 --write-config sandbox.yaml`
+  const sandbox = workspace.start(['sandbox', ...made.split(' ')])
+  await sandbox.firstLine()
+  for (let count = 0; count < syncs; count++) {
+    const ended = await workspace.run(['sync', '--quiet', '--accept-address', '--config', 'sandbox.yaml'])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+  }
+  sandbox.kill('SIGTERM')
+  await sandbox.ended
+}
+
+async function plan(sql: string): Promise<string> {
+  const typed = ['query', `EXPLAIN QUERY PLAN ${sql}`, '--database', 'shop.db', '--format', 'csv']
+  return (await workspace.run(typed)).stdout
+}
+
+/** What a block of another language or tool says to type. */
+function lines(pattern: RegExp): string[] {
+  return [...TEXT.matchAll(pattern)].map(([, line = '']) => line)
+}
+
+beforeAll(async () => {
+  await syncSandbox(1000, 1)
+  // As if three orders had been read before they were delivered.
+  workspace.change(
+    `UPDATE orders_raw SET _json = replace(_json, '"state":"delivered"', '"state":"shipped"') WHERE id < 1010`,
+  )
+  await syncSandbox(998, 2)
+  expect(await workspace.run(['snapshot', 'shop.db', '--config', 'sandbox.yaml'])).toMatchObject({ code: 0 })
+})
+
+describe('the questions of analysts', () => {
+  it('are fifteen', () => {
+    const numbers = [...TEXT.matchAll(/^### (\d+)\. /gm)].map(([, number]) => Number(number))
+
+    expect(numbers).toEqual(Array.from({ length: 15 }, (_, index) => index + 1))
+    expect(QUESTIONS.length).toBeGreaterThanOrEqual(15)
+  })
+
+  describe.each(['shop.db', 'sandbox-mirror.db'])('on %s', (file) => {
+    it.each(QUESTIONS)('have the answer that is shown: $sql', async ({ sql, answer }) => {
+      const { stdout, stderr } = await workspace.run(['query', sql, '--database', file])
+
+      expect({ stdout, stderr }).toEqual({ stdout: answer, stderr: '' })
+    })
+  })
+
+  it('find orders between two instants by an index of the published file', async () => {
+    const sql = QUESTIONS.map((question) => question.sql).find((text) => text.includes(MIDNIGHT)) ?? ''
+
+    expect(await plan(sql)).toMatch(/SEARCH orders USING .*created_at>\? AND created_at<\?/)
+    expect(await plan(sql.replace(/created_at >= '.*?\n {2}AND/, ''))).toMatch(/SCAN orders/)
+  })
+})
+
+describe('the lines for other tools', () => {
+  const byState = 'cancelled 181\ndelivered 879\npaid 372\npending 191\nshipped 373\n'
+
+  it.runIf(OUTSIDE_READERS.some(({ name }) => name === 'the sqlite3 shell'))('run in sqlite3', () => {
+    const [box = '', csv = ''] = lines(/^\$ (sqlite3 .*)$/gm)
+    const run = (line: string) =>
+      execFileSync('sh', ['-c', line], { cwd: workspace.folder, encoding: 'utf8' })
+
+    expect(run(box)).toMatch(/delivered +│ 879 /)
+    run(csv)
+    expect(fs.readFileSync(workspace.file('items.csv'), 'utf8')).toMatch(
+      /^_organization_id,_parent_id,_index,/,
+    )
+  })
+
+  it.runIf(OUTSIDE_READERS.some(({ name }) => name.startsWith('Python')))('run in Python', () => {
+    const [program = ''] = lines(/^```python\n(.*?)^```/gms)
+
+    expect(execFileSync('python3', ['-c', program], { cwd: workspace.folder, encoding: 'utf8' })).toBe(
+      byState,
+    )
+  })
+
+  it('run in DuckDB, on an export', async () => {
+    const [sql = ''] = lines(/^\$ duckdb -c "(.*)"$/gm)
+    for (const line of lines(/^\$ npx admin-mirror (export .*)$/gm)) {
+      expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
+    }
+    const connection = await (await DuckDBInstance.create(':memory:')).connect()
+    const reader = await connection.runAndReadAll(
+      sql.replace("'orders.parquet'", `'${workspace.file('orders.parquet')}'`),
+    )
+    const [{ cents } = {}] = workspace.rows<{ cents: number }>(
+      `SELECT sum(total_cents) AS cents FROM orders WHERE currency = 'EUR' AND datetime(created_at) >= datetime('${MIDNIGHT}')`,
+    )
+
+    expect(reader.getRowsJson().map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
+    expect(reader.getRowsJson()[0]?.[1]).toBe(((cents ?? 0) / 100).toFixed(2))
+    expect(fs.readFileSync(workspace.file('orders.csv'), 'utf8').startsWith('\u{feff}')).toBe(true)
+  })
+})
