@@ -38,6 +38,8 @@ export function createPool(address: PostgresAddress): Pool {
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
+  // One that is in use has no listener of the pool: without this, a cut between two statements would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
 
   return {
     async rows<T>(text: string, values: readonly unknown[]) {
