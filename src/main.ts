@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runProgram } from './cli/program.ts'
@@ -67,6 +68,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   pid: process.pid,
+  host: hostname(),
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

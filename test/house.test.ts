@@ -10,6 +10,7 @@ interface Import {
   from: string
   to: string
   typeOnly: boolean
+  isDynamic: boolean
 }
 
 const files = fs
@@ -28,6 +29,7 @@ const imports: Import[] = files.flatMap((file) => {
     from: file,
     to: resolveImport(file, stated ?? dynamic ?? ''),
     typeOnly: type !== undefined,
+    isDynamic: dynamic !== undefined,
   }))
 })
 
@@ -35,6 +37,10 @@ function resolveImport(from: string, specifier: string): string {
   return specifier.startsWith('.')
     ? path.posix.normalize(path.posix.join(path.posix.dirname(from), specifier))
     : specifier
+}
+
+function ofPostgres(file: string): boolean {
+  return /^(?:cli|store)\/postgres\/|^pg$/.test(file)
 }
 
 function room(file: string): string {
@@ -95,10 +101,25 @@ describe('the house', () => {
 
   it('keeps the two halves of the store apart, so that a second store can use the columns', () => {
     const crossing = imports.filter(
-      ({ from, to }) => from.startsWith('store/columns/') && to.startsWith('store/sqlite/'),
+      ({ from, to }) =>
+        (from.startsWith('store/columns/') && /^store\/(?:sqlite|postgres)\//.test(to)) ||
+        (from.startsWith('store/sqlite/') && to.startsWith('store/postgres/')),
     )
 
     expect(crossing).toEqual([])
+  })
+
+  it('loads nothing of PostgreSQL where the mirror is a file', () => {
+    const reached = new Set(['main.ts'])
+    const stated = [...imports].filter(({ isDynamic, typeOnly }) => !isDynamic && !typeOnly)
+    const entries = imports.filter(
+      ({ from, to, isDynamic }) => isDynamic && !ofPostgres(from) && !ofPostgres(to),
+    )
+    for (const { to } of entries) reached.add(to)
+    for (const file of reached) for (const { from, to } of stated) if (from === file) reached.add(to)
+
+    expect(reached.size).toBeGreaterThan(100)
+    expect([...reached].filter(ofPostgres)).toEqual([])
   })
 
   it('has at most 15 files in a folder', () => {
@@ -124,6 +145,7 @@ describe('the house', () => {
     ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/output/log.ts'],
+    ['pg', 'store/postgres/server/pool.ts'],
     ['@hono/node-server', 'listener/listener.ts'],
     ['prom-client', 'listener/metrics.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],

@@ -129,6 +129,7 @@ function createPageSource(
     observer: PageObserver,
     signal: AbortSignal,
   ): Promise<Page> {
+    await hold.refresh()
     hold.check()
     observer.onRequest()
     const { response, announced } = await ask(page, signal)

@@ -2,8 +2,10 @@ import { TokenRefusedError } from '../errors.ts'
 
 /** Keeps the hold of a refused token over restarts. */
 export interface HoldStore {
-  /** Why the token is held, or null. */
+  /** Why the token is held, or null; as `refresh` read it last, where there is one. */
   heldReason(): string | null
+  /** Reads the hold, in a store where that takes time. */
+  refresh?(): Promise<void>
   hold(reason: string): Promise<void>
   lift(): Promise<void>
 }
@@ -16,6 +18,8 @@ export interface HoldStore {
 export interface TokenHold {
   /** Waits while another request tries a held token. */
   enter(): Promise<void>
+  /** Reads what other processes know of the token. Call it right before `check`. */
+  refresh(): Promise<void>
   /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
   check(): void
   /** True if the request that has entered tries a held token. It is not retried. */
@@ -67,6 +71,7 @@ export function createTokenHold(store: HoldStore): TokenHold {
 
   return {
     enter,
+    refresh: async () => store.refresh?.(),
     check,
     isTrying,
     async refused(why) {

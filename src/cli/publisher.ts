@@ -25,7 +25,8 @@ export interface PublisherOptions {
   config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
   logger: Logger
-  connection: Connection
+  /** Null: the mirror is no file. */
+  connection: Connection | null
   /** For a service: publishes by itself when it is time. A command does at its end. */
   isService: boolean
 }
@@ -48,7 +49,7 @@ export function createPublisher({
   isService,
 }: PublisherOptions): Publisher {
   const { database: mirror, publish: target, publishEvery, publishMode } = config
-  if (target === null) return NOTHING
+  if (target === null || connection === null) return NOTHING
   const { now } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])

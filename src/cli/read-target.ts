@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Config } from '../config/config.ts'
+import { isPostgresAddress } from '../config/database/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type Globals, readConfig } from './config-file.ts'
@@ -28,6 +29,11 @@ export interface ReadTarget {
 export function readTarget(runtime: Runtime, globals: Globals, database: string | undefined): ReadTarget {
   if (database !== undefined) {
     if (database === '') throw new UsageError('--database: name a file')
+    // It may hold a password, so it is not repeated.
+    if (isPostgresAddress(database))
+      throw new UsageError(
+        '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
+      )
     const ask = `admin-mirror query --database ${shellWord(database)}`
     return { database: path.resolve(runtime.cwd, database), config: null, program: 'admin-mirror', ask }
   }

@@ -12,6 +12,8 @@ export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
   pid: number
+  /** The name of this machine. */
+  host: string
   /** Node opens standard input on first use. */
   stdin: () => Readable
   stdout: Output

@@ -12,7 +12,8 @@ import { createLeases } from '../store/sqlite/leases.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
-import { createTokens, type Tokens } from '../store/sqlite/tokens.ts'
+import { createTokens } from '../store/sqlite/tokens.ts'
+import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
@@ -23,8 +24,7 @@ import { createCredentialsReader } from './token-holds.ts'
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session {
   store: Store
-  connection: Connection
-  /** The name of this process's lock file. */
+  /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
   processName: string
   tokens: Tokens
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
@@ -34,8 +34,21 @@ export interface Session {
   budgetOf(organization: OrganizationConfig): string
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
-  close(): void
+  /** The jobs whose owner died; of a mirror that several machines share. */
+  abandonedJobs?(): Promise<{ organizationId: string; collection: string }[]>
+  /** Of a mirror in a file, which can be published. */
+  connection: Connection | null
+  /** The clock that all processes on the mirror share. Epoch milliseconds. */
+  now: () => number
+  close(): Promise<void>
 }
+
+/** A mirror of either kind, open for writing. */
+export interface OpenMirror
+  extends Pick<
+    Session,
+    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
+  > {}
 
 export interface SessionOptions {
   config: Config
@@ -53,16 +66,46 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const {
-    config,
-    runtime,
-    logger,
-    tryHeldTokens,
-    acceptAddress = false,
-    userAgent,
-    onAnswer,
+  const { config, runtime, logger, tryHeldTokens, userAgent, onAnswer, exchange } = options
+  const openMirrorOf = config.postgres
+    ? (await import('./postgres/session.ts')).openPostgresMirror
+    : openSqliteMirror
+  const mirror = await openMirrorOf(options)
+  const { store, tokens, close } = mirror
+  await tokens.register(config.organizations.map(registered))
+  const api = createApi(
+    { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
     exchange,
-  } = options
+  )
+  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
+
+  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
+  return {
+    store,
+    processName: mirror.processName,
+    tokens,
+    now: mirror.now,
+    announceDaemon: mirror.announceDaemon,
+    connection: mirror.connection,
+    ...(mirror.abandonedJobs ? { abandonedJobs: mirror.abandonedJobs } : {}),
+    refreshes,
+    budgetOf,
+    source: async (organization, job) => {
+      try {
+        const source = api.open(job, await readCredentials(organization))
+        refreshes.watch(organization, source)
+        return source
+      } catch (error) {
+        return closedSource(error)
+      }
+    },
+    close,
+  }
+}
+
+async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
+  const { config, runtime, logger, acceptAddress = false } = options
   const { database: file, keepRuns } = config
   const { baseUrl } = config.api
   const report = (message: string) => logger.info({ event: 'mirror_busy' }, message)
@@ -79,41 +122,22 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     throw error
   }
   const tokens = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
-  await tokens.register(config.organizations.map(registered))
   const name = newLockName(runtime.pid, runtime.newToken)
   const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
   const store = translatingErrors(file, () =>
     openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
   )
-  const api = createApi(
-    { ...apiOptions(config, runtime, userAgent, tokens, name), onAnswer: tracing(logger, onAnswer) },
-    exchange,
-  )
-  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
-
-  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({ config, store, budgetOf, now: runtime.now })
   return {
     store,
-    connection,
-    processName: name,
     tokens,
-    refreshes,
-    budgetOf,
-    source: async (organization, job) => {
-      try {
-        const source = api.open(job, await readCredentials(organization))
-        refreshes.watch(organization, source)
-        return source
-      } catch (error) {
-        return closedSource(error)
-      }
-    },
+    connection,
     announceDaemon: async () => {
       await transact(() => announceDaemon(connection, name, new Date(runtime.now()).toISOString()))
       return () => transact(() => withdrawDaemon(connection, name))
     },
-    close: () => {
+    processName: name,
+    now: runtime.now,
+    close: async () => {
       leases.close()
       connection.close()
     },
@@ -179,10 +203,9 @@ function registered({ id, name, collections }: OrganizationConfig) {
 
 function apiOptions(
   config: Config,
-  { now, sleep, random }: Runtime,
+  { sleep, random }: Runtime,
   userAgent: string,
-  tokens: Tokens,
-  processName: string,
+  { tokens, processName, now }: OpenMirror,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
   return {

@@ -4,7 +4,7 @@ import type { TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
-import type { Tokens } from '../store/sqlite/tokens.ts'
+import type { Tokens } from '../store/tokens.ts'
 import { shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -32,6 +32,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     let refusedLast: string | null = null
     return api.tokenHold({
       heldReason: () => tokens.heldReason(fingerprint) ?? refusedLast,
+      refresh: async () => tokens.refreshHold?.(fingerprint),
       hold: async (reason) => {
         const at = new Date(runtime.now()).toISOString()
         const write = async () => {
@@ -58,8 +59,8 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     })
   }
 
-  function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): void {
-    const reason = tokens.heldReasonOf(id, fingerprint)
+  async function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): Promise<void> {
+    const reason = await tokens.heldReasonOf(id, fingerprint)
     if (reason === null) return
     throw new TokenRefusedError(
       `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
@@ -71,7 +72,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     const token = organization.readToken()
     const fingerprint = tokens.fingerprint(token)
     await tokens.useToken(organization.id, fingerprint)
-    if (!tryHeldTokens) assertNotHeld(organization, fingerprint)
+    if (!tryHeldTokens) await assertNotHeld(organization, fingerprint)
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)
     const scopes = { token: fingerprint, organization: organization.id, all: 'all' }

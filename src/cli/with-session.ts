@@ -65,7 +65,7 @@ export async function withSession(
   for (const { message, cure } of suspiciousNames(config.collections))
     logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
-  env.SQLITE_TMPDIR ??= path.dirname(config.database)
+  if (!config.postgres) env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
@@ -79,7 +79,7 @@ export async function withSession(
   const pings = pingsOf(config, runtime, logger, userAgent)
   const { connection } = session
   const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
-  const run = runner(session, config, withNews(reporter, publisher), runtime)
+  const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
   const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
     const results = await run(jobs, how)
     publisher.note(results)
@@ -101,7 +101,7 @@ export async function withSession(
   } finally {
     await publisher.close()
     reporter.close()
-    session.close()
+    await session.close()
     // Last, so that nobody waits for this process meanwhile.
     await pings.idle()
   }

@@ -1,5 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
+import { checkOnlyFiles } from './database/only-files.ts'
+import { isPostgresAddress } from './database/postgres-address.ts'
 import { parseDuration } from './duration.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
@@ -36,6 +38,7 @@ export function checkAcrossKeys(
   const { report } = problems
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
+  checkOnlyFiles(raw, report)
   checkSchedules(raw, problems, isCron)
   checkOrganizations(raw, report)
   checkCollections(raw, report, nameEnds)
@@ -66,14 +69,15 @@ function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
 
 /** `database`, `publish` and the configuration must be three files. */
 function checkPaths(raw: unknown, report: Report, file: string): void {
-  const database = resolve(dirname(file), textAt(raw, ['database']) ?? DATABASE)
+  const given = textAt(raw, ['database']) ?? DATABASE
+  const database = isPostgresAddress(given) ? null : resolve(dirname(file), given)
   const published = textAt(raw, ['publish'])
   const publish = published === null ? null : resolve(dirname(file), published)
   if (database === file)
     report(['database'], 'names this configuration file. Name a file of its own for the mirror.')
   if (publish === file)
     report(['publish'], 'names this configuration file. Name a file of its own for the copy.')
-  if (publish === database)
+  if (publish !== null && publish === database)
     report(['publish'], 'is the same file as database. Name another one, best in a folder of its own.')
 }
 

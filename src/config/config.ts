@@ -1,6 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import { type CheckOptions, checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
+import {
+  isPostgresAddress,
+  type PostgresSettings,
+  parsePostgresAddress,
+} from './database/postgres-address.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
 import { ConfigError, createProblems, isMapping, type Problems } from './problems.ts'
@@ -11,7 +16,10 @@ import { readYamlFile } from './yaml.ts'
 /** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
 export interface Config extends Omit<FileConfig, 'collections' | 'organizations' | 'ping'> {
   file: string
+  /** The mirror's file; or the address of its PostgreSQL schema, without the password. */
   database: string
+  /** Null if the mirror is a file. */
+  postgres: PostgresSettings | null
   publish: string | null
   /** Those that are on by default, or that some organization syncs. */
   collections: CollectionConfig[]
@@ -57,16 +65,26 @@ function createConfig(
     env,
     tokenFileVariables: (index) => variablesOf(['organizations', index, 'tokenFile']),
   })
+  const postgres = postgresOf(parsed.database, file)
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))
   const { ping: _, ...settings } = parsed
   return {
     ...settings,
     file,
-    database: resolve(dirname(file), parsed.database),
+    database: postgres?.shown ?? resolve(dirname(file), parsed.database),
+    postgres,
     publish: parsed.publish === null ? null : resolve(dirname(file), parsed.publish),
     collections: defined
       .filter(({ config, enabled }) => enabled || synced.has(config.name))
       .map(({ config }) => config),
     organizations,
   }
+}
+
+function postgresOf(database: string, file: string): PostgresSettings | null {
+  if (!isPostgresAddress(database)) return null
+  const parsed = parsePostgresAddress(database)
+  if ('problem' in parsed) throw new Error(parsed.problem)
+  const { authority } = parsed.value
+  return { ...parsed.value, authority: authority === null ? null : resolve(dirname(file), authority) }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isPostgresAddress, parsePostgresAddress } from './database/postgres-address.ts'
 import { DURATION_PATTERN, LONGEST_MS, LONGEST_TIMER_MS, parseDuration } from './duration.ts'
 
 /** All texts begin with "must": of a missing value the report says "is missing. It must ...". */
@@ -184,6 +185,24 @@ export function filePath() {
       error: 'must be a plain path of a file, no address and not :memory:.',
     })
 }
+
+/** A file for the mirror, or the address of a PostgreSQL schema. */
+export function databasePlace() {
+  const file = filePath()
+  return z
+    .string(must(`a file. Write it like ../data/mirror.db; or ${POSTGRES_LIKE}`))
+    .superRefine((text, context) => {
+      if (isPostgresAddress(text)) {
+        const parsed = parsePostgresAddress(text)
+        if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })
+        return
+      }
+      for (const { message } of file.safeParse(text).error?.issues ?? [])
+        context.addIssue({ code: 'custom', message })
+    })
+}
+
+const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
 
 /** A mode as chmod takes it: `0644`. The owner has to be able to read the file, and nobody needs to execute it. */
 export function fileMode() {

@@ -4,6 +4,7 @@ import {
   baseUrl,
   choice,
   cronExpression,
+  databasePlace,
   duration,
   fileMode,
   filePath,
@@ -112,7 +113,11 @@ export const FileSchema = z
       api: api.describe('The API that is mirrored'),
       rateLimit: section(rateLimit, 'How fast requests may be sent'),
       retry: section(retry, 'What to do about faults that pass by themselves'),
-      database: filePath().default(DATABASE).describe("The mirror; relative to this file's folder"),
+      database: databasePlace()
+        .default(DATABASE)
+        .describe(
+          "The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror",
+        ),
       publish: filePath()
         .nullable()
         .default(null)

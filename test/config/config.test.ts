@@ -26,6 +26,7 @@ describe('loadConfig', () => {
         maxWait: 900_000,
       },
       retry: { attempts: 10, minDelay: 1000, maxDelay: 60_000 },
+      postgres: null,
       publish: null,
       publishEvery: 300_000,
       publishMode: 0o644,

@@ -70,7 +70,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   try {
     await work(machine, command, stepped.refreshes, runner(stepped, config, reporter, runtime))
   } finally {
-    session.close()
+    await session.close()
   }
 }
 

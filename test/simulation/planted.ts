@@ -77,8 +77,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ),
   bug('start tries a token that is held', 26, [
     'cli/token-holds.ts',
-    'if (!tryHeldTokens) assertNotHeld(',
-    'if (tryHeldTokens) assertNotHeld(',
+    'if (!tryHeldTokens) await assertNotHeld(',
+    'if (tryHeldTokens) await assertNotHeld(',
   ]),
   bug('any answer lifts a hold', 35, ['api/token-hold.ts', 'if (!isTrying()) return\n', '\n']),
   bug('a job is taken without a look at its owner', 0, [

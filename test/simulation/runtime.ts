@@ -18,6 +18,7 @@ export function createRuntime(
     env: {},
     cwd: '/',
     pid,
+    host: 'machine',
     stdin: () => Readable.from([]),
     stdout: NOWHERE,
     stderr: NOWHERE,

@@ -108,6 +108,7 @@ function makeConfig(
   return {
     ...parsed,
     file: '/config.yaml',
+    postgres: null,
     publish: null,
     collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
     organizations: createOrganizations(parsed, defined, options),

@@ -27,6 +27,7 @@ const STATE: RefreshState = afterFullWalk(null, {
 
 const KEPT = keptRefresh(STATE, { newest: 'first' })
 
+/** A store may refuse leases that were taken before this one. */
 async function leaseOf(store: Store): Promise<Lease> {
   const { lease } = await store.acquire(JOB)
   if (!lease) throw new Error('another process has the job')
@@ -79,13 +80,13 @@ async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
 }
 
 /** What each store has to keep of the promises of the port about refreshes. */
-export function describeRefreshes(name: string, openStore: () => OpenedStore): void {
+export function describeRefreshes(name: string, openStore: () => Promise<OpenedStore>): void {
   describe(`refreshes of ${name}`, () => {
     let opened: OpenedStore
     let store: Store
 
-    beforeEach(() => {
-      opened = openStore()
+    beforeEach(async () => {
+      opened = await openStore()
       store = opened.store
     })
 
@@ -94,8 +95,8 @@ export function describeRefreshes(name: string, openStore: () => OpenedStore): v
 
       const { committed, record } = await refreshed(store, null, '{"id":1,"a":2}', '{"id":3}')
 
-      expect(opened.live(JOB)).toEqual({ 1: '{"id":1,"a":2}', 2: '{"id":2}', 3: '{"id":3}' })
-      expect(opened.history(JOB)).toEqual([['1', 'changed']])
+      expect(await opened.live(JOB)).toEqual({ 1: '{"id":1,"a":2}', 2: '{"id":2}', 3: '{"id":3}' })
+      expect(await opened.history(JOB)).toEqual([['1', 'changed']])
       expect(committed.rowsAdded).toBe(3)
       expect((await leaseOf(store)).rowsAdded).toBe(3)
       expect(record).toMatchObject({ pages: 1, rowsSeen: 2, rowsAdded: 1, rowsChanged: 1, rowsRemoved: 0 })
@@ -104,9 +105,10 @@ export function describeRefreshes(name: string, openStore: () => OpenedStore): v
 
     it('count what they see as seen, for each full walk that is open', async () => {
       await openWalk(store, ['{"id":1}', '{"id":2}', '{"id":3}'])
-      const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
+      const { walk, run } = await openWalk(store, ['{"id":1}'])
       await refreshed(store, run, '{"id":2}')
 
+      const lease = await leaseOf(store)
       const missing = await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })
 
       expect(missing).toEqual({ removable: 1, held: 0, live: 3 })
@@ -167,7 +169,7 @@ export function describeRefreshes(name: string, openStore: () => OpenedStore): v
       expect((await leaseOf(store)).refresh).toEqual(STATE)
 
       const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }
-      await store.keepRefresh(lease, keptRefresh(later, { newest: 'auto' }))
+      await store.keepRefresh(await leaseOf(store), keptRefresh(later, { newest: 'auto' }))
       expect((await leaseOf(store)).refresh).toEqual(later)
       expect(await store.refreshes()).toEqual([
         { organizationId: JOB.organization.id, collection: 'orders', state: later },
@@ -178,10 +180,14 @@ export function describeRefreshes(name: string, openStore: () => OpenedStore): v
       const { run } = await openWalk(store, ['{"id":1}'])
 
       await refreshed(store, run, '{"id":1}')
-      expect(opened.runs().map(({ status }) => status)).toEqual(['running', 'succeeded'])
+      expect((await opened.runs()).map(({ status }) => status)).toEqual(['running', 'succeeded'])
 
       await refreshed(store, null, '{"id":1}')
-      expect(opened.runs().map(({ status }) => status)).toEqual(['interrupted', 'succeeded', 'succeeded'])
+      expect((await opened.runs()).map(({ status }) => status)).toEqual([
+        'interrupted',
+        'succeeded',
+        'succeeded',
+      ])
     })
   })
 }

@@ -17,13 +17,13 @@ import { pageOf } from '../helpers/pages.ts'
 export interface OpenedStore {
   store: Store
   /** The same rows as another process has them open. */
-  other(): Store
+  other(): Promise<Store>
   /** The live rows of a job as they were sent, by id. */
-  live(job: Job): Record<string, string>
+  live(job: Job): Promise<Record<string, string>>
   /** Of each superseded version: its id and why it ended, in the order of the ids. */
-  history(job: Job): [id: string, reason: string][]
+  history(job: Job): Promise<[id: string, reason: string][]>
   /** The lines of `sync_runs`, the oldest first. */
-  runs(): { status: string; rows_removed: number }[]
+  runs(): Promise<{ status: string; rows_removed: number }[]>
   advance(ms: number): void
 }
 
@@ -127,18 +127,18 @@ async function walked(store: Store, texts: readonly string[], removals: Removals
 }
 
 /** What each store has to keep of the promises of the port. */
-export function describeStore(name: string, openStore: () => OpenedStore): void {
+export function describeStore(name: string, openStore: () => Promise<OpenedStore>): void {
   describe(`the store on ${name}`, () => {
     let opened: OpenedStore
     let store: Store
-    beforeEach(() => {
-      opened = openStore()
+    beforeEach(async () => {
+      opened = await openStore()
       store = opened.store
     })
 
     describe('a lease', () => {
       it('belongs to one process at a time', async () => {
-        const other = opened.other()
+        const other = await opened.other()
         const lease = await leaseOf(store, JOB)
 
         const [own, others] = [await store.acquire(JOB), await other.acquire(JOB)]
@@ -253,8 +253,12 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
 
         await walked(store, ['{"id":1,"a":2}', '{"a":1,"id":2}', '{"id":3,"a":1}'])
 
-        expect(opened.live(JOB)).toEqual({ 1: '{"id":1,"a":2}', 2: '{"id":2,"a":1}', 3: '{"id":3,"a":1}' })
-        expect(opened.history(JOB)).toEqual([['1', 'changed']])
+        expect(await opened.live(JOB)).toEqual({
+          1: '{"id":1,"a":2}',
+          2: '{"id":2,"a":1}',
+          3: '{"id":3,"a":1}',
+        })
+        expect(await opened.history(JOB)).toEqual([['1', 'changed']])
       })
 
       it('counts an item without a usable key as new once', async () => {
@@ -294,8 +298,8 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         await again.close('remove')
 
         expect(missing).toEqual({ removable: 1, held: 0, live: 2 })
-        expect(Object.keys(opened.live(job))).toEqual(['["x\\"1","3"]'])
-        expect(opened.history(job)).toEqual([['["x\\"1","2"]', 'removed']])
+        expect(Object.keys(await opened.live(job))).toEqual(['["x\\"1","3"]'])
+        expect(await opened.history(job)).toEqual([['["x\\"1","2"]', 'removed']])
       })
     })
 
@@ -360,9 +364,9 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         const { held } = await walked(store, TEXTS.slice(1), 'remove', true)
 
         expect(held).toBeNull()
-        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
-        expect(opened.history(JOB)).toEqual([['1', 'removed']])
-        expect(opened.runs().at(-1)).toMatchObject({ rows_removed: 1 })
+        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
+        expect(await opened.history(JOB)).toEqual([['1', 'removed']])
+        expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 1 })
       })
 
       it('goes without a version where no history is kept', async () => {
@@ -372,8 +376,8 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         await open.missing(true)
         await open.close('remove')
 
-        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
-        expect(opened.history(JOB)).toEqual([])
+        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
+        expect(await opened.history(JOB)).toEqual([])
       })
 
       it('stays while it is held back, and is told by every closing until it is seen or removed', async () => {
@@ -388,7 +392,7 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
           { rows: 1, live: 3, why: 'brake' },
           null,
         ])
-        expect(Object.keys(opened.live(JOB))).toEqual(['2', '3'])
+        expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
       })
 
       it('left the scope when the list that is read is another one', async () => {
@@ -398,7 +402,7 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         await open.missing(true)
         await open.close('remove')
 
-        expect(opened.history(JOB)).toEqual([['1', 'out_of_scope']])
+        expect(await opened.history(JOB)).toEqual([['1', 'out_of_scope']])
       })
 
       it('is of its own organization', async () => {
@@ -408,7 +412,7 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
 
         await walked(store, TEXTS.slice(2), 'remove', true)
 
-        expect(Object.keys(opened.live(jobOf({}, GLOBEX)))).toEqual(['1'])
+        expect(Object.keys(await opened.live(jobOf({}, GLOBEX)))).toEqual(['1'])
       })
     })
 
@@ -425,7 +429,7 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
         })
 
         expect(record).toEqual({ pages: 1, rowsSeen: 3, rowsAdded: 3, rowsChanged: 0, rowsRemoved: 0 })
-        expect(opened.runs().map(({ status }) => status)).toEqual(['interrupted', 'succeeded'])
+        expect((await opened.runs()).map(({ status }) => status)).toEqual(['interrupted', 'succeeded'])
       })
 
       it('that was refused before its first request leaves none', async () => {
@@ -437,7 +441,7 @@ export function describeStore(name: string, openStore: () => OpenedStore): void 
           errorMessage: 'held',
         })
 
-        expect(opened.runs()).toEqual([])
+        expect(await opened.runs()).toEqual([])
       })
     })
 

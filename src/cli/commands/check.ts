@@ -39,9 +39,13 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...checkConfigured(config),
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
-    ...checkMirrorFile(config.database),
+    ...(config.postgres
+      ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime)
+      : checkMirrorFile(config.database)),
     ...(config.publish === null ? [] : [checkFolder('publish', path.dirname(config.publish))]),
-    ...(config.http === null ? [] : [await checkPort(config.http, isDaemonRunning(config.database))]),
+    ...(config.http === null
+      ? []
+      : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),
   ]
   if (isOffline) return offline
   const { checkApi } = await import('../watch/check-api.ts')

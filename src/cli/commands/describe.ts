@@ -1,3 +1,4 @@
+import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
 import { screenOf } from '../reading/output.ts'
@@ -16,6 +17,10 @@ export async function run(
   options: DescribeOptions,
 ): Promise<number> {
   const { database, config } = readTarget(runtime, globals, options.database)
+  if (config?.postgres)
+    throw new UsageError(
+      'describe is for a mirror in a file; on PostgreSQL, "\\d+ orders" in psql shows the columns of orders with their meanings, and "admin-mirror status" how old the lists are',
+    )
   const configured = config?.collections.map((collection) => collection.name) ?? []
   const work = {
     kind: 'describe',

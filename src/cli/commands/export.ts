@@ -40,6 +40,11 @@ export async function run(
   const configured = config?.collections.map((collection) => collection.name) ?? []
   const isCopy = config === null
   const rows = { organizations, areIds: !isCopy, configured, since }
+  if (config?.postgres) {
+    const { exportPostgres } = await import('../postgres/export.ts')
+    const task = { ...rows, name, format, envelope, bom }
+    return await exportPostgres(config, runtime, task, output)
+  }
   const work = { kind: 'export', name, format, ...rows, envelope, bom } as const
   return await runReading(runtime, { task: { database, isCopy, ...screen, work }, output })
 }

@@ -26,6 +26,10 @@ export async function run(
   const { database, config } = readTarget(runtime, globals, named)
   const file = outputFor(runtime, output, database, config)
   const sql = typed === '-' ? await readSql(runtime) : typed
+  if (config?.postgres) {
+    const { queryPostgres } = await import('../postgres/read.ts')
+    return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
+  }
   const work = { kind: 'query', sql, format, parameters: param } as const
   const task = { database, isCopy: config === null, ...screenOf(runtime, file), work }
   return await runReading(runtime, { task, output: file, limit })

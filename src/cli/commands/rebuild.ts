@@ -13,6 +13,10 @@ export async function run(
   collections: readonly string[],
 ): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
+  if (config.postgres) {
+    const { rebuildOnPostgres } = await import('../postgres/rebuild.ts')
+    return rebuildOnPostgres(runtime, config, collections)
+  }
   const file = config.database
   const configured = config.collections.map(({ name }) => name)
   if (isNotMadeYet(file)) {
@@ -29,7 +33,7 @@ export async function run(
   })
 }
 
-function chosen(
+export function chosen(
   typed: readonly string[],
   mirrored: readonly string[],
   configured: readonly string[],
@@ -46,9 +50,9 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-async function rebuildOne(
+export async function rebuildOne(
   { stdout, stderr }: Runtime,
-  rebuilding: TypedTableRebuild,
+  rebuilding: Pick<TypedTableRebuild, 'collection'>,
   name: string,
 ): Promise<void> {
   const { rows, strays, views, notices } = await rebuilding.collection(name)

@@ -11,6 +11,12 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   const { stderr, newToken } = runtime
   const config = readConfig(runtime, globals, 'leave')
   const organizations = selectOrganizations(config, org)
+  const ids = organizations.map(({ id }) => id)
+  if (config.postgres) {
+    const { resumeOnPostgres } = await import('../postgres/resume.ts')
+    stderr.write(resumed(await resumeOnPostgres(config, runtime, ids)))
+    return 0
+  }
   const file = config.database
   if (isNotMadeYet(file)) {
     stderr.write(`there is nothing to resume: there is no mirror at ${file} yet\n`)
@@ -18,12 +24,15 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   }
   return withMirror(config, runtime, async ({ connection, transact }) => {
     const tokens = translatingErrors(file, () => createTokens(connection, transact, newToken))
-    const lifted = await tokens.resume(organizations.map(({ id }) => id))
-    const what =
-      lifted.length === 0
-        ? 'no organization was held'
-        : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
-    stderr.write(`${what}; waits for the rate limit are forgotten\n`)
+    stderr.write(resumed(await tokens.resume(ids)))
     return 0
   })
+}
+
+function resumed(lifted: readonly string[]): string {
+  const what =
+    lifted.length === 0
+      ? 'no organization was held'
+      : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
+  return `${what}; waits for the rate limit are forgotten\n`
 }

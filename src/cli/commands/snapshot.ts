@@ -1,5 +1,6 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { isPostgresAddress } from '../../config/database/postgres-address.ts'
 import { InterruptedError, UsageError } from '../../errors.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { counted } from '../../text.ts'
@@ -22,6 +23,10 @@ export async function run(
 ): Promise<number> {
   const { cwd, signal, stderr } = runtime
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
+  if (config?.postgres || (database !== undefined && isPostgresAddress(database)))
+    throw new UsageError(
+      'snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=admin_mirror',
+    )
   const mirror = config ? config.database : path.resolve(cwd, database ?? '')
   if (file === '') throw new UsageError('name the file of the copy')
   const output = outputFile('snapshot', path.resolve(cwd, file))

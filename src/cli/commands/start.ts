@@ -9,6 +9,7 @@ import { type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
 import { programName } from '../names.ts'
 import { nextRunText } from '../output/progress/next-run.ts'
+import { followTheDead } from '../refresh/follow-the-dead.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -63,7 +64,7 @@ async function runScheduled(
   const withdraw = await session.announceDaemon()
   const isDue = createDueCheck(runtime.now())
   const schedule = { signal, onResult, isDue }
-  const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
+  const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
   const scheduler = startScheduler(scheduled, {
@@ -79,9 +80,10 @@ async function runScheduled(
   session.reporter.showAtRest(nextRunText(scheduled, runtime.now))
   const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
   const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
+  const following = followTheDead(session, { jobs, scheduled, scheduler, runtime, signal })
   if (!signal.aborted) await once(signal, 'abort')
   logStop(logger, signal)
-  await keeping
+  await Promise.all([keeping, following])
   await scheduler.stop()
   // Without it, `status` says that the daemon died.
   if (runtime.signal.aborted) await withdraw().catch(() => {})
@@ -107,15 +109,16 @@ interface Schedule {
   isDue: ReturnType<typeof createDueCheck>
 }
 
-function scheduledJob(
+async function scheduledJob(
   selected: SelectedJob,
   config: Config,
-  { tokens, runJobs }: CommandSession,
+  session: CommandSession,
   { signal, onResult, isDue }: Schedule,
-): ScheduledJob {
+): Promise<ScheduledJob> {
+  const { tokens, runJobs } = session
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = tokens.lastRuns(organization.id, job.collection.name)
+  const last = await tokens.lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart
@@ -124,15 +127,31 @@ function scheduledJob(
     ...schedule,
     dueAtStart,
     run: async () => {
+      const resumes = isFirst && last.unfinished
+      if (!resumes && (await isDoneElsewhere(session, selected, schedule))) return
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
-      const waitForOwner = isFirst
+      const waitForOwner = isFirst && !session.abandonedJobs
       isFirst = false
       const plan = syncPlan(config)
       const results = await runJobs([selected], { plan, trigger: 'schedule', waitForOwner, signal })
       results.forEach(onResult)
     },
   }
+}
+
+/** Of workers that share a mirror, the first one at a tick runs the job. A walk that nobody works on any more is gone on with. */
+async function isDoneElsewhere(
+  { tokens, abandonedJobs, now }: CommandSession,
+  { organization, job }: SelectedJob,
+  schedule: { expression: string; timezone: string },
+): Promise<boolean> {
+  if (!abandonedJobs) return false
+  const last = await tokens.lastRuns(organization.id, job.collection.name)
+  if (createDueCheck(now())(last, schedule)) return false
+  const isOurs = ({ organizationId, collection }: { organizationId: string; collection: string }) =>
+    organizationId === organization.id && collection === job.collection.name
+  return !(await abandonedJobs()).some(isOurs)
 }
 
 /** The refreshes of a job; none if it is only walked whole. */

@@ -24,7 +24,7 @@ export async function run(
 ): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  assertMirror(config.database)
+  if (!config.postgres) assertMirror(config.database)
   return withSession(config, runtime, globals, { byHand: true }, async (session) => {
     const results = await compareAll(runtime, config, session, jobs, options.wait === true)
     const exitCode = exitCodeOfVerifying(results, runtime.signal)

@@ -15,13 +15,13 @@ import { isNotMadeYet, withMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 import { collectionsToForget, organizationToForget } from './forget-target.ts'
 
-interface ForgetOptions {
+export interface ForgetOptions {
   org: string[]
   collection: string[]
   yes?: boolean
 }
 
-interface Target {
+export interface Target {
   organization: { id: string; name: string }
   collections: string[]
 }
@@ -34,6 +34,10 @@ export async function run(runtime: Runtime, globals: Globals, options: ForgetOpt
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')
+  if (config.postgres) {
+    const { forgetOnPostgres } = await import('../postgres/forget.ts')
+    return forgetOnPostgres(runtime, config, org, options)
+  }
   const file = config.database
   const isNew = isNotMadeYet(file)
   if (isNew) targetOf(null, config, org, options.collection)
@@ -72,7 +76,7 @@ function targetOf(connection: Connection | null, config: Config, org: string, co
   return { organization, collections: collectionsToForget(collections, known, names) }
 }
 
-const ONLY_WITH_YES = 'forget deletes for good, and only with --yes'
+export const ONLY_WITH_YES = 'forget deletes for good, and only with --yes'
 
 function whatWouldGo(config: Config, org: string, collections: string[]): string {
   let connection: Connection | null
@@ -129,7 +133,7 @@ async function forgetAll(
   return code
 }
 
-function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
+export function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
   return [
     counted(rows, 'row'),
     counted(versions, 'superseded version'),

@@ -35,7 +35,17 @@ export async function listenFor(
       source?.onResult(result)
     },
     serve(session, scheduler) {
-      source = createSource({ config, session, scheduler, counts, program, now })
+      const { connection, processName } = session
+      // The configuration is refused where it sets http with a mirror on PostgreSQL.
+      if (connection === null) throw new Error('the listener answers from a mirror in a file')
+      source = createSource({
+        config,
+        session: { connection, processName },
+        scheduler,
+        counts,
+        program,
+        now,
+      })
       listener.serve(source, (error) => session.logger.error({ err: error }, 'the listener failed to answer'))
       session.logger.info({ url: listener.url }, 'listening')
     },

@@ -13,6 +13,7 @@ import {
   readTokensUsed,
 } from '../../store/sqlite/read/overview.ts'
 import { createReader } from '../../store/sqlite/read/reader.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
 import { createFileCheck } from '../../store/sqlite/transaction.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Session } from '../session.ts'
@@ -22,7 +23,7 @@ import type { Counts } from './counts.ts'
 
 export interface SourceOptions {
   config: Config
-  session: Pick<Session, 'connection' | 'processName'>
+  session: Pick<Session, 'processName'> & { connection: Connection }
   scheduler: Pick<Scheduler, 'isTicking'>
   counts: Counts
   /** How the program was called, so that its commands can be pasted. */

@@ -76,7 +76,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
       jobs.map(({ organization, job }) => askList(job, () => session.source(organization, job), limit)),
     )
   } finally {
-    session.close()
+    await session.close()
   }
 }
 

@@ -24,20 +24,27 @@ export interface StatusOptions {
   program: string
   maxAge?: AgeLimit | null
   fresh?: AgeLimit | null
+  /** What was read of a mirror that is no file; null: there is none yet. */
+  reader?: Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> | null | undefined
 }
 
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-/** What `status` says of a mirror. Opens the file and closes it again. Throws MirrorError. */
+/** What `status` says of a mirror. Opens the file, unless `reader` is given, and closes it again. Throws MirrorError. */
 export function readStatus(options: StatusOptions): Status {
   const { database, config } = options
-  const reader = config ? openReader(database) : readMirror(database, true)
+  const reader = options.reader === undefined ? openFile(database, config === null) : options.reader
   try {
     return statusOf(reader, options)
   } finally {
     reader?.close()
   }
+}
+
+/** `isCopy`: the user named the file, so that it must be there. */
+function openFile(database: string, isCopy: boolean): Reader | null {
+  return isCopy ? readMirror(database, true) : openReader(database)
 }
 
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */

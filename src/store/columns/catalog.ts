@@ -1,6 +1,6 @@
 import type { KeyPart } from '../../sync/key.ts'
 import type { Job } from '../../sync/types.ts'
-import { type Column, columnName, foldName, MOST_COLUMNS } from './column.ts'
+import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
 
@@ -15,6 +15,7 @@ export interface ColumnSlot {
 export interface Catalog {
   readonly columns: readonly Column[]
   readonly keyPaths: KeyPaths
+  readonly limits: ColumnLimits
   /** No further column can be discovered. */
   readonly isFull: boolean
   /** A warning already said that fields are left out. */
@@ -27,6 +28,7 @@ export interface Catalog {
 export interface Draft {
   columns: Column[]
   keyPaths: KeyPaths
+  limits: ColumnLimits
   root: PathNode<ColumnSlot>
   /** Folded names in use, those of the keys included. */
   names: Set<string>
@@ -49,16 +51,17 @@ export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] 
 }
 
 /** The names of the key columns. They are chosen first, so they never depend on the items. */
-export function keyColumnNames(keyPaths: KeyPaths): string[] {
+export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): string[] {
   const names: string[] = []
-  const isTaken = (name: string) => names.some((other) => foldName(other) === foldName(name))
-  for (const path of keyPaths) names.push(columnName(path, isTaken))
+  const isTaken = (name: string) =>
+    [...names, ...limits.reservedForKeys].some((other) => foldName(other) === foldName(name))
+  for (const path of keyPaths) names.push(columnName(path, isTaken, limits))
   return names
 }
 
 /** The types of the key columns; null before the first key. */
-export function keyTypesOf({ columns, keyPaths }: Catalog): (KeyType | null)[] {
-  return keyColumnNames(keyPaths).map((name) => {
+export function keyTypesOf({ columns, keyPaths, limits }: Catalog): (KeyType | null)[] {
+  return keyColumnNames(keyPaths, limits).map((name) => {
     const column = columns.find((one) => one.role === 'key' && one.name === name)
     return column ? (column.type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
   })
@@ -81,16 +84,15 @@ export function createCatalog(
   columns: readonly Column[],
   keyPaths: KeyPaths,
   isFullReported = false,
+  limits = SQLITE_LIMITS,
 ): Catalog {
-  return sealDraft(openDraft(columns, keyPaths), isFullReported)
+  return sealDraft(openDraft(columns, keyPaths, limits), isFullReported)
 }
 
-/** Names that SQLite gives to the row id of every table: a field of that name gets the next free one. */
-const RESERVED = ['rowid', 'oid']
-
-export function openDraft(columns: readonly Column[], keyPaths: KeyPaths): Draft {
+export function openDraft(columns: readonly Column[], keyPaths: KeyPaths, limits: ColumnLimits): Draft {
   const root = createPathTree<ColumnSlot>()
-  const taken = [...RESERVED, ...keyColumnNames(keyPaths), ...columns.map((column) => column.name)]
+  const discovered = columns.map((column) => column.name)
+  const taken = [...limits.reserved, ...keyColumnNames(keyPaths, limits), ...discovered]
   const names = new Set(taken.map(foldName))
   for (const path of keyPaths) slotAt(root, path).isKey = true
   for (const column of columns) {
@@ -100,11 +102,14 @@ export function openDraft(columns: readonly Column[], keyPaths: KeyPaths): Draft
   }
   const decided = new Set(columns.filter((column) => column.role === 'key').map((column) => column.path))
   const undecided = keyPaths.filter((path) => !decided.has(sqlitePath(path))).length
-  return { columns: [...columns], keyPaths, root, names, count: columns.length + undecided }
+  return { columns: [...columns], keyPaths, limits, root, names, count: columns.length + undecided }
 }
 
-export function sealDraft({ columns, keyPaths, root, count }: Draft, isFullReported: boolean): Catalog {
-  return { columns, keyPaths, root, isFull: count >= MOST_COLUMNS, isFullReported }
+export function sealDraft(
+  { columns, keyPaths, limits, root, count }: Draft,
+  isFullReported: boolean,
+): Catalog {
+  return { columns, keyPaths, limits, root, isFull: count >= limits.mostColumns, isFullReported }
 }
 
 export function slotAt(root: PathNode<ColumnSlot>, path: readonly string[]): ColumnSlot {

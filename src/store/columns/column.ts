@@ -30,11 +30,28 @@ export interface ColumnWarning {
   message: string
 }
 
-/** The most discovered columns of a table, keys and __text columns included, our own not. */
-export const MOST_COLUMNS = 500
-
 /** The most characters of a column's name: a field's name may have a megabyte, and statements repeat it. */
 const LONGEST_NAME = 2000
+
+/** What names and tables of a database can be. */
+export interface ColumnLimits {
+  /** The most discovered columns of a table, keys and __text columns included, our own not. */
+  mostColumns: number
+  /** The beginning of a name that leaves room for so many more characters. */
+  cut(name: string, room: number): string
+  /** Names that every table has already: a field of that name gets the next free one. */
+  reserved: readonly string[]
+  /** Those of them that not even a key may have. */
+  reservedForKeys: readonly string[]
+}
+
+export const SQLITE_LIMITS: ColumnLimits = {
+  mostColumns: 500,
+  cut: (name) => name,
+  // Names that SQLite gives to the row id of every table.
+  reserved: ['rowid', 'oid'],
+  reservedForKeys: [],
+}
 
 /**
  * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name with `_` in
@@ -43,18 +60,27 @@ const LONGEST_NAME = 2000
  * @param isTaken Whether SQLite takes a name for one in use (see `foldName`); then `_2`, `_3` ... is
  *   appended.
  */
-export function columnName(path: readonly string[], isTaken: (name: string) => boolean): string {
+export function columnName(
+  path: readonly string[],
+  isTaken: (name: string) => boolean,
+  limits = SQLITE_LIMITS,
+): string {
   const joined = path.map((part) => (part === '' ? 'field' : part)).join('__')
   const storable = joined.slice(0, LONGEST_NAME).replace(/\0|\p{Cs}/gu, '_')
-  return freeName(storable.startsWith('_') ? `field${storable}` : storable, isTaken)
+  return freeName(storable.startsWith('_') ? `field${storable}` : storable, isTaken, limits)
 }
 
-/** The name itself, or with the first of `_2`, `_3` ... that is free. */
-export function freeName(name: string, isTaken: (name: string) => boolean): string {
-  if (!isTaken(name)) return name
-  let number = 2
-  while (isTaken(`${name}_${number}`)) number++
-  return `${name}_${number}`
+/** The name with this end, cut to fit; or with the first of `_2`, `_3` ... that is free. */
+export function freeName(
+  name: string,
+  isTaken: (name: string) => boolean,
+  { cut }: ColumnLimits,
+  end = '',
+): string {
+  const candidate = (ending: string) => cut(name, ending.length) + ending
+  let ending = end
+  for (let number = 2; isTaken(candidate(ending)); number++) ending = `${end}_${number}`
+  return candidate(ending)
 }
 
 /** The same text for names that SQLite compares as equal: it ignores the case of ASCII letters only. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/value.ts'
-import { type ColumnType, columnName, foldName, MOST_COLUMNS } from './column.ts'
+import { type ColumnType, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, everyLeaf, flatten, type Leaf, namesOf, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
 import { isWide, ownValue } from './sql-value.ts'
@@ -32,23 +32,30 @@ const TYPES: Record<Holds, ColumnType> = {
 export function discoverElements(
   known: readonly ElementColumn[],
   array: readonly JsonValue[],
+  limits = SQLITE_LIMITS,
 ): readonly ElementColumn[] {
   const objects = array.filter(isJsonObject)
   const tree = treeOf(known)
   const isKnown = objects.every((object) =>
-    everyLeaf(tree, object, (column, value) => covers(known, column, value)),
+    everyLeaf(tree, object, (column, value) => covers(known, limits.mostColumns, column, value)),
   )
-  return isKnown ? known : withElements(known, objects)
+  return isKnown ? known : withElements(known, objects, limits)
 }
 
-function covers(known: readonly ElementColumn[], column: ElementColumn | undefined, value: Leaf): boolean {
-  if (!column) return known.length >= MOST_COLUMNS
+function covers(
+  known: readonly ElementColumn[],
+  mostColumns: number,
+  column: ElementColumn | undefined,
+  value: Leaf,
+): boolean {
+  if (!column) return known.length >= mostColumns
   return column.holds === 'text' || together(column.holds, holdsOf(value)) === column.holds
 }
 
 function withElements(
   known: readonly ElementColumn[],
   objects: readonly JsonObject[],
+  limits: typeof SQLITE_LIMITS,
 ): readonly ElementColumn[] {
   const columns = [...known]
   const names = new Set(known.map(({ name }) => foldName(name)))
@@ -57,7 +64,7 @@ function withElements(
   for (const [index, { path }] of known.entries()) nodeAt(tree, parseSqlitePath(path)).at = index
 
   function add(path: string[], holds: Holds): void {
-    const name = columnName(path, (candidate) => names.has(foldName(candidate)))
+    const name = columnName(path, (candidate) => names.has(foldName(candidate)), limits)
     names.add(foldName(name))
     nodeAt(tree, path).at = columns.length
     columns.push({ name, path: sqlitePath(path), type: TYPES[holds], holds })
@@ -67,7 +74,7 @@ function withElements(
     flatten(object, tree, (field, index, value) => {
       const column = index === undefined ? undefined : columns[index]
       if (column && index !== undefined) columns[index] = widened(column, holdsOf(value))
-      else if (columns.length < MOST_COLUMNS) add(namesOf(field), holdsOf(value))
+      else if (columns.length < limits.mostColumns) add(namesOf(field), holdsOf(value))
     })
   }
   return columns

@@ -20,7 +20,6 @@ import {
   columnName,
   foldName,
   freeName,
-  MOST_COLUMNS,
 } from './column.ts'
 import { type FieldPath, flatten, type Leaf, namesOf } from './flatten.ts'
 import { sqlitePath } from './path.ts'
@@ -51,7 +50,7 @@ export function extendCatalog(
   keys: readonly (readonly KeyPart[])[],
   items: readonly JsonObject[],
 ): Extension {
-  const draft = openDraft(withKeys(catalog, keys), catalog.keyPaths)
+  const draft = openDraft(withKeys(catalog, keys), catalog.keyPaths, catalog.limits)
   const work: Work = { draft, isFullReported: catalog.isFullReported, warnings: [], isChanged: true }
   // Read again after a change: a boolean that an INTEGER column could hold does not fit a REAL one.
   while (work.isChanged) {
@@ -67,7 +66,7 @@ export function extendCatalog(
 function withKeys(catalog: Catalog, keys: readonly (readonly KeyPart[])[]): Column[] {
   if (keys.length === 0) return [...catalog.columns]
   const types = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypesOf(catalog))
-  const keyColumns = keyColumnNames(catalog.keyPaths).map((name, index): Column => {
+  const keyColumns = keyColumnNames(catalog.keyPaths, catalog.limits).map((name, index): Column => {
     const path = sqlitePath(catalog.keyPaths[index] ?? [])
     return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
   })
@@ -90,13 +89,13 @@ function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, value
   if (change === 'none') return
   // No path is spelled out before this line: millions of fields may be left out.
   if (slot && (change === 'widen' || change === 'wide')) alter(work, slot, change)
-  else if (work.draft.count >= MOST_COLUMNS) reportFull(work, field)
+  else if (work.draft.count >= work.draft.limits.mostColumns) reportFull(work, field)
   else if (slot && change === 'text') addText(work, slot, namesOf(field))
   else addMain(work, namesOf(field), own)
 }
 
 function addMain(work: Work, path: string[], own: OwnValue): void {
-  const name = columnName(path, isTakenIn(work.draft))
+  const name = columnName(path, isTakenIn(work.draft), work.draft.limits)
   const slot = slotAt(work.draft.root, path)
   slot.main = { name, path: sqlitePath(path), type: typeOf(own), role: 'value', wide: isWide(own) }
   add(work, slot.main)
@@ -114,7 +113,7 @@ function alter(work: Work, slot: ColumnSlot, kind: 'widen' | 'wide'): void {
 function addText(work: Work, slot: ColumnSlot, path: string[]): void {
   if (!slot.main) return
   const { name: main, type } = slot.main
-  const name = freeName(`${main}__text`, isTakenIn(work.draft))
+  const name = freeName(main, isTakenIn(work.draft), work.draft.limits, '__text')
   slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide: false }
   add(work, slot.text)
   const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`
@@ -134,7 +133,7 @@ function reportFull(work: Work, field: FieldPath): void {
   if (work.isFullReported) return
   work.isFullReported = true
   const path = sqlitePath(namesOf(field))
-  const message = `the table has ${MOST_COLUMNS} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
+  const message = `the table has ${work.draft.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }
 

@@ -1,4 +1,5 @@
 import { JobError, UsageError } from '../../errors.ts'
+import { addressOf } from '../api-address.ts'
 import type { Connection } from './sql.ts'
 
 const ADDRESS = 'address'
@@ -26,12 +27,6 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
     .run(ADDRESS, address)
   if (known !== null || !holdsAnything(connection)) return null
   return `${connection.name} did not say yet whose lists it holds; from now on they are those of ${address}`
-}
-
-/** Host and path prefix: a proxy in front of an API changes scheme and port, and the API stays the same. */
-export function addressOf(baseUrl: string): string {
-  const { hostname, pathname } = new URL(baseUrl)
-  return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
 }
 
 /** Throws JobError if another process has noted another address since this one noted its own. */

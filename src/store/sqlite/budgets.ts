@@ -1,29 +1,15 @@
+import type { StoredBudgets } from '../tokens.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Connection } from './sql.ts'
 import type { Transact } from './transaction.ts'
 
-/** A budget. Times are epoch milliseconds, 0 for none. */
-export interface StoredBudget {
-  closedUntil: number
-  known: string | null
-  waitingFor: string | null
-  waitingUntil: number
-}
-
-/** `sync_gates`: the budgets of requests, by scope. */
-export interface StoredBudgets {
-  /** `version`: differs after each change, and is never empty. */
-  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
-  /**
-   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` runs
-   * under the file's lock.
-   */
-  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+/** `sync_gates`: the budgets of requests, by scope; `next` runs under the file's lock. */
+interface SqliteBudgets extends StoredBudgets {
   /** Ends the pauses that an organization may wait for. Call it inside a transaction. */
   forgetWaits(organizationId: string): void
 }
 
-export function createStoredBudgets(connection: Connection, write: Transact): StoredBudgets {
+export function createStoredBudgets(connection: Connection, write: Transact): SqliteBudgets {
   const find = connection.prepare('SELECT closed_until, known FROM sync_gates WHERE scope = ?')
   const save = connection.prepare(`
     INSERT OR REPLACE INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)

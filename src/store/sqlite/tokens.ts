@@ -1,43 +1,19 @@
 import { createHash } from 'node:crypto'
-import { createStoredBudgets, type StoredBudgets } from './budgets.ts'
+import type { LastRuns, Tokens } from '../tokens.ts'
+import { createStoredBudgets } from './budgets.ts'
 import { translatingErrors } from './file/open.ts'
 import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
-import { createLastRuns, type LastRuns } from './walks/runs.ts'
+import { createLastRuns } from './walks/runs.ts'
 
-export interface RegisteredOrganization {
-  id: string
-  name: string
-  collections: readonly string[]
-}
-
-/** What the mirror knows of organizations, their tokens and budgets; each method is one short transaction. */
-export interface Tokens {
-  /**
-   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
-   */
-  register(organizations: readonly RegisteredOrganization[]): Promise<void>
-  /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
-  fingerprint(token: string): string
-  /** Notes which token an organization uses now, and lifts the hold of its former token. */
-  useToken(organizationId: string, fingerprint: string): Promise<void>
-  /** Why a token is held; null if `resume` lifted the hold of one of its organizations. */
-  heldReason(fingerprint: string): string | null
-  /** Why an organization must not use its token. */
+/** What the mirror knows of organizations, their tokens and budgets; what is read is read at once. */
+export interface SqliteTokens extends Tokens {
   heldReasonOf(organizationId: string, fingerprint: string): string | null
-  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
-  liftHold(fingerprint: string): Promise<void>
-  /**
-   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
-   * they used last. Returns the names of those that were held.
-   */
-  resume(organizationIds: readonly string[]): Promise<string[]>
-  budgets: Omit<StoredBudgets, 'forgetWaits'>
   lastRuns(organizationId: string, collection: string): LastRuns
 }
 
 /** `newSalt`: only its first value in a mirror's life is used. */
-export function createTokens(connection: Connection, write: Transact, newSalt: () => string): Tokens {
+export function createTokens(connection: Connection, write: Transact, newSalt: () => string): SqliteTokens {
   const budgets = createStoredBudgets(connection, write)
   const setting = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck()
   const addSetting = connection.prepare('INSERT OR IGNORE INTO sync_settings (name, value) VALUES (?, ?)')

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
-import { addressOf, claimAddress } from '../../../src/store/sqlite/address.ts'
+import { addressOf } from '../../../src/store/api-address.ts'
+import { claimAddress } from '../../../src/store/sqlite/address.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { beginTestWalk, leaseOf, openTestMirror } from '../../helpers/test-mirror.ts'
 

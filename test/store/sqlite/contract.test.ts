@@ -5,21 +5,21 @@ import { describeRefreshes } from '../contract-refreshes.ts'
 const idOf = (key: readonly string[], row: Row) =>
   key.length === 1 ? String(row[key[0] ?? '']) : JSON.stringify(key.map((name) => String(row[name])))
 
-function openStore(): OpenedStore {
+async function openStore(): Promise<OpenedStore> {
   const test = openTestMirror()
   const ofOrganization = 'WHERE _organization_id = ? ORDER BY 2, 3'
   return {
     store: test.store,
-    other: () => openTestMirror({ file: test.file, clock: test.clock }).store,
-    live({ organization, collection: { name, key } }) {
+    other: async () => openTestMirror({ file: test.file, clock: test.clock }).store,
+    async live({ organization, collection: { name, key } }) {
       const rows = test.rows(`SELECT * FROM ${name}_raw ${ofOrganization}`, organization.id)
       return Object.fromEntries(rows.map(({ _json: text, ...row }) => [idOf(key, row), String(text)]))
     },
-    history({ organization, collection: { name, key } }) {
+    async history({ organization, collection: { name, key } }) {
       const rows = test.rows(`SELECT * FROM ${name}_history ${ofOrganization}`, organization.id)
       return rows.map(({ _reason: reason, ...row }) => [idOf(key, row), String(reason)])
     },
-    runs: () =>
+    runs: async () =>
       test.rows('SELECT status, rows_removed FROM sync_runs ORDER BY id') as {
         status: string
         rows_removed: number

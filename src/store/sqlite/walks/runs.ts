@@ -1,5 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
+import type { LastRuns } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
 import { trafficNumbers } from './commit.ts'
@@ -88,16 +89,6 @@ interface Opening extends Pick<BeginRun, 'trigger' | 'brief'> {
 
 /** The id of no run. */
 const NO_RUN = 0
-
-/** When a job last did what its schedule demands. Epoch milliseconds. */
-export interface LastRuns {
-  /** The start of its last complete full walk. */
-  completedAt: number | null
-  /** The start of its last run by schedule or by hand, whatever its outcome. */
-  startedAt: number | null
-  /** Whether a sync's walk is open. */
-  unfinished: boolean
-}
 
 export function createLastRuns(
   connection: Connection,

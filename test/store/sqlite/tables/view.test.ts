@@ -115,7 +115,10 @@ describe('viewSql', () => {
   it('shows every value of every element in the class of its column', () => {
     fc.assert(
       fc.property(fc.array(fc.array(tellable, { maxLength: 4 }), { maxLength: 4 }), (arrays) => {
-        const elements = arrays.reduce<readonly ElementColumn[]>(discoverElements, [])
+        const elements = arrays.reduce<readonly ElementColumn[]>(
+          (known, array) => discoverElements(known, array),
+          [],
+        )
 
         const rows = rowsOf(
           arrays.map((array) => JSON.stringify(array)),

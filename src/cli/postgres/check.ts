@@ -1,0 +1,18 @@
+import { type Finding, fail, ok } from '../../check/finding.ts'
+import type { Config } from '../../config/config.ts'
+import { MirrorError } from '../../errors.ts'
+import type { Runtime } from '../runtime.ts'
+import { openPostgresForReading } from './open.ts'
+
+/** Whether the PostgreSQL server can be used, without changing anything. */
+export async function checkPostgres(config: Config, runtime: Runtime): Promise<Finding[]> {
+  try {
+    const server = await openPostgresForReading(config, runtime)
+    await server?.close()
+    const state = server ? 'holds the mirror' : 'can be reached; the first sync makes the mirror'
+    return [ok('mirror', `${config.database} ${state}`)]
+  } catch (error) {
+    if (!(error instanceof MirrorError)) throw error
+    return [fail('mirror', 4, error.message, null)]
+  }
+}

@@ -1,0 +1,76 @@
+import type { DaemonRecord } from '../sqlite/daemons.ts'
+import { type Leases, lockKey } from './leases.ts'
+import type { Server } from './server/server.ts'
+import type { Sql } from './sql.ts'
+
+// A `start` names itself in `sync_settings`, and holds a lock of that name as long as it lives.
+
+const PREFIX = 'daemon '
+
+/** Notes that this process is a `start`. Returns a function that takes it back. */
+export async function announceDaemon(
+  server: Server,
+  leases: Leases,
+  since: string,
+): Promise<() => Promise<void>> {
+  const name = PREFIX + leases.name
+  await leases.lock(name, '')
+  await server.rows('INSERT INTO sync_settings (name, value) VALUES ($1, $2)', [name, since])
+  return async () => {
+    await server.rows('DELETE FROM sync_settings WHERE name = $1', [name])
+    await leases.unlock(name, '')
+  }
+}
+
+/** Every `start` that runs, or died within the last day: one that was stopped has left no record. The oldest first. */
+export async function readDaemons(
+  sql: Pick<Sql, 'rows'>,
+  schema: string,
+  locks: ReadonlySet<string>,
+): Promise<DaemonRecord[]> {
+  const rows = await sql.rows<{ name: string; value: string }>(
+    `SELECT name, value FROM sync_settings WHERE starts_with(name, '${PREFIX}') ORDER BY value, name LIMIT 1000`,
+  )
+  return rows.map(({ name, value }) => ({
+    pid: Number(/-(\d+)-[0-9a-f]{12}$/.exec(name)?.[1] ?? 0),
+    since: value,
+    running: locks.has(String(lockKey(schema, name, ''))),
+  }))
+}
+
+/** Forgets those of other workers that died, so that each death is told once: until the next one starts. */
+export async function forgetDeadDaemons(server: Server): Promise<void> {
+  const { schema } = server.address
+  const locks = await advisoryLocks(server)
+  const names = await server.rows<{ name: string }>(
+    `SELECT name FROM sync_settings WHERE starts_with(name, '${PREFIX}')`,
+  )
+  const dead = names.map(({ name }) => name).filter((name) => !locks.has(String(lockKey(schema, name, ''))))
+  if (dead.length > 0) await server.rows('DELETE FROM sync_settings WHERE name = ANY ($1)', [dead])
+}
+
+/** The numbers of all advisory locks of this database. */
+export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>> {
+  const rows = await sql.rows<{ key: string }>(`
+    SELECT ((classid::bigint << 32) | objid::bigint)::text AS key
+    FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  `)
+  return new Set(rows.map(({ key }) => key))
+}
+
+/** Jobs that a worker has not given back, and whose lock is gone: it died, or was cut off. */
+export async function abandonedJobs(
+  server: Server,
+): Promise<{ organizationId: string; collection: string }[]> {
+  const owned = await server.rows<{ organizationId: string; collection: string }>(`
+    SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
+  `)
+  if (owned.length === 0) return []
+  const locks = await advisoryLocks(server)
+  return owned.filter(
+    ({ organizationId, collection }) =>
+      !locks.has(String(lockKey(server.address.schema, organizationId, collection))),
+  )
+}

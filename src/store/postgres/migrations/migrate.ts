@@ -1,0 +1,82 @@
+import fs from 'node:fs'
+import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import type { Server } from '../server/server.ts'
+import { quoted, type Sql } from '../sql.ts'
+
+const FOLDER = new URL('.', import.meta.url)
+
+/** The numbered steps, in order. A released step is never edited: existing schemas have it. */
+const STEPS = ['0001-tables-of-the-interface.sql']
+
+export const LATEST_VERSION = STEPS.length
+
+/** A number of our own, so that only migrations wait for each other. */
+const LOCK = 7_362_004_117
+
+/** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. */
+export async function migrate(server: Server): Promise<void> {
+  const { schema } = server.address
+  if ((await hasSettings(server, schema)) && (await versionOf(server)) === LATEST_VERSION) return
+  await server.transaction(async (sql) => {
+    // Before the schema is looked at: another worker may have been faster.
+    await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK % 2 ** 31, schema])
+    const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
+    if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
+    const done = (await hasSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
+    if (done > LATEST_VERSION) throw tooNew(server, done)
+    for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
+    await sql.rows(
+      "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      [String(LATEST_VERSION)],
+    )
+  })
+}
+
+/** Whether the schema holds a mirror. Throws MirrorLostError for one that a newer version made. */
+export async function isMade(server: Server): Promise<boolean> {
+  if (!(await hasSettings(server, server.address.schema))) return false
+  await assertKnownVersion(server)
+  return true
+}
+
+async function hasSettings(sql: Pick<Sql, 'rows'>, schema: string): Promise<boolean> {
+  const text = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'sync_settings'"
+  return (await sql.rows(text, [schema])).length > 0
+}
+
+async function versionOf(sql: Pick<Sql, 'rows'>): Promise<number> {
+  const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
+  return Number(row?.value ?? 0)
+}
+
+/** Our names may belong to somebody else's tables, which must not be touched. */
+async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
+  const [stranger] = await sql.rows<{ name: string }>(
+    `
+      SELECT relname AS name
+      FROM pg_class
+      WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
+      ORDER BY relname
+      LIMIT 1
+    `,
+    [quoted(address.schema)],
+  )
+  if (!stranger) return 0
+  throw new MirrorError(
+    `the schema ${address.schema} of the database ${address.database} is no mirror, and has tables of somebody else: name an ` +
+      'empty or a new one with schema=NAME in "database"',
+  )
+}
+
+function tooNew({ address }: Pick<Server, 'address'>, version: number): MirrorLostError {
+  return new MirrorLostError(
+    `the schema ${address.schema} was made by a newer admin-mirror (version ${version}, this one knows ${LATEST_VERSION}): ` +
+      'update this one',
+  )
+}
+
+/** Throws MirrorLostError if a newer worker has migrated the schema meanwhile. */
+export async function assertKnownVersion(server: Server): Promise<void> {
+  const version = await versionOf(server)
+  if (version > LATEST_VERSION) throw tooNew(server, version)
+}

@@ -1,0 +1,112 @@
+import { JobError, KnownError, MirrorError, UsageError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
+import type { PostgresAddress } from './address.ts'
+
+/** The tables are no longer as this process knows them: another worker has changed them. */
+export class StaleTablesError extends Error {
+  override readonly name = 'StaleTablesError'
+}
+
+/** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
+interface Failure {
+  code: string
+  message: string
+}
+
+function failureOf(error: unknown): Failure {
+  const { code, message } = error as Partial<Record<keyof Failure, unknown>>
+  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+}
+
+/** SQLSTATEs of a server that is away, starting, full or overloaded: it may come back. */
+const AWAY = new Set([
+  '57P01', // administrator ended the connection
+  '57P02', // crash of another process of the server
+  '57P03', // the server is starting or stopping
+  '57P05', // idle session time-out
+  '25P03', // idle in transaction time-out
+  '25P04', // transaction time-out
+  '57014', // statement time-out
+  '53000',
+  '53100', // disk full
+  '53200', // out of memory
+  '53300', // too many connections
+  '55000', // a standby that is being promoted
+  '25006', // read-only: a failover is under way
+  '58030', // I/O error
+])
+
+/** Without a code: pg's own words for a connection that broke. */
+const BROKEN =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Client was closed)/
+
+const NETWORK =
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL|UND_)/
+
+/** Whether the same statement may succeed later, once the server is back. */
+export function isAway(error: unknown): boolean {
+  const { code, message } = failureOf(error)
+  return (
+    AWAY.has(code) || code.startsWith('08') || NETWORK.test(code) || (code === '' && BROKEN.test(message))
+  )
+}
+
+/** Whether the same transaction may succeed at once. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01', '55P03'].includes(failureOf(error).code)
+}
+
+/** Another worker changed a table between two statements. */
+const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
+
+/** Returns an error of ours for one of pg's. */
+export function translate(address: PostgresAddress, error: unknown): unknown {
+  if (error instanceof KnownError || error instanceof UsageError || error instanceof StaleTablesError)
+    return error
+  const { code, message } = failureOf(error)
+  const server = `the PostgreSQL server at ${address.host}:${address.port}`
+  const known = meaningOf(code, server, address)
+  if (known !== undefined) return new MirrorError(known)
+  if (CHANGED_TABLES.includes(code)) return new StaleTablesError(code)
+  if (NETWORK.test(code) || isAway(error))
+    return new MirrorError(
+      `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that "database" in the configuration names its host and port`,
+    )
+  if (/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO/i.test(code) || /SSL|certificate|self.signed/i.test(message))
+    return new MirrorError(`${server}: ${tlsAdvice(message)}`)
+  // A value that PostgreSQL refuses concerns the job that brought it.
+  if (/^(?:22|23|54)/.test(code))
+    return new JobError('DATABASE', `${server} refused a row of this list (SQLSTATE ${code})`)
+  if (code === '') return error
+  return new MirrorError(`${server} refused a statement (SQLSTATE ${code})`)
+}
+
+function meaningOf(
+  code: string,
+  server: string,
+  { user, database, schema }: PostgresAddress,
+): string | undefined {
+  switch (code) {
+    case '28P01':
+    case '28000':
+      return `${server} refuses the role ${user}: check its password (in the URL by \${NAME}, or PGPASSWORD, or PGPASSFILE) and pg_hba.conf`
+    case '3D000':
+      return `${server} has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one as "database"`
+    case '42501':
+      return `${server}: the role ${user} lacks rights in the database ${database}: run GRANT CREATE ON DATABASE ${database} TO ${user}, or create the schema for it with CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
+    case '53100':
+      return `${server} has no room on its disk`
+    case '53300':
+      return `${server} has no connection left: raise its max_connections, or run fewer workers`
+    case '25006':
+      return `${server} is read-only: name the primary server as "database"`
+    default:
+      return undefined
+  }
+}
+
+function tlsAdvice(message: string): string {
+  return /does not support SSL/i.test(message)
+    ? 'it speaks no TLS: switch TLS on there, or add sslmode=disable to "database" where the network between is yours alone'
+    : 'its certificate is not trusted: name the file of its authority with sslrootcert=FILE in "database"'
+}

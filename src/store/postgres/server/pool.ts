@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto'
+import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
+import type { Sql } from '../sql.ts'
+import type { PostgresAddress } from './address.ts'
+
+/** Connections of one process to the server. Errors are pg's own. */
+export interface Pool {
+  rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
+  /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open. */
+  using<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
+  /** A connection beside the pool, for locks that live as long as it. */
+  connect(onLost: () => void): Promise<OwnConnection>
+  close(): Promise<void>
+}
+
+/** Rows in the server's own types, for what people ask. */
+export interface Cursor {
+  /** Rows as arrays; whole numbers are bigint, times the interface's text. */
+  arrays(text: string): Promise<{ columns: string[]; rows: unknown[][] }>
+}
+
+export interface OwnConnection {
+  rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
+  /** The server process behind it; another number than `pg_backend_pid()` where a pooler stands between. */
+  backend: number
+  close(): Promise<void>
+}
+
+/** Few, since a server has few: a page's statements take a millisecond. */
+const MOST_CONNECTIONS = 3
+
+/** A connection that is cut without a word is given up after so long. Milliseconds. */
+const ANSWER_MS = 60_000
+const CONNECT_MS = 10_000
+
+export function createPool(address: PostgresAddress): Pool {
+  const config = clientConfig(address)
+  const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
+  // The next statement that needs the connection reports it.
+  pool.on('error', () => {})
+  // One that is in use has no listener of the pool: without this, a cut between two statements would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+
+  return {
+    async rows<T>(text: string, values: readonly unknown[]) {
+      const client = await pool.connect()
+      let failed = true
+      try {
+        const rows = await ask<T>(client, text, values, ANSWER_MS)
+        failed = false
+        return rows
+      } catch (error) {
+        // A refused statement leaves the connection as it was.
+        failed = !(error instanceof DatabaseError)
+        throw error
+      } finally {
+        client.release(failed)
+      }
+    },
+    async using(task) {
+      const client = await pool.connect()
+      let failed = true
+      try {
+        const result = await task({
+          rows: (text, values = []) => ask(client, text, values),
+          exec: async (text) => {
+            await client.query(text)
+          },
+          arrays: (text) => askArrays(client, text),
+        })
+        failed = false
+        return result
+      } finally {
+        client.release(failed)
+      }
+    },
+    async connect(onLost) {
+      const client = new Client(config)
+      client.on('error', onLost)
+      client.on('end', onLost)
+      try {
+        await client.connect()
+      } catch (error) {
+        await client.end().catch(() => {})
+        throw error
+      }
+      // pg's types do not know the number of the server's process.
+      const backend = Number((client as unknown as { processID: unknown }).processID)
+      let turn: Promise<unknown> = Promise.resolve()
+      return {
+        rows<T>(text: string, values: readonly unknown[]) {
+          const answer = turn.then(() => ask<T>(client, text, values, ANSWER_MS))
+          turn = answer.catch(() => {})
+          return answer
+        },
+        backend,
+        close: async () => {
+          client.removeListener('end', onLost)
+          await client.end()
+        },
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+function clientConfig({ host, port, user, database, schema, tls, password }: PostgresAddress) {
+  const settings = {
+    search_path: schema,
+    TimeZone: 'UTC',
+    DateStyle: 'ISO',
+    extra_float_digits: '1',
+    jit: 'off',
+    // The server learns within 20 seconds that a machine is gone, and drops its locks.
+    tcp_keepalives_idle: '5',
+    tcp_keepalives_interval: '5',
+    tcp_keepalives_count: '3',
+    tcp_user_timeout: '20000',
+  }
+  return {
+    host,
+    port,
+    user,
+    database,
+    password: password(),
+    ssl: tls ? { rejectUnauthorized: true, ...(tls.authority === null ? {} : { ca: tls.authority }) } : false,
+    application_name: 'admin-mirror',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+  }
+}
+
+/** Names of prepared statements, by their text. */
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  const known = names.get(text)
+  if (known !== undefined) return known
+  const name = createHash('sha256').update(text).digest('base64url')
+  names.set(text, name)
+  return name
+}
+
+async function ask<T>(
+  client: ClientBase,
+  text: string,
+  values: readonly unknown[],
+  query_timeout?: number,
+): Promise<T[]> {
+  const config = {
+    name: nameOf(text),
+    text,
+    values: [...values],
+    types: { getTypeParser },
+    ...(query_timeout === undefined ? {} : { query_timeout }),
+  }
+  const { rows } = await client.query(config)
+  return rows as T[]
+}
+
+const [INT8, TIMESTAMPTZ] = [20, 1184]
+
+/** Our own counts and ids are far below 2^53; times are epoch milliseconds. */
+const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
+  if (type === INT8) return Number
+  if (type === TIMESTAMPTZ) return msOf
+  return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
+}) as typeof types.getTypeParser
+
+function msOf(text: string): number {
+  return Date.parse(`${text.replace(' ', 'T')}:00`)
+}
+
+async function askArrays(
+  client: ClientBase,
+  text: string,
+): Promise<{ columns: string[]; rows: unknown[][] }> {
+  const getOutsideParser = ((type: number) => {
+    if (type === INT8 || type === 23 || type === 21) return BigInt
+    if (type === 700 || type === 701) return Number
+    if (type === 16) return (value: string) => (value === 't' ? 1n : 0n)
+    if (type === TIMESTAMPTZ) return isoOf
+    return String
+  }) as typeof types.getTypeParser
+  const config = {
+    text,
+    // One statement alone: in the simple protocol a second one could end the transaction that only reads.
+    queryMode: 'extended',
+    rowMode: 'array' as const,
+    types: { getTypeParser: getOutsideParser },
+  }
+  const { fields, rows } = await client.query<unknown[]>(config)
+  return { columns: fields.map(({ name }) => name), rows }
+}
+
+function isoOf(text: string): string {
+  const at = msOf(text)
+  return Number.isNaN(at) ? text : new Date(at).toISOString()
+}

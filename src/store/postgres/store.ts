@@ -1,0 +1,243 @@
+import { JobError } from '../../errors.ts'
+import type { Lease, Store } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
+import { assertAddress } from './address.ts'
+import { type Leases, overtaken } from './leases.ts'
+import type { Patience, Server } from './server/server.ts'
+import type { Sql } from './sql.ts'
+import { createCollections } from './tables/collection.ts'
+import { assertPossible } from './tables/configured.ts'
+import { lookUp, readLiveKeys } from './tables/lookup.ts'
+import { createCommit } from './walks/commit.ts'
+import { nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
+import { readLedger } from './walks/ledger.ts'
+import {
+  confirmScope,
+  countMissing,
+  heldRemovals,
+  holdMissing,
+  isOverlapped,
+  isRefreshed,
+  noteMissing,
+  removeMissing,
+} from './walks/missing.ts'
+import { BRIEF_KEPT_MS, OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
+import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
+import { beginRun, finishRun } from './walks/runs.ts'
+import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
+
+export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
+  server: Server
+  leases: Leases
+  /** `api.baseUrl`: no job can be acquired while the mirror holds the lists of another address. */
+  baseUrl: string
+  /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
+  keepRuns: number
+}
+
+/** The right to work on a job, as long as no other worker has taken it since. */
+interface OwnLease extends Lease {
+  epoch: number
+}
+
+/** The store on a PostgreSQL schema, for any number of workers. */
+export function openPostgresStore(options: PostgresStoreOptions): Store {
+  const { server, leases, baseUrl, keepRuns, now, signal } = options
+  const collections = createCollections(server)
+  const commit = createCommit(server, collections)
+  const time = () => timeOf(now())
+  const ago = (ms: number) => timeOf(now() - ms)
+  /** Pages that refreshes under way have written. */
+  const refreshPages = new Map<number, number>()
+
+  /** Runs `task` in a transaction, unless another worker has the job by now. */
+  function owned<T>({ job, ...lease }: Lease, task: (sql: Sql) => Promise<T>): Promise<T> {
+    return server.transaction(async (sql) => {
+      const rows = await sql.rows(
+        `SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE`,
+        [...ofJob(job), epochOf(lease)],
+      )
+      if (rows.length === 0) throw overtaken(nameOf(job))
+      return task(sql)
+    })
+  }
+
+  /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
+  function takeOver(job: Job): Promise<OwnLease> {
+    return server.transaction(async (sql) => {
+      await assertAddress(sql, baseUrl)
+      await sql.rows(
+        'INSERT INTO organizations (id, name, configured) VALUES ($1, $2, 1) ON CONFLICT (id) DO NOTHING',
+        [job.organization.id, job.organization.name],
+      )
+      const [row] = await sql.rows<{ epoch: number }>(
+        `
+          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, nextval('sync_epochs'))
+          ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch
+          RETURNING epoch
+        `,
+        [...ofJob(job), leases.name],
+      )
+      return leaseOf(sql, job, row?.epoch ?? 0)
+    })
+  }
+
+  async function ownerOf(job: Job): Promise<string> {
+    const [row] = await server.rows<{ owner: string | null }>(
+      `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
+      ofJob(job),
+    )
+    return row?.owner ?? 'one that begins'
+  }
+
+  return {
+    async acquire(job) {
+      if (!(await leases.lock(...ofJob(job)))) return { heldBy: await ownerOf(job) }
+      try {
+        return { lease: await takeOver(job) }
+      } catch (error) {
+        await leases.unlock(...ofJob(job))
+        throw error
+      }
+    },
+    async release({ job, ...lease }) {
+      await server.rows(`UPDATE sync_jobs SET owner = NULL WHERE ${OF_JOB} AND epoch = $3`, [
+        ...ofJob(job),
+        epochOf(lease),
+      ])
+      await leases.unlock(...ofJob(job))
+    },
+
+    openWalks: (job) => openWalks(server, job),
+    beginRun: (lease, { resume, abandon, ...begin }) =>
+      owned(lease, async (sql) => {
+        const at = time()
+        for (const id of abandon) await abandonWalk(sql, id, at)
+        const { job } = lease
+        const walk =
+          resume === null
+            ? await beginWalk(sql, job, begin, at)
+            : await resumeWalk(sql, job, resume, begin.first, at)
+        return { walk, runId: await beginRun(sql, job, { ...begin, walk, within: null }, at) }
+      }),
+    readLedger: (walkId, after) => readLedger(server, walkId, after),
+
+    lookup: (job, items) => lookUp(server, collections, job, items),
+    async commit(lease, { answer, walk, next, at, run }) {
+      if (!answer) {
+        await commit.checkpoint(owner(lease), walk.id, next, at)
+        return { newRejects: 0, rowsAdded: lease.rowsAdded, notices: [] }
+      }
+      const { entry, newToWalk } = answer
+      const page = { changes: answer, run, at, ordinal: entry.ordinal, kept: null }
+      return commit.page(owner(lease), { ...page, answer: { walk, entry, newToWalk, next } })
+    },
+    beginRefresh: (lease, kept, within) =>
+      owned(lease, async (sql) => {
+        await keepRefresh(sql, lease.job, kept)
+        return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
+      }),
+    async commitRefresh(lease, { run, at, kept, ...changes }) {
+      const ordinal = (refreshPages.get(run.id) ?? 0) + 1
+      const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, kept })
+      refreshPages.set(run.id, ordinal)
+      return written
+    },
+    keepRefresh: (lease, kept) => owned(lease, (sql) => keepRefresh(sql, lease.job, kept)),
+    refreshes: () => allRefreshes(server),
+
+    async findMissing(lease, rule) {
+      const { job } = lease
+      const before = await countMissing(server, job)
+      // As many items were seen as there are rows: none is missing.
+      const isNone =
+        before.live === rule.listed &&
+        !before.missing &&
+        !(await isOverlapped(server, job, rule.walkId)) &&
+        !(await isRefreshed(server, rule.walkId))
+      if (!isNone)
+        await collections.retrying(job, ({ shape }) =>
+          owned(lease, (sql) => noteMissing(sql, shape, { job, rule, at: time() })),
+        )
+      const { removable, held, live } = await countMissing(server, job)
+      return { removable, held, live }
+    },
+    closeWalk: (lease, { walk, run, outcome, removals, refresh }) => {
+      const { job } = lease
+      const at = time()
+      const close = (remove: (sql: Sql) => Promise<void>) =>
+        owned(lease, async (sql) => {
+          if (outcome === null) await abandonWalk(sql, walk.id, at)
+          else {
+            await remove(sql)
+            if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
+            await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
+            if (refresh) await keepRefresh(sql, job, refresh)
+          }
+          return { held: await heldRemovals(sql, job) }
+        })
+      if (removals === 'none') return close(async () => {})
+      if (removals !== 'remove') {
+        const why = removals.hold === 'earlier' ? null : removals.hold
+        return close((sql) => holdMissing(sql, job, why))
+      }
+      return collections.retrying(job, ({ shape }) =>
+        close((sql) => removeMissing(sql, shape, job, run.id, at)),
+      )
+    },
+    finishRun: (_lease, run, outcome) => {
+      refreshPages.delete(run.id)
+      return finishRun(server, run, outcome, time())
+    },
+
+    async prune(job) {
+      const { history } = job.collection
+      const versionsBefore = typeof history === 'number' ? ago(history) : null
+      const times = {
+        before: ago(keepRuns),
+        briefBefore: ago(BRIEF_KEPT_MS),
+        overlapBefore: ago(OVERLAP_KEPT_MS),
+        versionsBefore,
+      }
+      await pruneJob(server, job, times, signal)
+    },
+    liveKeys: (job, from) => readLiveKeys(server, collections, job, from),
+  }
+}
+
+async function leaseOf(sql: Sql, job: Job, epoch: number): Promise<OwnLease> {
+  const { name, key } = job.collection
+  const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
+  const [trace] = await sql.rows<{ found: boolean }>(
+    `
+      SELECT
+        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB})
+        OR EXISTS (SELECT 1 FROM sync_rejects WHERE ${OF_JOB})
+        OR EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0) AS found
+    `,
+    ofJob(job),
+  )
+  const isNeverSynced = refusal === null && trace?.found !== true
+  return {
+    job,
+    refusal,
+    lastWalk: await lastOutcome(sql, job),
+    isNeverSynced,
+    ...(await refreshOf(sql, job)),
+    epoch,
+  }
+}
+
+function owner({ job, ...lease }: Lease): Pick<OwnLease, 'job' | 'epoch'> {
+  return { job, epoch: epochOf(lease) }
+}
+
+/** Only leases of `acquire` have one. */
+function epochOf(lease: Omit<Lease, 'job'>): number {
+  return (lease as OwnLease).epoch
+}
+
+function refusalOf(error: unknown): JobError {
+  if (error instanceof JobError) return error
+  throw error
+}

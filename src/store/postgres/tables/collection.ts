@@ -1,0 +1,95 @@
+import type { Job } from '../../../sync/types.ts'
+import { type Catalog, keyPathsOf } from '../../columns/catalog.ts'
+import type { TypedRow } from '../../columns/row.ts'
+import { StaleTablesError } from '../server/errors.ts'
+import type { Server } from '../server/server.ts'
+import { makeTables } from './configured.ts'
+import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
+import { type ArrayView, findCollection, loadCatalog, loadViews } from './records.ts'
+import { shapeOf, type TableShape } from './shape.ts'
+
+/** What this process knows of a collection's tables. */
+export interface OpenCollection {
+  shape: TableShape
+  /** The tables are as they are known as long as `sync_collections` says this. */
+  version: number
+  /** The typed rows of items; null if the tables have to be extended first. */
+  typed(wanted: WantedItems): TypedRow[] | null
+}
+
+/** What this process knows of the tables of collections. */
+export interface Collections {
+  /** Makes the tables of the job's collection if there are none. Throws JobError if that is impossible. */
+  open(job: Job): Promise<OpenCollection>
+  /** Changes columns and views so that they can hold the items. */
+  fit(job: Job, wanted: WantedItems, at: string): Promise<Fitting>
+  /** Forgets what is known of one: another worker has changed it. */
+  forget(job: Job): void
+  /** Runs a task, and once more if another worker changed the tables meanwhile. */
+  retrying<T>(job: Job, task: (tables: OpenCollection) => Promise<T>): Promise<T>
+}
+
+const MOST_CHANGES = 10
+
+export function createCollections(server: Server): Collections {
+  const known = new Map<string, OpenCollection>()
+  /** What a warning was given for, once a process. */
+  const full = new Set<string>()
+  const strangers = new Map<string, ReadonlySet<string>>()
+
+  async function load(job: Job): Promise<OpenCollection> {
+    const { name, key } = job.collection
+    await makeTables(server, { name, key })
+    const keyPaths = keyPathsOf(job)
+    const record = await findCollection(server, name)
+    const catalog = await loadCatalog(server, name, keyPaths, full.has(name))
+    return opened(name, catalog, await loadViews(server, name), record?.version ?? 0)
+  }
+
+  function opened(
+    name: string,
+    catalog: Catalog,
+    views: ReadonlyMap<string, ArrayView>,
+    version: number,
+  ): OpenCollection {
+    return {
+      shape: shapeOf(name, catalog),
+      version,
+      typed: (wanted) => typedRows(catalog, views, strangers.get(name) ?? new Set(), wanted),
+    }
+  }
+
+  async function open(job: Job): Promise<OpenCollection> {
+    const { name } = job.collection
+    const tables = known.get(name) ?? (await load(job))
+    known.set(name, tables)
+    return tables
+  }
+
+  const forget = ({ collection }: Job) => known.delete(collection.name)
+
+  return {
+    open,
+    forget,
+    async fit(job, wanted, at) {
+      const { name } = job.collection
+      const isFullReported = full.has(name)
+      const options = { server, collection: name, keyPaths: keyPathsOf(job), isFullReported, at }
+      const fitting = await fitTables(options, wanted)
+      if (fitting.isFullReported) full.add(name)
+      strangers.set(name, new Set([...(strangers.get(name) ?? []), ...fitting.strangers]))
+      forget(job)
+      return fitting
+    },
+    async retrying(job, task) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await task(await open(job))
+        } catch (error) {
+          if (!(error instanceof StaleTablesError) || tries === MOST_CHANGES) throw error
+          forget(job)
+        }
+      }
+    },
+  }
+}

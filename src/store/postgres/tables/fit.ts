@@ -1,0 +1,212 @@
+import type { JsonObject } from '../../../json/value.ts'
+import { isJsonObject } from '../../../json/value.ts'
+import type { KeyPart } from '../../../sync/key.ts'
+import type { Notice } from '../../../sync/types.ts'
+import {
+  type Catalog,
+  type KeyPaths,
+  type KeyType,
+  keyColumnTypes,
+  keyTypesOf,
+} from '../../columns/catalog.ts'
+import type { ColumnChange } from '../../columns/column.ts'
+import { discoverElements } from '../../columns/elements.ts'
+import { extendCatalog } from '../../columns/extend.ts'
+import { type ArrayValue, type TypedRow, toRow } from '../../columns/row.ts'
+import type { Server } from '../server/server.ts'
+import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
+import { withoutDependents } from './dependents.ts'
+import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView, viewName } from './records.ts'
+import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
+import { viewSql } from './view.ts'
+
+/** Items that are to be stored, and the keys of all items of their page. */
+export interface WantedItems {
+  keys: readonly (readonly KeyPart[])[]
+  items: readonly JsonObject[]
+}
+
+/** The typed rows of the items; null if the columns or the views have to be extended first. */
+export function typedRows(
+  catalog: Catalog,
+  views: ReadonlyMap<string, ArrayView>,
+  strangers: ReadonlySet<string>,
+  { keys, items }: WantedItems,
+): TypedRow[] | null {
+  const types = keyTypesOf(catalog)
+  const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, types)
+  if (!wanted.every((type, index) => type === types[index])) return null
+  const rows: TypedRow[] = []
+  for (const item of items) {
+    const row = toRow(catalog, item)
+    if (!row || row.arrays.some((array) => extendedView(views, strangers, array) !== null)) return null
+    rows.push(row)
+  }
+  return rows
+}
+
+/** The elements of a view with those of this array; null if it has them all. */
+function extendedView(
+  views: ReadonlyMap<string, ArrayView>,
+  strangers: ReadonlySet<string>,
+  { column, array }: ArrayValue,
+): ArrayView['elements'] | null {
+  if (strangers.has(column) || !array.some(isJsonObject)) return null
+  const known = views.get(column)?.elements ?? []
+  const elements = discoverElements(known, array, POSTGRES_LIMITS)
+  return elements === known ? null : elements
+}
+
+export interface FitOptions {
+  server: Server
+  collection: string
+  keyPaths: KeyPaths
+  isFullReported: boolean
+  /** ISO 8601. */
+  at: string
+}
+
+export interface Fitting {
+  notices: Notice[]
+  isFullReported: boolean
+  /** Columns whose arrays get no view, since its name is taken. */
+  strangers: Set<string>
+}
+
+/** Changes columns and views so that they can hold these items, in a transaction of its own before the rows are written. */
+export function fitTables(
+  { server, collection, keyPaths, isFullReported, at }: FitOptions,
+  { keys, items }: WantedItems,
+): Promise<Fitting> {
+  return server.transaction(async (sql) => {
+    // One worker at a time changes a collection; the others then find what they need.
+    const found = await sql.rows('SELECT 1 FROM sync_collections WHERE name = $1 FOR UPDATE', [collection])
+    if (found.length === 0) throw new Error(`${collection} has no tables`)
+    const stored = await loadCatalog(sql, collection, keyPaths, isFullReported)
+    const { catalog, changes, warnings } = extendCatalog(stored, keys, items)
+    const notices: Notice[] = warnings.map(({ message }) => ({ level: 'warn', message }))
+    const keyColumns = keyNames(keyPaths)
+    await changeColumns(sql, collection, changes, at)
+    for (const change of changes) if (isWidening(change)) notices.push(wideningNotice(change))
+    const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
+    const strangers = await extendViews(sql, { collection, keyColumns, arrays, notices })
+    await sql.rows('UPDATE sync_collections SET version = version + 1 WHERE name = $1', [collection])
+    return { notices, isFullReported: catalog.isFullReported, strangers }
+  })
+}
+
+/** All three tables have the key columns, made as INTEGER before their type was known. */
+async function changeColumns(
+  sql: Sql,
+  collection: string,
+  changes: readonly ColumnChange[],
+  at: string,
+): Promise<void> {
+  if (changes.length === 0) return
+  const columns = changes.map(({ column }) => column)
+  await saveColumns(sql, collection, columns, at)
+  const added = changes.filter(({ kind, column }) => kind === 'add' && column.role !== 'key')
+  if (added.length > 0)
+    await sql.exec(added.map(({ column }) => addColumnSql(collection, column)).join(';\n'))
+  const altered = columns.filter(
+    (column) =>
+      column.role === 'key' || changes.some((change) => change.column === column && change.kind === 'type'),
+  )
+  const types = await typesOf(sql, collection)
+  const statements = KINDS.map((kind) => {
+    const due = altered
+      .filter(({ role }) => kind === 'typed' || role === 'key')
+      .filter(({ name, type }) => types.get(kind)?.get(name) !== SQL_TYPES[type])
+    return due.length === 0 ? null : alterSql(tableName(collection, kind), due)
+  }).filter((statement) => statement !== null)
+  if (statements.length === 0) return
+  const tables = KINDS.map((kind) => tableName(collection, kind))
+  await withoutDependents(sql, tables, () => sql.exec(statements.join(';\n')))
+}
+
+function alterSql(table: string, columns: readonly ColumnChange['column'][]): string {
+  const changes = columns.map(
+    ({ name, type }) =>
+      `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,
+  )
+  return `ALTER TABLE ${quoted(table)} ${changes.join(', ')}`
+}
+
+/** The types of the columns as they are declared now. */
+async function typesOf(sql: Sql, collection: string): Promise<Map<TableKind, Map<string, string>>> {
+  const types = new Map<TableKind, Map<string, string>>()
+  for (const kind of KINDS) {
+    const rows = await sql.rows<{ name: string; type: string }>(
+      `
+        SELECT attname AS name, format_type(atttypid, NULL) AS type
+        FROM pg_attribute
+        WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
+      `,
+      [quoted(tableName(collection, kind))],
+    )
+    types.set(kind, new Map(rows.map(({ name, type }) => [name, type])))
+  }
+  return types
+}
+
+interface ViewWork {
+  collection: string
+  keyColumns: readonly string[]
+  arrays: readonly ArrayValue[]
+  notices: Notice[]
+}
+
+async function extendViews(
+  sql: Sql,
+  { collection, keyColumns, arrays, notices }: ViewWork,
+): Promise<Set<string>> {
+  const views = await loadViews(sql, collection)
+  const strangers = new Set<string>()
+  const due = new Map<string, ArrayView>()
+  for (const array of arrays) {
+    const elements = extendedView(views, strangers, array)
+    if (!elements) continue
+    const name = viewName(collection, array.column)
+    if (!views.has(array.column) && (await isTaken(sql, name))) {
+      strangers.add(array.column)
+      notices.push({ level: 'warn', message: `the name ${name} is taken, so there is no view of that array` })
+      continue
+    }
+    const view = { name, arrayColumn: array.column, elements }
+    views.set(array.column, view)
+    due.set(name, view)
+  }
+  for (const view of due.values()) {
+    await saveView(sql, view)
+    await replaceView(sql, collection, keyColumns, view)
+  }
+  return strangers
+}
+
+async function isTaken(sql: Sql, name: string): Promise<boolean> {
+  const [row] = await sql.rows<{ taken: boolean }>('SELECT to_regclass($1) IS NOT NULL AS taken', [
+    quoted(name),
+  ])
+  return row?.taken === true
+}
+
+/** Views of users that read the view are made again with it. */
+export async function replaceView(
+  sql: Sql,
+  collection: string,
+  keyColumns: readonly string[],
+  view: ArrayView,
+): Promise<void> {
+  await withoutDependents(sql, [view.name], async () => {
+    await sql.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
+    await sql.exec(viewSql(collection, keyColumns, view))
+  })
+}
+
+function isWidening({ kind, column }: ColumnChange): boolean {
+  return kind === 'type' && column.role !== 'key'
+}
+
+function wideningNotice({ column }: ColumnChange): Notice {
+  return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
+}

@@ -1,0 +1,119 @@
+import { JobError } from '../../../errors.ts'
+import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
+import type { Column } from '../../columns/column.ts'
+import type { ElementColumn } from '../../columns/elements.ts'
+import { cutName, POSTGRES_LIMITS, type Sql } from '../sql.ts'
+
+/** What is stored of a collection's key and columns. */
+export interface CollectionRecord {
+  /** The dotted paths of the key. */
+  key: string[]
+  version: number
+}
+
+export async function findCollection(sql: Pick<Sql, 'rows'>, name: string): Promise<CollectionRecord | null> {
+  const [row] = await sql.rows<{ key: string; version: number }>(
+    'SELECT key, version FROM sync_collections WHERE name = $1',
+    [name],
+  )
+  return row ? { key: JSON.parse(row.key) as string[], version: row.version } : null
+}
+
+/** Throws JobError if the collection has another key in the mirror. */
+export function assertKey(name: string, known: readonly string[], wanted: readonly string[]): void {
+  if (JSON.stringify(known) === JSON.stringify(wanted)) return
+  throw new JobError(
+    'CONFIGURATION',
+    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
+      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
+      '--yes" for every organization, and then sync',
+  )
+}
+
+/** The discovered columns of a collection, the oldest first. */
+export async function loadCatalog(
+  sql: Pick<Sql, 'rows'>,
+  name: string,
+  keyPaths: KeyPaths,
+  isFullReported = false,
+): Promise<Catalog> {
+  const rows = await sql.rows<Omit<Column, 'wide'> & { wide: number }>(
+    'SELECT "column" AS name, path, type, role, wide FROM sync_columns WHERE collection = $1 ORDER BY sequence',
+    [name],
+  )
+  const columns = rows.map((row) => ({ ...row, wide: row.wide === 1 }))
+  return createCatalog(columns, keyPaths, isFullReported, POSTGRES_LIMITS)
+}
+
+export async function saveColumns(
+  sql: Sql,
+  collection: string,
+  columns: readonly Column[],
+  at: string,
+): Promise<void> {
+  const list = <K extends keyof Column>(field: K) => columns.map((column) => column[field])
+  await sql.rows(
+    `
+      INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      SELECT $1, name, path, type, role, wide, $7, $7
+      FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS new (name, path, type, role, wide)
+      ON CONFLICT (collection, "column") DO UPDATE
+      SET
+        last_changed_at = CASE WHEN sync_columns.type = excluded.type THEN sync_columns.last_changed_at ELSE excluded.last_changed_at END,
+        type = excluded.type,
+        wide = excluded.wide
+    `,
+    [
+      collection,
+      list('name'),
+      list('path'),
+      list('type'),
+      list('role'),
+      list('wide').map((wide) => (wide ? 1 : 0)),
+      at,
+    ],
+  )
+}
+
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
+  name: string
+  arrayColumn: string
+  elements: readonly ElementColumn[]
+}
+
+export function viewName(collection: string, column: string): string {
+  return cutName(`${collection}__${column}`)
+}
+
+/** The views of a collection, by the column of their array. */
+export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Promise<Map<string, ArrayView>> {
+  const rows = await sql.rows<ElementColumn & { view: string; array_column: string }>(
+    `
+      SELECT view, array_column, "column" AS name, path, type, holds
+      FROM sync_view_columns
+      WHERE starts_with(view, $1)
+      ORDER BY sequence
+    `,
+    [`${collection}__`],
+  )
+  const views = new Map<string, ArrayView>()
+  for (const { view, array_column: arrayColumn, ...element } of rows) {
+    const known = views.get(arrayColumn)
+    views.set(arrayColumn, { name: view, arrayColumn, elements: [...(known?.elements ?? []), element] })
+  }
+  return views
+}
+
+export async function saveView(sql: Sql, { name, arrayColumn, elements }: ArrayView): Promise<void> {
+  const list = <K extends keyof ElementColumn>(field: K) => elements.map((element) => element[field])
+  await sql.rows(
+    `
+      INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
+      SELECT $1, $2, name, path, type, holds
+      FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS new (name, path, type, holds)
+      ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds
+    `,
+    [name, arrayColumn, list('name'), list('path'), list('type'), list('holds')],
+  )
+}

@@ -1,0 +1,43 @@
+import type { ElementColumn } from '../../columns/elements.ts'
+import { parseSqlitePath } from '../../columns/path.ts'
+import { cutName, literal, quoted } from '../sql.ts'
+import type { ArrayView } from './records.ts'
+import { SQL_TYPES } from './shape.ts'
+
+/**
+ * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0. A column that
+ * is null, or text other than a list, has no elements.
+ */
+export function viewSql(table: string, keyColumns: readonly string[], view: ArrayView): string {
+  const columns = [
+    't."_organization_id" AS "_organization_id"',
+    ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(cutName(`_parent_${key}`))}`),
+    'e.ordinal - 1 AS "_index"',
+    ...view.elements.map(
+      (element) => `(${valueSql(element)})::${SQL_TYPES[element.type]} AS ${quoted(element.name)}`,
+    ),
+  ]
+  const from = `FROM ${quoted(table)} AS t CROSS JOIN LATERAL json_array_elements(json_list(t.${quoted(view.arrayColumn)})) WITH ORDINALITY AS e (value, ordinal)`
+  return [
+    `CREATE VIEW ${quoted(view.name)} AS\nSELECT\n  ${columns.join(',\n  ')}\n${from}\nWHERE json_typeof(e.value) = 'object'`,
+    `COMMENT ON VIEW ${quoted(view.name)} IS ${literal(`One row for each element of ${view.arrayColumn} of ${table}.`)}`,
+  ].join(';\n')
+}
+
+function valueSql({ path, type, holds }: ElementColumn): string {
+  const names = parseSqlitePath(path).map((name) => literal(storableName(name)))
+  const at = `e.value #> ARRAY[${names.join(', ')}]::text[]`
+  const text = `e.value #>> ARRAY[${names.join(', ')}]::text[]`
+  const kind = `json_typeof(${at})`
+  if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN (${text} = 'true')::int END`
+  if (type === 'INTEGER') return `CASE WHEN ${kind} = 'number' THEN (${text})::numeric END`
+  // -0e0 is 0 in the table's own columns.
+  if (type === 'REAL')
+    return `CASE WHEN ${kind} = 'number' THEN (${text})::double precision + 0.0::double precision END`
+  return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
+}
+
+/** As `storableJson` has written it. */
+function storableName(name: string): string {
+  return name.toWellFormed().replaceAll('\0', '\\u0000')
+}

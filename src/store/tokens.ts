@@ -1,0 +1,65 @@
+// What any store knows of organizations, their tokens and budgets, beside the rows of their lists.
+
+export interface RegisteredOrganization {
+  id: string
+  name: string
+  collections: readonly string[]
+}
+
+/** A budget. Times are epoch milliseconds, 0 for none. */
+export interface StoredBudget {
+  closedUntil: number
+  known: string | null
+  waitingFor: string | null
+  waitingUntil: number
+}
+
+/** The budgets of requests, by scope. */
+export interface StoredBudgets {
+  /** `version`: differs after each change, and is never empty. */
+  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
+  /**
+   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` reads the clock right
+   * before the write.
+   */
+  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+}
+
+/** When a job last did what its schedule demands. Epoch milliseconds. */
+export interface LastRuns {
+  /** The start of its last complete full walk. */
+  completedAt: number | null
+  /** The start of its last run by schedule or by hand, whatever its outcome. */
+  startedAt: number | null
+  /** Whether a sync's walk is open. */
+  unfinished: boolean
+}
+
+type Now<T> = T | Promise<T>
+
+/** Each method is one short transaction. */
+export interface Tokens {
+  /**
+   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
+   */
+  register(organizations: readonly RegisteredOrganization[]): Promise<void>
+  /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
+  fingerprint(token: string): string
+  /** Notes which token an organization uses now, and lifts the hold of its former token. */
+  useToken(organizationId: string, fingerprint: string): Promise<void>
+  /** Why a token is held; null if `resume` lifted the hold of one of its organizations. As `refreshHold` read it last. */
+  heldReason(fingerprint: string): string | null
+  /** Reads whether the token is held, where that takes time. */
+  refreshHold?(fingerprint: string): Promise<void>
+  /** Why an organization must not use its token. */
+  heldReasonOf(organizationId: string, fingerprint: string): Now<string | null>
+  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
+  liftHold(fingerprint: string): Promise<void>
+  /**
+   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
+   * they used last. Returns the names of those that were held.
+   */
+  resume(organizationIds: readonly string[]): Promise<string[]>
+  budgets: StoredBudgets
+  lastRuns(organizationId: string, collection: string): Now<LastRuns>
+}

@@ -1,0 +1,139 @@
+import fs from 'node:fs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startPostgres } from '../../helpers/postgres.ts'
+import { pageOf, serve } from '../list-server.ts'
+import { createWorkspace } from '../workspace.ts'
+import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+const ITEMS = [
+  { id: 1, total: 1.5, lines: [{ sku: 'a' }, { sku: 'b' }] },
+  { id: 2, total: 2, note: 'b, "c"' },
+]
+
+async function synced(more: object = {}): Promise<PostgresWorkspace> {
+  const { url } = await serve((asked) => pageOf(ITEMS, asked))
+  const postgres = onPostgres(server, url, more)
+  expect(await postgres.run(['sync'])).toMatchObject({ code: 0 })
+  return postgres
+}
+
+describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
+  it('writes every format of query, and a file', { timeout: 60_000 }, async () => {
+    const { run, workspace } = await synced()
+    const sql = 'SELECT id, total FROM orders ORDER BY id'
+    const query = async (...more: string[]) => (await run(['query', sql, ...more])).stdout
+
+    expect(await query()).toBe('id  total\n--  -----\n 1    1.5\n 2      2\n')
+    expect(JSON.parse(await query('--format', 'json'))).toEqual([
+      { id: 1, total: 1.5 },
+      { id: 2, total: 2 },
+    ])
+    expect(await query('--format', 'ndjson')).toBe('{"id":1,"total":1.5}\n{"id":2,"total":2}\n')
+    expect(await query('--format', 'csv', '--output', 'out.csv')).toBe('')
+    expect(fs.readFileSync(workspace.file('out.csv'), 'utf8')).toBe('id,total\n1,1.5\n2,2\n')
+  })
+
+  it('ends a statement after --timeout, and runs none that writes', { timeout: 60_000 }, async () => {
+    const { run, rows } = await synced()
+
+    const late = await run(['query', 'SELECT pg_sleep(600)', '--timeout', '200ms'])
+    expect(late).toMatchObject({ code: 1, stdout: '' })
+    expect(late.stderr).toMatch(/TIMEOUT: not finished after 200ms/)
+    const writes = [
+      'DELETE FROM orders',
+      'WITH gone AS (DELETE FROM orders RETURNING 1) SELECT * FROM gone',
+      'COMMIT',
+      'SET TRANSACTION READ WRITE',
+      'SELECT nope FROM orders',
+    ]
+    for (const sql of writes) expect(await run(['query', sql])).toMatchObject({ code: 2, stdout: '' })
+    expect(await (await rows())('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
+  })
+
+  it('exports collections, their views and their items', { timeout: 60_000 }, async () => {
+    const { run, workspace } = await synced()
+    const exported = async (...args: string[]) => (await run(['export', ...args])).stdout
+
+    const csv = (await exported('orders', '--format', 'csv', '--bom')).split('\n')
+    expect(csv[0]).toMatch(/^\ufeff_organization_id,_organization,_first_seen_at,_changed_at,id,total,/)
+    expect(csv[2]).toMatch(/,acme,\d{4}-\d\d-\d\dT[\d:.]+Z,.*,2,2,.*"b, ""c"""/)
+    expect(await exported('orders', '--format', 'ndjson', '--org', 'acme')).toBe(
+      ITEMS.map((item) => `${JSON.stringify(item)}\n`).join(''),
+    )
+    const enveloped = (await exported('orders', '--format', 'ndjson', '--envelope')).split('\n')
+    expect(JSON.parse(enveloped[0] ?? '')).toMatchObject({ organization: 'acme', key: 1, item: ITEMS[0] })
+    const elements = (await exported('orders__lines', '--format', 'ndjson')).trim().split('\n')
+    expect(elements.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { _parent_id: 1, _index: 0, sku: 'a' },
+      { _parent_id: 1, _index: 1, sku: 'b' },
+    ])
+    for (const name of ['orders', 'orders__lines', 'orders_changes']) {
+      expect(await exported(name, '--format', 'ndjson', '--since', '2099-01-01')).toBe('')
+      expect(await exported(name, '--format', 'ndjson', '--since', '2020-01-01')).not.toBe('')
+    }
+    await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
+    const bytes = fs.readFileSync(workspace.file('orders.parquet'))
+    expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1'])
+    const unknown = await run(['export', 'sync_tokens', '--format', 'csv'])
+    expect(unknown).toMatchObject({ code: 2, stdout: '' })
+    expect(unknown.stderr).toMatch(/no collection sync_tokens.*there are: orders, orders__lines/)
+  })
+
+  it('refuses what is for files, and says what to use', { timeout: 60_000 }, async () => {
+    const { run, workspace, address } = await synced()
+    const secret = `postgres://x:${address.password()}@127.0.0.1/x`
+    const cases: [args: string[], message: RegExp][] = [
+      [['describe', 'orders'], /describe is for a mirror in a file; .*psql/],
+      [['snapshot', 'copy.db'], /snapshot is for a mirror in a file; .*pg_dump/],
+      [['snapshot', 'copy.db', '--database', secret], /pg_dump/],
+      [['query', 'SELECT :a', '--param', 'a=1'], /--param is for a mirror in a file; .*psql/],
+      [['query', 'SELECT 1', '--database', secret], /--database names a file; .*--config/],
+      [['status', '--database', secret], /--database names a file; .*--config/],
+    ]
+    for (const [args, message] of cases) {
+      const ended = await run(args)
+      expect(ended).toMatchObject({ code: 2, stdout: '' })
+      expect(ended.stderr).toMatch(message)
+    }
+    expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
+  })
+
+  it('refuses a configuration with publish or http', async () => {
+    const database = 'postgres://mirror@127.0.0.1:1/shop'
+    const settings = { baseUrl: 'http://127.0.0.1:1', organizations: [ACME], database }
+    const http = createWorkspace({ ...settings, http: { port: 9464 } })
+    const publish = createWorkspace({ ...settings, publish: 'copy.db' })
+
+    for (const command of ['start', 'sync', 'check']) {
+      expect(await http.run([command])).toMatchObject({ code: 2 })
+      expect(await publish.run([command])).toMatchObject({ code: 2 })
+    }
+    expect((await http.run(['start'])).stderr).toMatch(/http: is for a mirror in a file.*status --check/)
+    expect((await publish.run(['start'])).stderr).toMatch(/publish: is for a mirror in a file/)
+  })
+})
+
+describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
+  it('is checked, refreshed and told of', { timeout: 60_000 }, async () => {
+    const { run, start } = await synced()
+
+    expect(await run(['check', '--offline'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/mirror.*holds the mirror/) as string,
+    })
+    expect(await run(['sync', '--refresh'])).toMatchObject({ code: 0 })
+    const daemon = start(['start'])
+    await daemon.log(({ event }) => event === 'daemon_started')
+    expect(JSON.parse((await run(['status', '--json'])).stdout)).toMatchObject({
+      jobs: [{ rows: 2, coverage: 'steady', refreshed_every_ms: null }],
+    })
+    daemon.killAll('SIGTERM')
+    const { code, logs } = await daemon.ended
+    expect(code).toBe(0)
+    expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
+  })
+})

@@ -1,0 +1,62 @@
+import { onTestFinished } from 'vitest'
+import { createLeases } from '../../src/store/postgres/leases.ts'
+import { migrate } from '../../src/store/postgres/migrations/migrate.ts'
+import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
+import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { createTokens } from '../../src/store/postgres/tokens.ts'
+import type { Tokens } from '../../src/store/tokens.ts'
+import type { Store } from '../../src/sync/store.ts'
+import { type Clock, createClock } from './clock.ts'
+import { ACME, GLOBEX } from './jobs.ts'
+import { lockName } from './lock-name.ts'
+import { openReader } from './postgres.ts'
+import { KEEP_RUNS_MS, type Row } from './test-mirror.ts'
+
+/** One worker on a schema, with acme and globex registered for `orders`. */
+export interface PostgresMirror {
+  address: PostgresAddress
+  clock: Clock
+  server: Server
+  store: Store
+  tokens: Tokens
+  /** What another connection reads: what is committed. */
+  rows(sql: string, ...values: unknown[]): Promise<Row[]>
+  stop(): void
+  close(): Promise<void>
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, Math.min(ms, 50)))
+}
+
+export async function openPostgresMirror(
+  address: PostgresAddress,
+  clock: Clock = createClock(),
+): Promise<PostgresMirror> {
+  const { now } = clock
+  const stop = new AbortController()
+  const server = await connectServer(address, { now, sleep, signal: stop.signal })
+  await migrate(server)
+  const leases = await createLeases(server, lockName())
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await leases.close()
+    await server.close()
+  }
+  onTestFinished(close)
+  const store = openPostgresStore({
+    server,
+    leases,
+    baseUrl: 'https://admin.example.com',
+    keepRuns: KEEP_RUNS_MS,
+    now,
+    signal: stop.signal,
+  })
+  const tokens = await createTokens(server, now, () => 'a salt')
+  await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
+  const rows = await openReader(address)
+  return { address, clock, server, store, tokens, rows, stop: () => stop.abort(), close }
+}

@@ -1,0 +1,237 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { runJob } from '../../../src/sync/job.ts'
+import type { Lease } from '../../../src/sync/store.ts'
+import { ACME, jobOf } from '../../helpers/jobs.ts'
+import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { jobOptions } from '../../helpers/run-once.ts'
+import { scriptedList } from '../../helpers/scripted-list.ts'
+import { BEGIN, type TestMirror } from '../../helpers/test-mirror.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+const JOB = jobOf()
+const RULE = { walkId: 1, listed: 5, atOnce: true }
+
+async function taken({ store }: PostgresMirror): Promise<Lease> {
+  const { lease, heldBy } = await store.acquire(JOB)
+  if (!lease) throw new Error(`held by ${heldBy}`)
+  return lease
+}
+
+describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () => {
+  let first: PostgresMirror
+  let second: PostgresMirror
+  beforeEach(async () => {
+    first = await openPostgresMirror(newSchema(server))
+    second = await openPostgresMirror(first.address, first.clock)
+  })
+
+  /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
+  async function cutOff(): Promise<void> {
+    await first.rows(
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid <> pg_backend_pid()",
+    )
+    await expect
+      .poll(async () => (await first.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).length)
+      .toBe(0)
+  }
+
+  it('give a job whose owner was cut off to another, and let the former owner write nothing', async () => {
+    const lease = await taken(first)
+    const { walk, runId } = await first.store.beginRun(lease, BEGIN)
+    const run = { id: runId, traffic: { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
+    await cutOff()
+    const next = await taken(second)
+
+    const next1 = { ...walk.checkpoint, nextPage: 2 }
+    const changes = {
+      page: 1,
+      items: 1,
+      keys: [],
+      upserts: [],
+      rejects: [{ id: '\0x', reason: 'r', text: '1' }],
+    }
+    const entry = {
+      ordinal: 1,
+      pass: 1,
+      page: 1,
+      total: null,
+      why: 'forward' as const,
+      ids: [],
+      positions: null,
+    }
+    const answer = { ...changes, entry, newToWalk: 1 }
+    const state = first.store
+    const page = { walk, run, next: next1, at: 1 }
+    const refused = { code: 'BUSY' }
+    await expect(state.commit(lease, { ...page, answer })).rejects.toMatchObject(refused)
+    await expect(state.commit(lease, { ...page, answer: null })).rejects.toMatchObject(refused)
+    await expect(state.findMissing(lease, RULE)).rejects.toMatchObject(refused)
+    const closing = { walk, run, outcome: null, removals: 'none' as const, refresh: null }
+    await expect(state.closeWalk(lease, closing)).rejects.toMatchObject(refused)
+    await expect(state.beginRun(lease, BEGIN)).rejects.toMatchObject(refused)
+    await state.release(lease)
+
+    expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 0 }])
+    expect(await first.rows('SELECT 1 FROM sync_rejects')).toEqual([])
+    // Its late release takes nothing from the new owner.
+    expect((await first.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
+    await second.store.commit(next, { ...page, answer })
+    expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
+  })
+
+  it('write a page once, however often it is sent', async () => {
+    const lease = await taken(first)
+    const { walk, runId } = await first.store.beginRun(lease, BEGIN)
+    const run = { id: runId, traffic: { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
+    const changes = {
+      page: 1,
+      items: 1,
+      keys: [],
+      upserts: [],
+      rejects: [{ id: '\0x', reason: 'r', text: '1' }],
+    }
+    const entry = {
+      ordinal: 1,
+      pass: 1,
+      page: 1,
+      total: null,
+      why: 'forward' as const,
+      ids: ['\0x'],
+      positions: null,
+    }
+    const page = { walk, run, next: walk.checkpoint, at: 1, answer: { ...changes, entry, newToWalk: 1 } }
+
+    const once = await first.store.commit(lease, page)
+    await first.store.commit(lease, page)
+
+    expect(once.newRejects).toBe(1)
+    expect(await first.rows('SELECT pages::int, rows_seen::int, new_rejects::int FROM sync_walks')).toEqual([
+      { pages: 1, rows_seen: 1, new_rejects: 1 },
+    ])
+  })
+
+  it('keep their jobs when their connections break and come back', async () => {
+    const lease = await taken(first)
+    await cutOff()
+    await first.store.acquire(jobOf({ name: 'establishments' }))
+
+    expect((await second.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
+    expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
+  })
+
+  it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {
+    const list = scriptedList({
+      ids: Array.from({ length: 30 }, (_, index) => index + 1),
+      before: async (answer) => {
+        if (answer === 4) await server.restart()
+      },
+    })
+    const result = await runJob(jobOptions(first as unknown as TestMirror, list.source))
+    const after = await openPostgresMirror(first.address, first.clock)
+
+    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { pages: 11, rowsAdded: 30 } })
+    expect(await after.rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 30 }])
+    expect(await after.rows('SELECT pages::int, rows_seen::int FROM sync_walks')).toEqual([
+      { pages: 11, rows_seen: 30 },
+    ])
+  })
+
+  it('make a schema together when they start at once', async () => {
+    const address = newSchema(server)
+    const patience = { ...first.clock, signal: new AbortController().signal }
+    const servers = await Promise.all(Array.from({ length: 5 }, () => connectServer(address, patience)))
+    try {
+      await Promise.all(servers.map(migrate))
+      const [made] = servers
+      expect(await made?.rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([
+        { value: '1' },
+      ])
+    } finally {
+      await Promise.all(servers.map((one) => one.close()))
+    }
+  })
+
+  it('stop at the next page once a newer worker has changed the schema', async () => {
+    const list = scriptedList({
+      ids: [1, 2, 3, 4, 5, 6, 7],
+      before: async (answer) => {
+        if (answer === 2) await second.rows("UPDATE sync_settings SET value = '99' WHERE name = 'version'")
+      },
+    })
+
+    const { error } = await runJob(jobOptions(first as unknown as TestMirror, list.source))
+
+    expect(error).toMatchObject({ name: 'MirrorLostError', code: 'DATABASE' })
+    await expect(openPostgresMirror(first.address)).rejects.toMatchObject({ name: 'MirrorLostError' })
+  })
+
+  it('refuse a schema with tables of somebody else', async () => {
+    const address = newSchema(server)
+    await first.rows(`CREATE SCHEMA ${address.schema}`)
+    await first.rows(`CREATE TABLE ${address.schema}.orders (id int)`)
+
+    await expect(openPostgresMirror(address)).rejects.toThrow(/is no mirror/)
+    expect(await first.rows(`SELECT * FROM ${address.schema}.orders`)).toEqual([])
+  })
+
+  it('give each permit of a budget to one of them', async () => {
+    const budgets = [first.tokens.budgets, second.tokens.budgets]
+    const count = async ({ read, compareAndSet }: (typeof budgets)[0]) => {
+      for (let left = 50; left > 0; ) {
+        const { version, known } = await read('scope')
+        const next = {
+          closedUntil: 0,
+          known: String(Number(known ?? 0) + 1),
+          waitingFor: null,
+          waitingUntil: 0,
+        }
+        if ((await compareAndSet('scope', version, () => next)) !== null) left--
+      }
+    }
+
+    await Promise.all(budgets.map(count))
+
+    expect((await first.tokens.budgets.read('scope')).known).toBe('100')
+  })
+
+  it('know of a refused token at the next request, and of its release', async () => {
+    const fingerprint = first.tokens.fingerprint('a token')
+    for (const { tokens } of [first, second]) await tokens.useToken(ACME.id, fingerprint)
+
+    await first.tokens.hold([ACME.id], fingerprint, 'refused (401)', '2026-11-20T08:30:00.000Z')
+    await second.tokens.refreshHold?.(fingerprint)
+
+    expect(second.tokens.fingerprint('a token')).toBe(fingerprint)
+    expect(second.tokens.heldReason(fingerprint)).toBe('refused (401)')
+    expect(await second.tokens.heldReasonOf(ACME.id, fingerprint)).toBe('refused (401)')
+    expect(await second.tokens.resume([ACME.id])).toEqual(['acme'])
+    await first.tokens.refreshHold?.(fingerprint)
+    expect(first.tokens.heldReason(fingerprint)).toBeNull()
+  })
+
+  it("keep a user's view when a column that it reads gets another type", async () => {
+    const runList = (item: (id: number) => string) =>
+      runJob(jobOptions(first as unknown as TestMirror, scriptedList({ ids: [1, 2], item }).source))
+    await runList((id) => `{"id":${id},"price":1}`)
+    await first.rows(
+      `CREATE VIEW ${first.address.schema}.mine AS SELECT id, price FROM ${first.address.schema}.orders`,
+    )
+    await first.rows('GRANT SELECT ON mine TO PUBLIC')
+
+    expect((await runList((id) => `{"id":${id},"price":1.5}`)).error).toBeNull()
+    expect((await runList((id) => `{"id":"k${id}","price":1.5}`)).error).toBeNull()
+
+    expect(await first.rows('SELECT * FROM mine ORDER BY id')).toEqual([
+      { id: 'k1', price: 1.5 },
+      { id: 'k2', price: 1.5 },
+    ])
+    const [grant] = await first.rows("SELECT has_table_privilege('public', 'mine', 'SELECT') AS may")
+    expect(grant).toEqual({ may: true })
+  })
+})
