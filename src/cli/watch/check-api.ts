@@ -99,8 +99,7 @@ function advice(config: Config, asked: readonly Asked[], now: number): Finding[]
       perPage: Math.max(items.length, 1),
     })),
     requestsPerMinute: ours,
-    sharePercent: 10,
-    every: 5,
+    ...refreshOf(config, group[0]?.job.organization.id),
     betweenWalks: known.length === 0 ? null : Math.min(...known),
   }
   const proposal = advise(facts)
@@ -115,6 +114,17 @@ function advice(config: Config, asked: readonly Asked[], now: number): Finding[]
       )
     : ok('schedule', walks)
   return [seen, walk, ...refreshes.map((text) => ok('refresh', text))]
+}
+
+/** Where refreshes are turned off, what they would be by default. */
+function refreshOf(
+  { organizations }: Config,
+  id: string | undefined,
+): Pick<AdviceFacts, 'sharePercent' | 'every'> {
+  const refresh = organizations.find((organization) => organization.id === id)?.refresh
+  return refresh
+    ? { sharePercent: refresh.share, every: refresh.every / 60_000 }
+    : { sharePercent: 10, every: 5 }
 }
 
 function pagesOf(group: readonly { page: { lastPage: number | null } }[]): number {
