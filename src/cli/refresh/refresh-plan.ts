@@ -35,7 +35,7 @@ export interface RefreshPlanOptions {
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   /** What a refresh of each list takes, by the budget that they share. */
-  let costs = new Map<string, (number | null)[]>()
+  let costs = new Map<string, Map<string, number | null>>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const sources = new Map<string, PageSource>()
   const periods = new Map<string, number>()
@@ -46,13 +46,17 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return known
   }
 
-  function costsByBudget(): Map<string, (number | null)[]> {
+  function costsByBudget(): typeof costs {
     const refreshed = config.organizations.filter(({ refresh }) => refresh !== false)
     const grouped = Map.groupBy(refreshed, budgetNameOf)
     return new Map(
       [...grouped].map(([budget, organizations]) => [
         budget,
-        organizations.flatMap((one) => one.collections.map((list) => costOf(stateOfJob(jobOf(one, list))))),
+        new Map(
+          organizations.flatMap((one) =>
+            one.collections.map((list) => [nameOf(one.id, list.name), costOf(stateOfJob(jobOf(one, list)))]),
+          ),
+        ),
       ]),
     )
   }
@@ -65,12 +69,16 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return stateOf(states.get(nameOf(job.organization.id, job.collection.name)) ?? null, scopeText(job))
   }
 
-  function policyOf({ organization }: SelectedJob): RefreshPolicy | null {
+  function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
     return {
       ...refresh,
-      costs: () => costs.get(budgetNameOf(organization)) ?? [null],
+      costs: (own) => {
+        const mine = nameOf(organization.id, job.collection.name)
+        const all = costs.get(budgetNameOf(organization)) ?? new Map([[mine, null]])
+        return [...all].map(([name, cost]) => (name === mine ? (own ?? cost) : cost))
+      },
       walkEvery: periodOfSchedule(schedule),
     }
   }
@@ -88,7 +96,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       if (!state || !policy) return null
       const limit =
         sources.get(budgetNameOf(selected.organization))?.limit() ?? config.rateLimit.requestsPerMinute
-      const interval = refreshInterval({ ...policy, limit, costs: policy.costs() })
+      const interval = refreshInterval({ ...policy, limit, costs: policy.costs(state.cost) })
       const next = dueAt(state, interval, now())
       return triedAt === null ? next : Math.max(next, triedAt + interval)
     },

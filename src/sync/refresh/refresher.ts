@@ -20,8 +20,8 @@ export interface RefreshPolicy {
   every: number
   /** Percent of the rate limit that all refreshes with one token may use. */
   share: number
-  /** Of each job with this token that is refreshed: requests that a refresh takes; null where none is known. */
-  costs(): readonly (number | null)[]
+  /** Of each job with this token that is refreshed: requests that a refresh takes, and `own` for this job; null where none is known. */
+  costs(own: number | null): readonly (number | null)[]
   /** Milliseconds between two full walks by the schedule. */
   walkEvery: number
 }
@@ -85,7 +85,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
     every,
     share,
     limit: source.limit(),
-    costs: costs(),
+    // A walk may take hours, and what others know of this list is as old.
+    costs: costs(state?.cost ?? null),
   })
   const nextAt = (from: RefreshState): number =>
     policy ? dueAt(from, refreshInterval(budget(policy)), now()) : Number.POSITIVE_INFINITY
