@@ -126,6 +126,16 @@ describe('a refresh', () => {
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
   })
 
+  it.each(['no JSON', '1', '{"scope":"/api/v1/admin/orders {}"}'])(
+    'is a full walk where somebody wrote another state into the mirror: %s',
+    async (text) => {
+      const { test, list } = await synced()
+      test.connection.prepare('UPDATE sync_jobs SET refresh = ?').run(text)
+
+      expect(await refresh(test, list)).toMatchObject({ error: null, isRefreshed: false, coverage: 'steady' })
+    },
+  )
+
   it('sees rows again that a walk had missed', async () => {
     const { test, list } = await synced()
     list.ids.splice(29, 1)

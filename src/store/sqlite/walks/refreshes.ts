@@ -53,6 +53,13 @@ export function createRefreshStore(connection: Connection): RefreshStore {
   }
 }
 
+/** Null for a text that this program did not write: the next complete full walk writes it again. */
 function stateOf(text: string | null): RefreshState | null {
-  return text === null ? null : (JSON.parse(text) as RefreshState)
+  try {
+    const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
+    const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'
+    return isOurs && state.places && Array.isArray(state.bands) ? (state as RefreshState) : null
+  } catch {
+    return null
+  }
 }
