@@ -11,6 +11,8 @@ export interface MirrorOptions {
   url: string
   organizations?: number
   concurrency?: number
+  /** Added to the environment of its commands. */
+  env?: Record<string, string>
 }
 
 /** A mirror with its configuration, in a folder. */
@@ -23,7 +25,7 @@ export interface BenchMirror {
 }
 
 export function createMirror(options: MirrorOptions): BenchMirror {
-  const { program, folder, url, organizations = 1, concurrency = 4 } = options
+  const { program, folder, url, organizations = 1, concurrency = 4, env = {} } = options
   const config = path.join(folder, 'admin-mirror.yaml')
   const database = path.join(folder, 'mirror.db')
   const settings = {
@@ -42,9 +44,9 @@ export function createMirror(options: MirrorOptions): BenchMirror {
   // JSON is YAML.
   fs.writeFileSync(config, JSON.stringify(settings))
   return {
-    run: (...command) => measure([program, ...command, '--config', config]),
+    run: (...command) => measure([program, ...command, '--config', config], { env }),
     sync: async (rows) => {
-      const measured = await measure([program, 'sync', '--config', config], folder)
+      const measured = await measure([program, 'sync', '--config', config], { peakIn: folder, env })
       const found = countOrders(database)
       if (found !== rows) throw new Error(`the mirror holds ${found} orders instead of ${rows}`)
       return measured

@@ -12,8 +12,8 @@ describe('a measured process', () => {
   it('has the peak of its memory', async () => {
     const peakIn = tempFolder()
 
-    const small = await measure(['-e', 'console.log(1)'], peakIn)
-    const large = await measure(['-e', 'Buffer.alloc(100_000_000, 1)'], peakIn)
+    const small = await measure(['-e', 'console.log(1)'], { peakIn })
+    const large = await measure(['-e', 'Buffer.alloc(100_000_000, 1)'], { peakIn })
 
     expect(small.stdout).toBe('1\n')
     expect(large.peakKb - small.peakKb).toBeGreaterThan(80_000)

@@ -25,12 +25,15 @@ const alive = new Set<ChildProcess>()
 
 /**
  * Runs a Node program in a process of its own, with the Node that runs this. Throws if it does not exit with 0.
- * @param peakIn A folder, if the peak of memory is to be measured, too.
+ * @param options.peakIn A folder, if the peak of memory is to be measured, too.
  */
-export async function measure(args: readonly string[], peakIn?: string): Promise<Measured> {
+export async function measure(
+  args: readonly string[],
+  { peakIn, env: added = {} }: { peakIn?: string; env?: Record<string, string> } = {},
+): Promise<Measured> {
   const peakFile = peakIn === undefined ? null : path.join(peakIn, 'peak')
   const before = peakFile === null ? [] : ['--import', PEAK_MEMORY]
-  const env = peakFile === null ? CLEAN_ENV : { ...CLEAN_ENV, PEAK_FILE: peakFile }
+  const env = { ...CLEAN_ENV, ...added, ...(peakFile !== null && { PEAK_FILE: peakFile }) }
   const began = performance.now()
   const child = spawn(process.execPath, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   alive.add(child)

@@ -120,7 +120,7 @@ async function start(bench: Bench): Promise<Row[]> {
 /** A program that reads only a part of the list would win every race, so its count is checked. */
 async function bareLoop(bench: Bench, { list }: Serving, orders: number, file?: string): Promise<Measured> {
   const args = file === undefined ? [list] : [list, file]
-  const measured = await measure([BARE_LOOP, ...args], bench.folder)
+  const measured = await measure([BARE_LOOP, ...args], { peakIn: bench.folder })
   if (Number(measured.stdout) !== orders)
     throw new Error(`the bare loop read ${measured.stdout.trim()} orders instead of ${orders}`)
   return measured

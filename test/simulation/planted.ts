@@ -176,7 +176,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (mayAskAgain(state) || page > 0) return closeFront(from)',
   ]),
   bug('nobody looks back', { kind: 'purge oldest + append', walks: 12, missing: 20, extra: 5 }, [
-    'sync/coverage/next-question.ts',
+    'sync/coverage/advance.ts',
     'if (!isDue) return next',
     'if (!isDue || frontier.page > 0) return next',
   ]),

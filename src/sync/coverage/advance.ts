@@ -1,14 +1,15 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { readForward } from './forward.ts'
-import { continueFront, finishSpotCheck } from './front.ts'
-import { continueLookBack } from './look-back.ts'
-import { askNext } from './next-question.ts'
-import { observeAnswer } from './observe.ts'
-import { continueOverlap } from './overlap.ts'
-import { beginSamples } from './samples.ts'
-import type { WalkRules } from './state.ts'
+import { askFront, askSpotCheck, continueFront, finishSpotCheck } from './front.ts'
+import { beginLookBack, continueLookBack, firstAnchor, resumeLookBack, SPAN } from './look-back.ts'
+import { askReread, markUnsettled, mayAskAgain, observeAnswer, withState } from './observe.ts'
+import { askOverlap, continueOverlap, overlapAt } from './overlap.ts'
+import { askSample, beginSamples, wantsSamples } from './samples.ts'
+import { forwardTo } from './start.ts'
+import type { CoverageState, WalkRules } from './state.ts'
 import { continueStepBack, finishReread } from './step-back.ts'
+import { isSwinging } from './totals.ts'
 
 /** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */
 export function advance(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
@@ -36,4 +37,59 @@ function answer(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch
     case 'sample':
       return beginSamples(from, page, match)
   }
+}
+
+/** Adds the next question when no search is in progress; `ask` stays null when the pass has ended. */
+function askNext(rules: WalkRules, from: Checkpoint): Checkpoint {
+  const { state, nextPage } = from
+  if (state.overlap && state.frontier)
+    return askOverlap(rules, withState(from, { overlap: overlapAt(state) }), state.frontier.page)
+  const isCountable = canCount(rules, state)
+  // Asking again would prove nothing, and cost as many requests as the list has pages.
+  const isHopeless = isCountable && state.passMoved && isSwinging(state)
+  const next = isHopeless ? markUnsettled(from) : isCountable ? askLook(from) : from
+  if (next.ask) return next
+  if (nextPage !== null) return { ...next, ask: forwardTo(nextPage) }
+  return isCountable && !isHopeless ? askAtEnd(next) : next
+}
+
+/** Whether the coverage of this walk is judged, and by a total. A list in one answer cannot have moved. */
+function canCount({ kind, total }: WalkRules, { counted, passAnswers }: CoverageState): boolean {
+  return kind === 'full' && total === 'check' && counted && passAnswers > 1
+}
+
+function askLook(from: Checkpoint): Checkpoint {
+  const state = watch(from.state)
+  const { frontier, anchor, lookBack: look, closed } = state
+  const next = { ...from, state }
+  const isAtEnd = from.nextPage === null
+  if (!frontier || anchor === null || closed.front) return next
+  if (look?.waiting) return isAtEnd ? rereadFrontier(next, frontier.page) : next
+  if (look) return resumeLookBack(next, look, frontier)
+  const isDue = frontier.page - anchor >= SPAN || (isAtEnd && frontier.page > anchor)
+  if (!isDue) return next
+  if (state.perPage) return beginLookBack(next, frontier, anchor)
+  return withState(next, { anchor: frontier.page, unsettled: true })
+}
+
+/** Starts to look back once the list has moved. */
+function watch(state: CoverageState): CoverageState {
+  if (!state.watching && !state.passMoved) return state
+  return { ...state, watching: true, anchor: state.anchor ?? firstAnchor(state) }
+}
+
+function rereadFrontier(from: Checkpoint, page: number): Checkpoint {
+  if (mayAskAgain(from.state)) return askReread(from, page)
+  return withState(from, { lookBack: null, anchor: page, unsettled: true })
+}
+
+function askAtEnd(from: Checkpoint): Checkpoint {
+  const { state } = from
+  const { closed, passMoved, passDistinct, passTotal } = state
+  if (!passMoved)
+    return closed.spotCheck || passDistinct !== passTotal || !mayAskAgain(state) ? from : askSpotCheck(from)
+  if (closed.front && !wantsSamples(state)) return from
+  const next = closed.front ? askSample(from) : askFront(from, 1)
+  // No question: that check is closed, so the next one follows.
+  return next.ask ? next : askAtEnd(next)
 }

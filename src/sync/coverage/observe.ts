@@ -74,6 +74,13 @@ export function frontierAfter(
   return { page: page.number, place, index, total: page.total }
 }
 
+/** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */
+export function isBeyondEnd(page: Page): boolean {
+  return (
+    page.items.length === 0 && page.next === null && page.lastPage !== null && page.number > page.lastPage
+  )
+}
+
 /** How much the total rose since the frontier; below 0 if it fell, 0 if a total is missing. */
 export function riseSince(frontier: Pick<Frontier, 'total'> | null, page: Page): number {
   return frontier === null || frontier.total === null || page.total === null ? 0 : page.total - frontier.total

@@ -1,7 +1,14 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { isBeyondEnd } from './ends.ts'
-import { askReread, markMoved, mayAskAgain, readingAfter, riseSince, withState } from './observe.ts'
+import {
+  askReread,
+  isBeyondEnd,
+  markMoved,
+  mayAskAgain,
+  readingAfter,
+  riseSince,
+  withState,
+} from './observe.ts'
 import type { CoverageState, Overlap, Question, WalkRules } from './state.ts'
 
 /** How often the search may jump ahead to where the walk should have stopped. */

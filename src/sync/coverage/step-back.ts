@@ -1,9 +1,9 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { isBeyondEnd } from './ends.ts'
 import {
   askReread,
   countMovement,
+  isBeyondEnd,
   markMoved,
   mayAskAgain,
   readingAfter,
