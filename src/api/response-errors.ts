@@ -2,6 +2,7 @@ import { JobError, KnownError, RateLimitedError, RetryableError } from '../error
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './http.ts'
+import { isFailure } from './rate/answers.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 
@@ -15,16 +16,6 @@ export class EnvelopeError extends Error {
     super(message)
     this.retryable = retryable
   }
-}
-
-/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
-export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
-  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
-}
-
-/** True when the server cannot answer now. If it names a time, nothing is sent before. */
-export function isFailure(status: number): boolean {
-  return status === 408 || status >= 500
 }
 
 /** The error for a status other than 2xx, 401 and 429. */

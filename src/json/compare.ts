@@ -1,5 +1,5 @@
-import { canonicalNumber } from './decimal.ts'
 import {
+  canonicalNumber,
   isJsonObject,
   isRawNumber,
   type JsonObject,

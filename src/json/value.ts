@@ -40,3 +40,58 @@ export function asJsonObject(value: JsonValue): JsonObject {
 export function numberText(number: number | RawNumber): string {
   return typeof number === 'number' ? String(number) : number.rawJSON
 }
+
+/** The value of a JSON number: digits * 10^exponent, without zeros at either end of the digits; zero has no digits. */
+interface Decimal {
+  negative: boolean
+  digits: string
+  exponent: bigint
+}
+
+// A number that needs more zeros of padding is written with an exponent, so that 1e999999999 costs nothing.
+const MOST_PADDING = 100n
+
+// Reading an exponent of millions of digits takes minutes: the digits behind these are ignored.
+const LONGEST_EXPONENT = 10_000
+
+/** Reads the text of a JSON number. The cost follows the length of the text, never the size of the number. */
+export function parseDecimal(text: string): Decimal {
+  const negative = text.startsWith('-')
+  const [mantissa = '', exponent = '0'] = text.slice(negative ? 1 : 0).split(/[eE]/)
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const all = whole + fraction
+  const end = endOfDigits(all)
+  const digits = all.slice(0, end).replace(/^0+/, '')
+  if (digits === '') return { negative: false, digits, exponent: 0n }
+  return { negative, digits, exponent: readExponent(exponent) + BigInt(all.length - end - fraction.length) }
+}
+
+function readExponent(text: string): bigint {
+  const digits = text.replace(/^[-+]?0*/, '').slice(0, LONGEST_EXPONENT)
+  return text.startsWith('-') ? -BigInt(digits) : BigInt(digits)
+}
+
+/**
+ * One text for each decimal value: 1.10, 1.1 and 11e-1 are "1.1"; 20, 20.0 and 2e1 are "20"; -0 is "0". Written without
+ * an exponent unless that takes more than 100 zeros.
+ */
+export function canonicalNumber(text: string): string {
+  const { negative, digits, exponent } = parseDecimal(text)
+  if (digits === '') return '0'
+  return (negative ? '-' : '') + unsignedText(digits, exponent)
+}
+
+function unsignedText(digits: string, exponent: bigint): string {
+  const point = BigInt(digits.length) + exponent
+  if (exponent > MOST_PADDING || point < -MOST_PADDING) return `${digits}e${exponent}`
+  if (exponent >= 0n) return digits + '0'.repeat(Number(exponent))
+  if (point <= 0n) return `0.${'0'.repeat(Number(-point))}${digits}`
+  return `${digits.slice(0, Number(point))}.${digits.slice(Number(point))}`
+}
+
+// A pattern like /0+$/ takes quadratic time on a long run of zeros that does not reach the end.
+function endOfDigits(digits: string): number {
+  let end = digits.length
+  while (end > 0 && digits.charCodeAt(end - 1) === 48) end--
+  return end
+}

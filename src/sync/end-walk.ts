@@ -1,6 +1,6 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
-import type { PageTimes } from './page-times.ts'
+import type { PageTimes } from './page-writer.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './refresh/kept.ts'
 import { type Refresher, scopeText } from './refresh/refresher.ts'
 import { afterFullWalk } from './refresh/state.ts'

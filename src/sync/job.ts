@@ -1,8 +1,7 @@
 import { JobError, type KnownError } from '../errors.ts'
 import { startCheckpoint } from './coverage/start.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
-import { createPageTimes, type PageTimes } from './page-times.ts'
-import { createPageWriter } from './page-writer.ts'
+import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import { isWalkedWhole } from './refresh/due.ts'
 import {
   createRefresher,

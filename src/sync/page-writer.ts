@@ -1,7 +1,6 @@
 import { counted } from '../text.ts'
 import { changedItems } from './changes.ts'
 import type { ListedItem, StoredItem } from './items.ts'
-import type { PageTimes } from './page-times.ts'
 import type { Lease, PageChanges, Run, Store, Walk } from './store.ts'
 import type { Job, Notice, Page } from './types.ts'
 import type { Answer, KeptPage, PageKeeper } from './walk.ts'
@@ -102,4 +101,32 @@ function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
       message: `${many} (${first.reason}) and ${rejects.length === 1 ? 'is' : 'are'} kept only in sync_rejects`,
     },
   ]
+}
+
+/** The times that the pages of a job are written with, in epoch milliseconds. They never go back, whatever the clock does. */
+export interface PageTimes {
+  /** For a page of a walk. */
+  ofWalk(): number
+  /** For a page of a refresh: later than any other page, since refreshes tell pages apart by their times. */
+  ofRefresh(): number
+}
+
+export function createPageTimes(
+  { lastPageAt, refresh }: Pick<Lease, 'lastPageAt' | 'refresh'>,
+  now: () => number,
+): PageTimes {
+  let last = lastPageAt
+  // What is written after a finished refresh is news to the next one.
+  let least = Math.max(lastPageAt, (refresh?.settledAt ?? 0) + 1)
+  return {
+    ofWalk() {
+      last = Math.max(now(), least, last)
+      return last
+    },
+    ofRefresh() {
+      last = Math.max(now(), least, last + 1)
+      least = last + 1
+      return last
+    },
+  }
 }

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  asFinal,
-  asksForPause,
-  EnvelopeError,
-  errorOfStatus,
-  withPageContext,
-} from '../../src/api/response-errors.ts'
+import { asksForPause } from '../../src/api/rate/answers.ts'
+import { asFinal, EnvelopeError, errorOfStatus, withPageContext } from '../../src/api/response-errors.ts'
 import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { BASE_URL, createJob } from './helpers/job.ts'
 

@@ -19,7 +19,7 @@ const VIEWS = 'src/store/sqlite/tables/array-views.ts'
 const DATABASE = 'src/store/sqlite/file/open.ts'
 const MIGRATE = 'src/store/sqlite/migrations/migrate.ts'
 const REGISTRY = 'src/store/sqlite/tokens.ts'
-const BUDGETS = 'src/store/sqlite/budgets.ts'
+const BUDGETS = 'src/store/sqlite/tokens.ts'
 const OWNERS = 'src/store/sqlite/leases.ts'
 const LOCK_FILE = 'src/store/sqlite/file/lock-file.ts'
 

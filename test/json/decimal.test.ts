@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalNumber } from '../../src/json/decimal.ts'
+import { canonicalNumber } from '../../src/json/value.ts'
 import { numberTexts } from './arbitrary.ts'
 
 describe('canonicalNumber', () => {

@@ -31,7 +31,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      return writePage(job, (tables) => commit.answer(',
   ]),
   bug('a pause that the server asked for is not kept', 0, [
-    'store/sqlite/budgets.ts',
+    'store/sqlite/tokens.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',
   ]),

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes } from '../../src/sync/page-times.ts'
-import { createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
+import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
 
 import { filtersText } from '../../src/sync/resume.ts'
 import type { BeginRun, Lease, Removals, Run, Store, Walk } from '../../src/sync/store.ts'

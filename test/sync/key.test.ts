@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readKey } from '../../src/sync/key.ts'
+import { readKey } from '../../src/sync/items.ts'
 import { item } from '../store/columns/items.ts'
 
 describe('readKey', () => {

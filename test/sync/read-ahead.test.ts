@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
-import { createReadAhead } from '../../src/sync/read-ahead.ts'
 import type { PageSource } from '../../src/sync/types.ts'
+import { createReadAhead } from '../../src/sync/walk.ts'
 import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'

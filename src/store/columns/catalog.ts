@@ -1,4 +1,4 @@
-import type { KeyPart } from '../../sync/key.ts'
+import type { KeyPart } from '../../sync/items.ts'
 import type { Job } from '../../sync/types.ts'
 import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, nodeAt, type PathNode } from './flatten.ts'

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../..
 import { type ColumnType, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, everyLeaf, flatten, type Leaf, namesOf, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
-import { isWide, ownValue } from './sql-value.ts'
+import { isWide, ownValue } from './row.ts'
 
 /** The class of a field's values so far. `wide`: integers, one of which a double would round. */
 type Holds = 'boolean' | 'integer' | 'wide' | 'real' | 'text'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json/value.ts'
-import type { KeyPart } from '../../sync/key.ts'
+import type { KeyPart } from '../../sync/items.ts'
 import { printable } from '../../text.ts'
 import {
   type Catalog,
@@ -23,8 +23,7 @@ import {
 } from './column.ts'
 import { type FieldPath, flatten, type Leaf, namesOf } from './flatten.ts'
 import { sqlitePath } from './path.ts'
-import { changeFor } from './row.ts'
-import { isWide, type OwnValue, ownValue, typeOf } from './sql-value.ts'
+import { changeFor, isWide, type OwnValue, ownValue, typeOf } from './row.ts'
 
 export interface Extension {
   catalog: Catalog

@@ -1,5 +1,3 @@
-import path from 'node:path'
-import { MirrorLostError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
 import type { Connection } from './sql.ts'
@@ -73,13 +71,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
       working.delete(jobName(organizationId, collection))
       clearOwner.run(organizationId, collection, name)
     },
-    assertAlive() {
-      if (lock.isInPlace()) return
-      throw new MirrorLostError(
-        `${path.join(folder, name)} was deleted, so other processes take this one for dead; leave that folder ` +
-          'alone while anything runs, and run the command again',
-      )
-    },
+    assertAlive: lock.assertInPlace,
     close: lock.release,
   }
 }

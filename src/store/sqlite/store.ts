@@ -8,7 +8,7 @@ import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import { type Connection, createSchemaCache } from './sql.ts'
-import { INLINE_ROWS, type Outcome, writeWithColumns } from './tables/alter.ts'
+import { changeColumnsAndWrite, INLINE_ROWS, type Outcome } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup } from './tables/lookup.ts'
@@ -62,9 +62,15 @@ export function openSqliteStore({
   const ago = (ms: number) => new Date(now() - ms).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const options = { connection, transact, maintain, time }
+  /** Warnings about tables that were opened since the last page. */
+  const untold: Notice[] = []
   const openTables = (job: Pick<Job, 'collection'>) => {
     const { name } = job.collection
-    return collections.get(name, () => openCollection(connection, name, keyPathsOf(job)))
+    return collections.get(name, () => {
+      const tables = openCollection(connection, name, keyPathsOf(job))
+      untold.push(...tables.warnings)
+      return tables
+    })
   }
   const commit = createCommit(connection)
 
@@ -91,12 +97,16 @@ export function openSqliteStore({
     { collection }: Job,
     writeTo: (tables: CollectionTables) => Outcome<T>,
   ): Promise<T> {
-    const { result, notices } = await writeWithColumns(options, collection.name, () => {
+    const write = () => {
       const outcome = writeTo(openTables({ collection }))
       if (outcome.changes) collections.clear()
       else collections.keep()
-      return outcome
-    })
+      return { ...outcome, notices: [...untold.splice(0), ...outcome.notices] }
+    }
+    const tried = await transact(write)
+    const { result, notices } = tried.changes
+      ? await changeColumnsAndWrite(options, collection.name, tried, write)
+      : tried
     return { ...result, notices: [...notices, ...result.notices] }
   }
 

@@ -1,6 +1,6 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import type { CoverageState, Frontier, Movement, Why } from './state.ts'
+import type { CoverageState, Frontier, Movement, Question, Why } from './state.ts'
 import { totalsAfter } from './totals.ts'
 
 /** State changes common to all answers, whatever the question was. */
@@ -101,6 +101,11 @@ export function readingAfter(state: CoverageState, page: Page, match: PageMatch)
     firstSegment: state.firstSegment ?? segment ?? null,
     passShort: page.next === null && (page.lastPage ?? 0) > page.number,
   }
+}
+
+/** The next page in list order. */
+export function forwardTo(page: number): Question {
+  return { why: 'forward', page, until: null, before: null }
 }
 
 /** Asks for the last page in list order once more; its known items are no repeats. */

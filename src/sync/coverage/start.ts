@@ -1,5 +1,6 @@
 import type { Checkpoint, WalkOutcome } from '../types.ts'
-import type { CoverageState, Movement, Question } from './state.ts'
+import { forwardTo } from './observe.ts'
+import type { CoverageState, Movement } from './state.ts'
 import { NO_TOTALS, totalsOfNextPass } from './totals.ts'
 
 export const NO_MOVEMENT: Movement = {
@@ -93,8 +94,4 @@ export function nextPass({ pass, state }: Checkpoint): Checkpoint {
       movement,
     },
   }
-}
-
-export function forwardTo(page: number): Question {
-  return { why: 'forward', page, until: null, before: null }
 }

@@ -1,6 +1,5 @@
 import { identifyItems, type StoredItem } from '../items.ts'
-import type { PageTimes } from '../page-times.ts'
-import { compareWithStore, keptPage } from '../page-writer.ts'
+import { compareWithStore, keptPage, type PageTimes } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Page, PageSource, Urgency } from '../types.ts'
 import type { KeptPage, WalkObserver } from '../walk.ts'

@@ -1,5 +1,5 @@
 import { JobError, type KnownError } from '../../errors.ts'
-import type { PageTimes } from '../page-times.ts'
+import type { PageTimes } from '../page-writer.ts'
 import { filtersText } from '../resume.ts'
 import { counting, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'

@@ -1,8 +1,13 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalNumber } from '../../../src/json/decimal.ts'
-import { isRawNumber, type JsonObject, numberText, type RawNumber } from '../../../src/json/value.ts'
+import {
+  canonicalNumber,
+  isRawNumber,
+  type JsonObject,
+  numberText,
+  type RawNumber,
+} from '../../../src/json/value.ts'
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
 import type { ColumnChange } from '../../../src/store/columns/column.ts'
 import type { Leaf } from '../../../src/store/columns/flatten.ts'

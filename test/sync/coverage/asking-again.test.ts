@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo } from '../../../src/sync/coverage/observe.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
-import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type {
   CoverageState,
   Frontier,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, startCheckpoint } from '../../../src/sync/coverage/start.ts'
+import { forwardTo } from '../../../src/sync/coverage/observe.ts'
+import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 import type { PageMatch } from '../../../src/sync/seen/match-page.ts'

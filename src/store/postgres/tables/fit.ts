@@ -1,6 +1,5 @@
-import type { JsonObject } from '../../../json/value.ts'
-import { isJsonObject } from '../../../json/value.ts'
-import type { KeyPart } from '../../../sync/key.ts'
+import { isJsonObject, type JsonObject } from '../../../json/value.ts'
+import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
 import {
   type Catalog,

@@ -1,4 +1,4 @@
-import type { KeyPart } from '../../../sync/key.ts'
+import type { KeyPart } from '../../../sync/items.ts'
 import type { KeyType } from '../../columns/catalog.ts'
 import { quoted } from '../sql.ts'
 import { SQL_TYPES, type TableShape } from './shape.ts'

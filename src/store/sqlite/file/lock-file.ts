@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError } from '../../../errors.ts'
+import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import type { Connection } from '../sql.ts'
 import { isBusy, openAsItIs, translate } from './open.ts'
 
@@ -22,8 +22,8 @@ export function leasesFolder(mirrorFile: string): string {
 
 /** A lock that this process holds until it releases it or ends. */
 export interface HeldLock {
-  /** False once the file was deleted, replaced or written to: other processes then consider this one dead. */
-  isInPlace(): boolean
+  /** Throws MirrorLostError once the file was deleted, replaced or written to: others then take this process for dead. */
+  assertInPlace(): void
   release(): void
 }
 
@@ -45,7 +45,9 @@ export function holdLock(mirrorFile: string, name: string, sweptBefore: number):
     const lock = tryLock(file)
     if (!made || !lock) throw new Error(`another process took the lock ${file}`)
     return {
-      isInPlace: () => lockFileAt(file)?.ino === made.ino,
+      assertInPlace() {
+        if (lockFileAt(file)?.ino !== made.ino) throw lost(file)
+      },
       release() {
         lock.close()
         removeLock(folder, name)
@@ -166,6 +168,13 @@ function untestable(file: string, error: unknown): MirrorError {
   return new MirrorError(
     `another process has ${file}, and this user may not try whether that lock is held (${why}), so the process counts as ` +
       `alive. Let this user write to ${path.dirname(file)} and to the files in it; if the process is gone, delete its file`,
+  )
+}
+
+function lost(file: string): MirrorLostError {
+  return new MirrorLostError(
+    `${file} was deleted, so other processes take this one for dead; leave that folder alone while anything runs, and ` +
+      'run the command again',
   )
 }
 

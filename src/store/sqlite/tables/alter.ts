@@ -26,18 +26,18 @@ export interface WriteOptions {
 export const INLINE_ROWS = 20_000
 
 /**
- * Writes rows in one transaction, with the column changes that they need. Those of large tables are made
- * before, by another process. Calls `write` again after each change. Returns its result, and notices about
- * the columns for the log.
+ * Makes the column changes that `write` asked for, and calls it again, in one transaction; large tables are changed
+ * before, by another process. Returns the result of `write`, and notices about the columns for the log.
  */
-export async function writeWithColumns<T>(
+export async function changeColumnsAndWrite<T>(
   { connection, transact, maintain, time }: WriteOptions,
   collection: string,
+  asked: Outcome<T>,
   write: () => Outcome<T>,
-): Promise<{ result: T; notices: Notice[] }> {
+): Promise<{ result: T; notices: readonly Notice[] }> {
   // By message: a repeated plan has the same notices again.
   const notices = new Map<string, Notice>()
-  let outcome = await transact(write)
+  let outcome = asked
   for (;;) {
     for (const notice of outcome.notices) notices.set(notice.message, notice)
     if (!outcome.changes) return { result: outcome.result, notices: [...notices.values()] }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../json/value.ts'
-import type { KeyPart } from '../../../sync/key.ts'
+import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
 import { type KeyPaths, type KeyType, keyColumnTypes, keyTypesOf } from '../../columns/catalog.ts'
 import type { ColumnChange } from '../../columns/column.ts'
@@ -17,7 +17,9 @@ import { createRowWriter, type RowWriter } from './rows.ts'
 
 /** The open tables of one collection. Everything here runs inside the caller's transaction. */
 export interface CollectionTables extends RowWriter {
-  /** The typed rows of a page's items that have to be written. `keys`: those of all its items. */
+  /** What to report once they are open. */
+  warnings: readonly Notice[]
+  /** The typed rows of the items that have to be written, with these keys. */
   toRows(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Outcome<TypedRow[]>
   /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. */
   extendViews(rows: readonly TypedRow[]): Notice[]
@@ -29,18 +31,19 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   const shape = shapeOf(name, catalog)
   for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
   const extendArrayViews = openArrayViews(connection, shape)
-  let untold = ensureChangesView(connection, shape)
+  const keyTypes = keyTypesOf(catalog)
+  const warnings = ensureChangesView(connection, shape)
     ? []
     : [warning(`the name ${name}_changes is taken, so there is no view of changes`)]
 
   function fitsKeys(keys: readonly (readonly KeyPart[])[]): boolean {
-    const known = keyTypesOf(catalog)
-    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, known)
-    return wanted.every((type, index) => type === known[index])
+    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypes)
+    return wanted.every((type, index) => type === keyTypes[index])
   }
 
   return {
     ...createRowWriter(connection, shape),
+    warnings,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))
       if (fitsKeys(keys) && isComplete(known)) return { result: known, notices: [] }
@@ -57,11 +60,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
     },
-    extendViews(rows) {
-      const notices = [...untold, ...extendArrayViews(rows.flatMap(({ arrays }) => arrays))]
-      untold = []
-      return notices
-    },
+    extendViews: (rows) => extendArrayViews(rows.flatMap(({ arrays }) => arrays)),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { KeyPart } from '../../../sync/key.ts'
+import type { KeyPart } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
 import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'

@@ -5,7 +5,7 @@ import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.t
 import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
-import { type Outcome, writeWithColumns } from './alter.ts'
+import { changeColumnsAndWrite, type Outcome } from './alter.ts'
 import { type ArrayView, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
@@ -73,7 +73,8 @@ export function createTypedTableRebuild({
       const clear = prepareClear(connection, name, keyPaths)
       const notices = new Set<string>()
       const rows = await runSteps(async (from, most) => {
-        const written = await writeWithColumns(options, name, () => restore(from, most))
+        const write = () => restore(from, most)
+        const written = await changeColumnsAndWrite(options, name, await transact(write), write)
         for (const { message } of written.notices) notices.add(message)
         return written.result
       })

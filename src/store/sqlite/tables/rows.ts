@@ -1,4 +1,4 @@
-import type { KeyPart } from '../../../sync/key.ts'
+import type { KeyPart } from '../../../sync/items.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'

@@ -6,6 +6,7 @@ import type {
   PageCommit,
   Run,
   RunTraffic,
+  Upsert,
 } from '../../../sync/store.ts'
 import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
 import { sqlitePath } from '../../columns/path.ts'
@@ -122,13 +123,8 @@ export function createCommit(connection: Connection): Commit {
   /** What the page of a walk and that of a refresh write alike. */
   function savePage(job: Job, page: PageChanges, { tables, run, by, at }: Writing): Outcome<SavedPage> {
     const { upserts, keys } = page
-    const rows = tables.toRows(
-      keys.map(({ parts }) => parts),
-      upserts.map(({ value }) => value),
-    )
-    if (rows.changes) return rows
-    saveRows(job, page, { tables, typed: rows.result }, at)
-    const notices = tables.extendViews(rows.result)
+    const saved = saveRows(job, upserts, tables, at)
+    if (saved.changes) return saved
     const newRejects = saveRejects(job, page, by, at)
     const added = upserts.filter(({ change }) => change === 'added').length
     const changed = upserts.length - added
@@ -136,8 +132,8 @@ export function createCommit(connection: Connection): Commit {
     addToJob.run({ ...nameOf(job), ...scopeOf(job), added })
     const ids = JSON.stringify(keys.map(({ id }) => id))
     seenAgain(job, ids)
-    const result = { newRejects, notices, rowsAdded: rowsAdded.get(nameOf(job)) as number, ids }
-    return { result, notices: rows.notices }
+    const result = { newRejects, notices: saved.result, rowsAdded: rowsAdded.get(nameOf(job)) as number, ids }
+    return { result, notices: saved.notices }
   }
 
   return {
@@ -184,20 +180,27 @@ interface SavedPage {
   ids: string
 }
 
-interface WrittenRows {
-  tables: CollectionTables
-  typed: Parameters<CollectionTables['extendViews']>[0]
-}
-
-function saveRows(job: Job, { upserts }: PageChanges, rows: WrittenRows, at: string): void {
-  const { organization, collection } = job
+/** Writes new and changed rows, and the views of their arrays. Its result: notices about these views. */
+function saveRows(
+  { organization, collection }: Job,
+  upserts: readonly Upsert[],
+  tables: CollectionTables,
+  at: string,
+): Outcome<Notice[]> {
+  if (upserts.length === 0) return { result: [], notices: [] }
+  const rows = tables.toRows(
+    upserts.map(({ key }) => key.parts),
+    upserts.map(({ value }) => value),
+  )
+  if (rows.changes) return rows
   for (const [index, { key, text, change, fields = [] }] of upserts.entries()) {
-    const typed = rows.typed[index]
+    const typed = rows.result[index]
     if (!typed) continue
     const kept = collection.history === false ? null : fields.map(sqlitePath)
-    if (change === 'added') rows.tables.insert(organization.id, key.parts, text, typed, at)
-    else rows.tables.update(organization.id, key.parts, text, typed, at, kept)
+    if (change === 'added') tables.insert(organization.id, key.parts, text, typed, at)
+    else tables.update(organization.id, key.parts, text, typed, at, kept)
   }
+  return { result: tables.extendViews(rows.result), notices: rows.notices }
 }
 
 /** The column `account` of a walk. */

@@ -1,9 +1,14 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sameJson } from '../../../../src/json/compare.ts'
-import { canonicalNumber } from '../../../../src/json/decimal.ts'
 import { parseExact } from '../../../../src/json/exact.ts'
-import { isJsonObject, isRawNumber, type JsonObject, numberText } from '../../../../src/json/value.ts'
+import {
+  canonicalNumber,
+  isJsonObject,
+  isRawNumber,
+  type JsonObject,
+  numberText,
+} from '../../../../src/json/value.ts'
 import type { Leaf } from '../../../../src/store/columns/flatten.ts'
 import { sqlitePath } from '../../../../src/store/columns/path.ts'
 import type { Job } from '../../../../src/sync/types.ts'
