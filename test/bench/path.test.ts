@@ -12,6 +12,7 @@ describe('the path of one page', () => {
       expect.arrayContaining(['sync/walk.ts', 'api/client.ts', 'store/sqlite/tables/rows.ts']),
     )
     expect(unchanged).not.toContain('store/sqlite/tables/rows.ts')
-    expect({ first: first.length, unchanged: unchanged.length }).toEqual({ first: 67, unchanged: 64 })
+    expect(first.length).toBeLessThanOrEqual(52)
+    expect(unchanged.length).toBeLessThanOrEqual(47)
   })
 })

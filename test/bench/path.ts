@@ -69,14 +69,14 @@ function readCalls(folder: string): Calls {
 
 function filesBetween(short: Calls, long: Calls): string[] {
   const perPage = [...long].filter(([called, count]) => count - (short.get(called) ?? 0) >= MORE)
-  return [...new Set(perPage.map(([called]) => called.slice(0, called.indexOf(':'))))].sort()
+  return [...new Set(perPage.map(([called]) => called.slice(0, called.indexOf(':'))))].toSorted()
 }
 
 if (import.meta.main) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-path-'))
   try {
     const { first, unchanged } = await measurePaths(folder)
-    for (const file of [...new Set([...first, ...unchanged])].sort())
+    for (const file of [...new Set([...first, ...unchanged])].toSorted())
       console.log(
         `${first.includes(file) ? 'new' : '   '}  ${unchanged.includes(file) ? 'unchanged' : '         '}  ${file}`,
       )

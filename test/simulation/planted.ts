@@ -132,7 +132,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'const abandoned = [...own.filter((walk) => walk !== resumed), ...replaced]',
   ]),
   bug('an item in other words counts as changed', 0, [
-    'sync/changes.ts',
+    'sync/page-writer.ts',
     'sameJson(before, value, ignore)',
     'known.text === item.text',
   ]),

@@ -3,7 +3,7 @@ import type { SqlValue } from '../../columns/column.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { type TableShape, tableName } from './declarations.ts'
-import { boundKey } from './key-columns.ts'
+import { boundKey } from './lookup.ts'
 
 /** Writes one collection's rows, inside the caller's transaction. */
 export interface RowWriter {

@@ -2,7 +2,7 @@ import type { HoldReason, MissingCounts, MissingRule } from '../../../sync/store
 import type { Job } from '../../../sync/types.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
-import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/key-columns.ts'
+import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/lookup.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one
