@@ -55,51 +55,6 @@ export interface JobContext {
   plan?: JobPlan | null
 }
 
-/** The row of a configured job that is not in the mirror yet. */
-export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
-  return {
-    organization_id: organization.id,
-    organization: organization.name,
-    collection,
-    configured: 1,
-    rows: 0,
-    as_of: null,
-    last_complete_at: null,
-    coverage: null,
-    expected_missed: null,
-    fresh_as_of: null,
-    newest: null,
-    refreshed_every_ms: null,
-    last_run_at: null,
-    last_run_status: null,
-    last_run_trigger: null,
-    error_code: null,
-    error_message: null,
-    removals_held: 0,
-    held_why: null,
-    untrusted: null,
-    total_is_wrong: false,
-    rows_missed: 0,
-    held_since: null,
-    held_reason: null,
-    walk_origin: null,
-    walk_page: null,
-    walk_pages: null,
-    walk_rows_seen: null,
-    walk_total: null,
-    walk_started_at: null,
-    walk_updated_at: null,
-    running: false,
-    waiting_for: null,
-    waiting_until: null,
-    backfills: [],
-    last_sync_at: null,
-    last_sync_finished_at: null,
-    last_run_pages: null,
-    last_run_rows_seen: null,
-  }
-}
-
 /** A job as `status` tells of it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const { now, program, maxAge = null, fresh = null, plan = null } = context

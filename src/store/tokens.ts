@@ -1,28 +1,11 @@
+import type { BudgetStore } from '../sync/types.ts'
+
 // What any store knows of organizations, their tokens and budgets, beside the rows of their lists.
 
 export interface RegisteredOrganization {
   id: string
   name: string
   collections: readonly string[]
-}
-
-/** A budget. Times are epoch milliseconds, 0 for none. */
-export interface StoredBudget {
-  closedUntil: number
-  known: string | null
-  waitingFor: string | null
-  waitingUntil: number
-}
-
-/** The budgets of requests, by scope. */
-export interface StoredBudgets {
-  /** `version`: differs after each change, and is never empty. */
-  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
-  /**
-   * Writes what `next` returns and returns the new version; or null if the version has changed. `next` reads the clock right
-   * before the write.
-   */
-  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
 }
 
 /** When a job last did what its schedule demands. Epoch milliseconds. */
@@ -60,6 +43,6 @@ export interface Tokens {
    * they used last. Returns the names of those that were held.
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
-  budgets: StoredBudgets
+  budgets: BudgetStore
   lastRuns(organizationId: string, collection: string): Now<LastRuns>
 }

@@ -73,6 +73,27 @@ export interface PageSource {
   close(): Promise<void>
 }
 
+/** A budget of requests as it is stored for all processes. Times are epoch milliseconds, 0 for none. */
+export interface StoredBudget {
+  closedUntil: number
+  /** What `api` knows of it, as text; null before the first. */
+  known: string | null
+  /** What the process that wrote last waits for, and until when; for `status`. */
+  waitingFor: string | null
+  waitingUntil: number
+}
+
+/** The budgets of requests, by scope. */
+export interface BudgetStore {
+  /** `version` differs after each change, and is never empty. */
+  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
+  /**
+   * Writes the result of `next` if the version is still this one, and returns the new version; else null. `next` reads the
+   * clock, so it is called with the lock held, and again if the transaction is rolled back.
+   */
+  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+}
+
 /** How far a walk has come; committed with the rows of its last page. */
 export interface Checkpoint {
   pass: number

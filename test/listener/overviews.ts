@@ -1,6 +1,7 @@
 import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
-import { type JobStatus, jobStatus, neverSynced } from '../../src/report/job-status.ts'
+import { type JobStatus, jobStatus } from '../../src/report/job-status.ts'
 import { createStatus } from '../../src/report/status.ts'
+import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { neverSynced } from '../../src/report/job-status.ts'
 import { isOverdue, lastAttempt } from '../../src/report/overdue.ts'
 import { walkProgress } from '../../src/report/walk-progress.ts'
+import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/sqlite/read/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'

@@ -128,27 +128,6 @@ export function isHeard({ heardAt, throttledAt, window, inFlight }: Budget, now:
   return heardAt > Math.max(since, throttledAt, ...givenUp)
 }
 
-/** A budget as it is stored for all processes on the mirror. */
-export interface StoredBudget {
-  /** Epoch milliseconds; 0 for never. */
-  closedUntil: number
-  /** A result of `budgetText`; null before the first. */
-  known: string | null
-  /** What the process that wrote last waits for, and until when; for `status`. */
-  waitingFor: string | null
-  waitingUntil: number
-}
-
-export interface BudgetStore {
-  /** `version` differs after each change, and is never empty. */
-  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
-  /**
-   * Writes the result of `next` if the version is still this one, and returns the new version; else null.
-   * `next` reads the clock, so it is called with the lock held, and again if the transaction is rolled back.
-   */
-  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
-}
-
 /** The budget as text; `closedUntil` is stored beside it. */
 export function budgetText(budget: Budget): string {
   return JSON.stringify({ ...budget, closedUntil: undefined })
@@ -156,27 +135,7 @@ export function budgetText(budget: Budget): string {
 
 /** The budget of a stored text. Fields that an earlier version did not write are as in FRESH. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
-  const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget> & OfBlocks)
-  return { ...FRESH, ...(kept.blocks ? withoutBlocks(kept, kept.blocks) : kept), closedUntil }
-}
-
-/** Earlier versions took a block of permits for a process at once. */
-interface OfBlocks {
-  blocks?: readonly { until: number; count: number }[]
-  unannounced?: LearnedLimit
-}
-
-/** All permits of a block count as sent. Without the window, the next request leaves alone and learns it. */
-function withoutBlocks(
-  kept: Partial<Budget> & OfBlocks,
-  blocks: Required<OfBlocks>['blocks'],
-): Partial<Budget> {
-  const { sent = [], throttled = 0, throttledAt = 0, unannounced: learned = NOT_MEASURED } = kept
-  const taken = blocks.map(({ until, count }) => [until, count] as const)
-  return {
-    sent: [...sent, ...taken].toSorted(([one], [other]) => one - other),
-    throttled,
-    throttledAt,
-    learned,
-  }
+  const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget>)
+  // Of a version that took permits in blocks, only the pause is known.
+  return { ...FRESH, ...('blocks' in kept ? {} : kept), closedUntil }
 }

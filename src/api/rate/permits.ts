@@ -1,8 +1,8 @@
 import pLimit from 'p-limit'
+import type { BudgetStore } from '../../sync/types.ts'
 import { afterReport, isCounting, type Throttled } from './answers.ts'
 import {
   type Budget,
-  type BudgetStore,
   budgetOf,
   budgetText,
   FRESH,

@@ -1,5 +1,5 @@
 import { budgetOf } from '../../api/rate/budget.ts'
-import { averageOf } from '../../api/rate/decision.ts'
+import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { BudgetUse } from '../../listener/overview.ts'
 import type { StoredGate } from '../../store/sqlite/read/overview.ts'
@@ -29,19 +29,7 @@ export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts)
       organizations: members.map(({ name }) => name),
       requests: hours.reduce((sum, { requests }) => sum + requests, 0),
       refused: hours.reduce((sum, { refused }) => sum + refused, 0),
-      per_minute: limitOf(known.get(scope) ?? null, rateLimit),
+      per_minute: allowedPerMinute(budgetOf(known.get(scope) ?? null, 0), rateLimit),
     }
   })
-}
-
-/** Requests a minute that we may send: our own ceiling, and our share of what the server announced or showed. */
-function limitOf(
-  known: string | null,
-  { requestsPerMinute: own, sharePercent }: Config['rateLimit'],
-): number | null {
-  const { window, learned } = budgetOf(known, 0)
-  const shown = window?.limit ?? learned.limit
-  const share = shown === null ? null : Math.max(1, Math.floor((shown * sharePercent) / 100))
-  const limits = [own === null ? null : averageOf(own), share].filter((limit) => limit !== null)
-  return limits.length === 0 ? null : Math.min(...limits)
 }

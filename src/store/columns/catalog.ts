@@ -76,6 +76,25 @@ export function keyColumnTypes(current: readonly (KeyType | null)[], parts: read
   return parts.map((part, index) => (part.integer && current[index] !== 'TEXT' ? 'INTEGER' : 'TEXT'))
 }
 
+/** What the tables of a collection are made from. */
+export interface TableShape {
+  name: string
+  keyColumns: readonly string[]
+  keyTypes: readonly KeyType[]
+  /** The discovered columns except the keys, the oldest first. */
+  columns: readonly Column[]
+}
+
+/** A key column without a value yet is INTEGER: it can become TEXT at no cost. */
+export function shapeOf(name: string, catalog: Catalog): TableShape {
+  return {
+    name,
+    keyColumns: keyColumnNames(catalog.keyPaths, catalog.limits),
+    keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'),
+    columns: catalog.columns.filter(({ role }) => role !== 'key'),
+  }
+}
+
 /**
  * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be
  *   missing: its name and one of the 500 columns are reserved for it.

@@ -1,4 +1,4 @@
-import type { StoredBudget, StoredBudgets } from '../tokens.ts'
+import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { Server } from './server/server.ts'
 
 /** A permit that was written so long after its time counts too early, and is written again. Milliseconds. */
@@ -14,7 +14,7 @@ interface Row {
 }
 
 /** `sync_gates`: the budgets of requests, by scope. One statement each: the version decides who was first. */
-export function createBudgets(server: Server, now: () => number): StoredBudgets {
+export function createBudgets(server: Server, now: () => number): BudgetStore {
   async function write(scope: string, version: number, budget: StoredBudget): Promise<number | null> {
     const { closedUntil, known, waitingFor, waitingUntil } = budget
     const values = [

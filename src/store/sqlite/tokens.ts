@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { LastRuns, StoredBudgets, Tokens } from '../tokens.ts'
+import type { BudgetStore } from '../../sync/types.ts'
+import type { LastRuns, Tokens } from '../tokens.ts'
 import { translatingErrors } from './file/open.ts'
 import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
@@ -125,7 +126,7 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
 }
 
 /** `sync_gates`: the budgets of requests, by scope; `next` runs under the file's lock. */
-interface SqliteBudgets extends StoredBudgets {
+interface SqliteBudgets extends BudgetStore {
   /** Ends the pauses that an organization may wait for. Call it inside a transaction. */
   forgetWaits(organizationId: string): void
 }

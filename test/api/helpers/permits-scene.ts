@@ -1,6 +1,6 @@
-import type { BudgetStore } from '../../../src/api/rate/budget.ts'
 import { decide } from '../../../src/api/rate/decision.ts'
 import { createPermits, type Permit, type Permits } from '../../../src/api/rate/permits.ts'
+import type { BudgetStore } from '../../../src/sync/types.ts'
 import { NOTHING, NOW, RULES } from './budgets.ts'
 import { createTestBudgetStore } from './stores.ts'
 

@@ -1,5 +1,5 @@
-import type { BudgetStore, StoredBudget } from '../../../src/api/rate/budget.ts'
 import type { HoldStore } from '../../../src/api/token-hold.ts'
+import type { BudgetStore, StoredBudget } from '../../../src/sync/types.ts'
 
 const NOTHING_KEPT: StoredBudget = { closedUntil: 0, known: null, waitingFor: null, waitingUntil: 0 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { BudgetStore } from '../../../src/api/rate/budget.ts'
 import type { Permit, Permits } from '../../../src/api/rate/permits.ts'
+import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, SECOND } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
 import { createScene, request, take } from '../helpers/permits-scene.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { BudgetStore } from '../../../src/api/rate/budget.ts'
 import type { Permits } from '../../../src/api/rate/permits.ts'
+import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, SECOND } from '../helpers/budgets.ts'
 import { createScene, leaving, request, take } from '../helpers/permits-scene.ts'
 
@@ -173,15 +173,6 @@ describe('a budget that an earlier version wrote', () => {
 
     expect(await one.take()).toBeNull()
     clock.time += 5 * SECOND
-    expect(await leaving(one)).toBe(1)
-  })
-
-  it('counts at our own ceiling', async () => {
-    const { store, one } = createScene({ requestsPerMinute: 6 })
-    store.change('a', { known })
-
-    await request(one)
-
     expect(await leaving(one)).toBe(1)
   })
 })

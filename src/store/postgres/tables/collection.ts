@@ -1,12 +1,11 @@
 import type { Job } from '../../../sync/types.ts'
-import { type Catalog, keyPathsOf } from '../../columns/catalog.ts'
+import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { makeTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
 import { type ArrayView, findCollection, loadCatalog, loadViews } from './records.ts'
-import { shapeOf, type TableShape } from './shape.ts'
 
 /** What this process knows of a collection's tables. */
 export interface OpenCollection {

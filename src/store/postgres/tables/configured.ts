@@ -1,10 +1,10 @@
 import { JobError } from '../../../errors.ts'
-import { splitKey } from '../../columns/catalog.ts'
+import { shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { changesViewName } from './changes-view.ts'
 import { assertKey, findCollection, loadCatalog, loadViews } from './records.ts'
-import { createSql, KINDS, namesOfRelations, shapeOf, tableName } from './shape.ts'
+import { createSql, KINDS, namesOfRelations, tableName } from './shape.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {

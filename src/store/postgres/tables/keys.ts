@@ -1,7 +1,7 @@
 import type { KeyPart } from '../../../sync/items.ts'
-import type { KeyType } from '../../columns/catalog.ts'
+import type { KeyType, TableShape } from '../../columns/catalog.ts'
 import { quoted } from '../sql.ts'
-import { SQL_TYPES, type TableShape } from './shape.ts'
+import { SQL_TYPES } from './shape.ts'
 
 type Keys = Pick<TableShape, 'keyColumns' | 'keyTypes'>
 

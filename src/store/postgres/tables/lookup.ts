@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import type { ListedItem, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
+import type { TableShape } from '../../columns/catalog.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, storable } from '../sql.ts'
 import type { Collections, OpenCollection } from './collection.ts'
 import { columnsOfKeys, fitsColumns, hasKey, partNames } from './keys.ts'
-import { SQL_TYPES, type TableShape, tableName } from './shape.ts'
+import { SQL_TYPES, tableName } from './shape.ts'
 
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000

@@ -2,7 +2,7 @@ import { InterruptedError, MirrorError } from '../../../errors.ts'
 import { parseExact } from '../../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import type { Job } from '../../../sync/types.ts'
-import { splitKey } from '../../columns/catalog.ts'
+import { splitKey, type TableShape } from '../../columns/catalog.ts'
 import type { Rebuilt } from '../../sqlite/tables/rebuild.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
@@ -11,7 +11,7 @@ import { type Collections, createCollections } from './collection.ts'
 import { replaceView, type WantedItems } from './fit.ts'
 import { partNames } from './keys.ts'
 import { findCollection, loadViews } from './records.ts'
-import { keyNames, SQL_TYPES, type TableShape, tableName } from './shape.ts'
+import { keyNames, SQL_TYPES, tableName } from './shape.ts'
 
 /** Rows of one batch: some tens of milliseconds. */
 const MOST_ROWS = 500

@@ -1,32 +1,7 @@
-import {
-  type Catalog,
-  type KeyPaths,
-  type KeyType,
-  keyColumnNames,
-  keyTypesOf,
-} from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
 import type { Column, ColumnType } from '../../columns/column.ts'
 import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { changesViewName, changesViewSql } from './changes-view.ts'
-
-/** What the tables of a collection are made from. */
-export interface TableShape {
-  name: string
-  keyColumns: readonly string[]
-  keyTypes: readonly KeyType[]
-  /** The discovered columns except the keys, the oldest first. */
-  columns: readonly Column[]
-}
-
-/** A key column without a value yet is INTEGER: it can become TEXT at no cost. */
-export function shapeOf(name: string, catalog: Catalog): TableShape {
-  return {
-    name,
-    keyColumns: keyNames(catalog.keyPaths),
-    keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'),
-    columns: catalog.columns.filter(({ role }) => role !== 'key'),
-  }
-}
 
 export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)

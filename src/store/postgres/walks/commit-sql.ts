@@ -1,6 +1,7 @@
+import type { TableShape } from '../../columns/catalog.ts'
 import { quoted } from '../sql.ts'
 import { hasKey, partNames } from '../tables/keys.ts'
-import { SQL_TYPES, type TableShape, tableName } from '../tables/shape.ts'
+import { SQL_TYPES, tableName } from '../tables/shape.ts'
 import { COMMIT_PARAMETERS, named } from './commit-parameters.ts'
 
 /**

@@ -1,8 +1,9 @@
 import type { HeldRemovals, HoldReason, MissingCounts, MissingRule } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
+import type { TableShape } from '../../columns/catalog.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { hasId, idOfRow } from '../tables/keys.ts'
-import { type TableShape, tableName } from '../tables/shape.ts'
+import { tableName } from '../tables/shape.ts'
 import { OF_JOB, ofJob, scopeOf } from './job.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a

@@ -1,9 +1,9 @@
 import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
+import type { TableShape } from '../../columns/catalog.ts'
 import { discoverElements, type ElementColumn } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
 import { type Connection, quoted } from '../sql.ts'
-import type { TableShape } from './declarations.ts'
 import { viewSql } from './view.ts'
 
 /** The view of an array of objects: `orders__items`. */

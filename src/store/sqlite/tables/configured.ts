@@ -1,5 +1,5 @@
 import { JobError } from '../../../errors.ts'
-import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { dropViews } from './array-views.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
@@ -10,7 +10,6 @@ import {
   declarationOf,
   KINDS,
   namesOfTables,
-  shapeOf,
   tableName,
 } from './declarations.ts'
 import { ensureHelp } from './help-view.ts'

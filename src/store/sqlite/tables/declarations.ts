@@ -1,25 +1,5 @@
-import { type Catalog, type KeyType, keyColumnNames, keyTypesOf } from '../../columns/catalog.ts'
-import type { Column } from '../../columns/column.ts'
+import type { TableShape } from '../../columns/catalog.ts'
 import { type Connection, quoted } from '../sql.ts'
-
-/** What the tables of a collection are made from. */
-export interface TableShape {
-  name: string
-  keyColumns: readonly string[]
-  keyTypes: readonly KeyType[]
-  /** The discovered columns except the keys, the oldest first. */
-  columns: readonly Column[]
-}
-
-/** A key column without a value yet is INTEGER: it can become TEXT at no cost. */
-export function shapeOf(name: string, catalog: Catalog): TableShape {
-  return {
-    name,
-    keyColumns: keyColumnNames(catalog.keyPaths),
-    keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'),
-    columns: catalog.columns.filter(({ role }) => role !== 'key'),
-  }
-}
 
 /** Columns of the history that tables of earlier versions get: null in the rows that those wrote. */
 const LATER = ['"_first_seen_at"', '"_changed_fields"']

@@ -1,8 +1,9 @@
 import type { KeyPart } from '../../../sync/items.ts'
+import type { TableShape } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
-import { type TableShape, tableName } from './declarations.ts'
+import { tableName } from './declarations.ts'
 import { boundKey } from './lookup.ts'
 
 /** Writes one collection's rows, inside the caller's transaction. */

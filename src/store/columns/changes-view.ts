@@ -1,0 +1,78 @@
+// `orders_changes`: one row an event. A version's end is an event of its row in the history. Its beginning is one only where no
+// kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
+
+/** The end of the view's name. */
+export const CHANGES_END = '_changes'
+
+/** Names as SQL reads them. */
+interface ChangesTables {
+  raw: string
+  history: string
+  /** `_organization_id` and the key. */
+  keys: readonly string[]
+  /** The column of the history that rises with each version. */
+  order: string
+}
+
+/** The SELECT of the view, for any store. Filters on `at` are pushed into each of the four parts, and each has an index for it. */
+export function selectChanges({ raw, history, keys, order }: ChangesTables): string {
+  const isBefore = (one: string, other: string) =>
+    `(${one}."_valid_to", ${one}.${order}) < (${other}."_valid_to", ${other}.${order})`
+  const same = (one: string, other: string) =>
+    keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
+  const columns = (row: string) => keys.map((key) => `${row}.${key} AS ${key}`).join(', ')
+  const previous = (what: string) => `(
+    SELECT ${what} FROM ${history} AS p
+    WHERE ${same('p', 'h')} AND ${isBefore('p', 'h')}
+    ORDER BY p."_valid_to" DESC, p.${order} DESC LIMIT 1
+  )`
+  const last = (what: string) => `(
+    SELECT ${what} FROM ${history} AS p
+    WHERE ${same('p', 'r')}
+    ORDER BY p."_valid_to" DESC, p.${order} DESC LIMIT 1
+  )`
+  // Where the next version does not begin at this one's end, versions between them were not kept.
+  const after = `nullif(coalesce(
+    (
+      SELECT CASE WHEN n."_valid_from" = h."_valid_to" THEN n."_json" ELSE '' END FROM ${history} AS n
+      WHERE ${same('n', 'h')} AND ${isBefore('h', 'n')}
+      ORDER BY n."_valid_to", n.${order} LIMIT 1
+    ),
+    (SELECT r."_json" FROM ${raw} AS r WHERE ${same('r', 'h')} AND r."_changed_at" = h."_valid_to")
+  ), '')`
+  // A version of an earlier life of the item does not count: the item was removed after it.
+  const beganInHistory = `EXISTS (
+    SELECT 1 FROM ${history} AS x
+    WHERE ${same('x', 'r')} AND x."_valid_from" = r."_first_seen_at" AND x."_reason" = 'changed' AND NOT EXISTS (
+      SELECT 1 FROM ${history} AS y
+      WHERE ${same('y', 'r')} AND y."_reason" <> 'changed' AND ${isBefore('x', 'y')}
+    )
+  )`
+  const wasThereBefore = `EXISTS (
+    SELECT 1 FROM ${history} AS x
+    WHERE ${same('x', 'r')} AND x."_valid_to" <= r."_first_seen_at"
+      AND (x."_reason" <> 'changed' OR x."_valid_from" < r."_first_seen_at")
+  )`
+  return `SELECT ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
+  h."_json" AS "before", CASE h."_reason" WHEN 'changed' THEN ${after} END AS "after"
+FROM ${history} AS h
+UNION ALL
+SELECT ${columns('h')}, CASE
+    WHEN h."_first_seen_at" < h."_valid_from" THEN 'changed'
+    WHEN ${previous('1')} IS NULL THEN 'added'
+    WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
+    ELSE 'returned'
+  END, h."_valid_from", NULL, NULL, h."_json"
+FROM ${history} AS h
+WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT TRUE
+UNION ALL
+SELECT ${columns('r')}, CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END, r."_first_seen_at", NULL, NULL,
+  CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END
+FROM ${raw} AS r
+WHERE NOT ${beganInHistory}
+UNION ALL
+SELECT ${columns('r')}, 'changed', r."_changed_at", NULL, NULL, r."_json"
+FROM ${raw} AS r
+WHERE r."_changed_at" > r."_first_seen_at"
+  AND ${last(`p."_reason" = 'changed' AND p."_valid_to" = r."_changed_at"`)} IS NOT TRUE`
+}
