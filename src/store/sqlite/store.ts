@@ -97,15 +97,15 @@ export function openSqliteStore({
     { collection }: Job,
     writeTo: (tables: CollectionTables) => Outcome<T>,
   ): Promise<T> {
-    const write = () => {
+    const attempt = () => {
       const outcome = writeTo(openTables({ collection }))
       if (outcome.changes) collections.clear()
       else collections.keep()
       return { ...outcome, notices: [...untold.splice(0), ...outcome.notices] }
     }
-    const tried = await transact(write)
+    const tried = await transact(attempt)
     const { result, notices } = tried.changes
-      ? await changeColumnsAndWrite(options, collection.name, tried, write)
+      ? await changeColumnsAndWrite(options, collection.name, tried, attempt)
       : tried
     return { ...result, notices: [...notices, ...result.notices] }
   }

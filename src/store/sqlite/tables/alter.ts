@@ -1,7 +1,6 @@
 import type { Notice } from '../../../sync/types.ts'
 import { counted, printable } from '../../../text.ts'
 import { type Column, type ColumnChange, foldName } from '../../columns/column.ts'
-import type { Maintain } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import type { Transact } from '../transaction.ts'
 import { loadColumns, prepareSaveColumn } from './column-records.ts'
@@ -17,7 +16,8 @@ export type Outcome<T> = { notices: readonly Notice[] } & (
 export interface WriteOptions {
   connection: Connection
   transact: Transact
-  maintain: Maintain
+  /** Runs `alterTables` in another process. */
+  maintain: (task: 'alterTables', plan: AlterPlan, work: { what: string; rows: number }) => Promise<unknown>
   /** ISO 8601. */
   time: () => string
 }
