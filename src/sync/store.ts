@@ -8,8 +8,10 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
 
 /**
  * All that `sync` asks of the place where rows are kept, with sets in and sets out. What a method writes is written together or
- * not at all; only `prune` works in batches, and `commit` may add columns first.
- * Throws MirrorError when the store cannot be used. test/store/contract.ts tests each promise.
+ * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError when it cannot be used.
+ *
+ * A new store is a folder beside store/sqlite: this, store/tokens.ts, and store/columns for the columns of items. It passes
+ * test/store/contract.ts, which tests each promise, and cli/session.ts opens it.
  */
 export interface Store {
   /** Takes a job for this process, unless another process that is alive has it. */
