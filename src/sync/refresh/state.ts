@@ -1,5 +1,5 @@
 import type { BandState } from './band-credit.ts'
-import { NO_PLACES, type Places } from './ends.ts'
+import { DOUBT, NO_PLACES, type Places } from './ends.ts'
 
 /** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
 export interface RefreshState {
@@ -93,7 +93,7 @@ function firstState(walk: CompleteWalk): RefreshState {
     lastPage,
     total: totals.last,
     rowsAdded: rowsAdded.last,
-    places: NO_PLACES,
+    places: totals.first === totals.last ? NO_PLACES : DOUBT,
     interval: null,
     cost: null,
     bands: [],

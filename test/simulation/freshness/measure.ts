@@ -58,10 +58,8 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   const refresher = createRefresher(policy, limit, read)
-  const { total, lastPage } = world.pageAt(1)
-  refresher.onWalk({ startedAt: 0, endedAt: 1, lastPage, totals: { first: total, last: total } })
   let walk: { startedAt: number; page: number; total: number | null } | null = null
-  let nextWalk = policy.walkEvery
+  let nextWalk = 0
   let mayReadOlder = true
   let isMeasured = false
 
