@@ -48,7 +48,8 @@ export function learn(places: Places, found: Found): Places {
   const more = {
     first: places.first + first,
     last: places.last + last,
-    elsewhere: Math.max(places.elsewhere, isDoubtful(found) ? DOUBT.elsewhere : 0) + Math.max(older, hidden(found)),
+    elsewhere:
+      Math.max(places.elsewhere, isDoubtful(found) ? DOUBT.elsewhere : 0) + Math.max(older, hidden(found)),
   }
   const scale = Math.min(1, MEMORY / Math.max(1, sum(more)))
   return { first: more.first * scale, last: more.last * scale, elsewhere: more.elsewhere * scale }

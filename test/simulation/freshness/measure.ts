@@ -58,7 +58,7 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   const refresher = createRefresher(policy, limit, read)
-  let walk: { startedAt: number; page: number; total: number | null } | null = null
+  let walk: { startedAt: number; page: number; total: number | null; isSteady: boolean } | null = null
   let nextWalk = 0
   let mayReadOlder = true
   let isMeasured = false
@@ -74,14 +74,16 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   function walkOn(): void {
-    walk ??= { startedAt: time, page: 1, total: null }
+    walk ??= { startedAt: time, page: 1, total: null, isSteady: true }
     const answer = read(walk.page)
     walk.total ??= answer.total
+    walk.isSteady &&= walk.total === answer.total
     if (walk.page < answer.lastPage) walk.page++
     else {
       const startedAt = Math.round(walk.startedAt * MINUTE_MS)
       const totals = { first: walk.total, last: answer.total }
-      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals })
+      const { isSteady } = walk
+      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals, isSteady })
       nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
       walk = null
     }
