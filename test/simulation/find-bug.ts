@@ -2,7 +2,7 @@ import path from 'node:path'
 import { patchedBy } from '../helpers/patch.ts'
 import { runChild } from './child.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
-import type { FreshnessRow } from './freshness/table.ts'
+import type { Refreshed } from './freshness/shard.ts'
 import type { Finding, PlantedBug } from './planted-bug.ts'
 import { runSeeds, type SeedRange } from './shards.ts'
 
@@ -38,7 +38,7 @@ async function findInRefreshes(
   { list, untrue, wrongRows }: Extract<Finding, { list: unknown }>,
   env: Record<string, string>,
 ): Promise<FoundBug | null> {
-  const row = await runChild<FreshnessRow>(FRESHNESS_SHARD, [JSON.stringify(list)], env)
+  const row = await runChild<Refreshed>(FRESHNESS_SHARD, [JSON.stringify(list)], env)
   const complaint = `${list.order}: ${row.untrue} of ${row.refreshes} claims are untrue, ${Math.round(row.wrongRows)} rows are wrong`
   return row.untrue > untrue || row.wrongRows > wrongRows ? { seed: null, complaint } : null
 }

@@ -3,7 +3,9 @@ import type { FreshList } from '../planted-bug.ts'
 import { measureFreshness } from './measure.ts'
 import { SETTING } from './measure-policies.ts'
 import { policyNamed } from './policies.ts'
-import { summarize } from './table.ts'
+import { type FreshnessRow, summarize } from './table.ts'
+
+export type Refreshed = FreshnessRow
 
 /** Small enough for a test. */
 const SMALL = { ...SETTING, rows: 5000, days: 2 }
@@ -11,4 +13,5 @@ const SMALL = { ...SETTING, rows: 5000, days: 2 }
 /** Reads the list of its command line. */
 const { policy, ...list } = JSON.parse(process.argv[2] ?? '') as FreshList
 const freshness = measureFreshness(policyNamed(policy), { ...SMALL, ...list }, 1)
-process.stdout.write(JSON.stringify(summarize(policy, freshness)))
+const row: Refreshed = summarize(policy, freshness)
+process.stdout.write(JSON.stringify(row))
