@@ -55,6 +55,7 @@ function nextRefresh(
   { lease, walk, rowsAdded, refresher, times }: EndOptions,
   reading: Reading,
 ): KeptRefresh {
+  const { coverage } = reading
   const { lastPage, firstTotal, totals } = reading.state
   const state = afterFullWalk(refresher.state(), {
     scope: scopeText(lease.job),
@@ -62,6 +63,7 @@ function nextRefresh(
     endedAt: times.ofWalk(),
     lastPage,
     totals: { first: firstTotal, last: totals.last },
+    isSteady: coverage === 'steady',
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
   })
   return keptRefresh(state, rulesOf(lease.job))

@@ -28,6 +28,7 @@ it('a try that left no trace in the mirror is repeated as rarely as the share of
     endedAt: NOW,
     lastPage: 10,
     totals: { first: 250, last: 250 },
+    isSteady: true,
     rowsAdded: { first: 0, last: 250 },
   }
   const refreshes = async () =>

@@ -1,6 +1,9 @@
+import path from 'node:path'
 import { patchedBy } from '../helpers/patch.ts'
+import { runChild } from './child.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
-import type { Finding, PlantedBug } from './planted.ts'
+import type { Refreshed } from './freshness/shard.ts'
+import type { Finding, PlantedBug } from './planted-bug.ts'
 import { runSeeds, type SeedRange } from './shards.ts'
 
 /** What a planted bug was found by: the seed of a history, or none where many walks were measured. */
@@ -13,6 +16,7 @@ export interface FoundBug {
 export async function findBug({ patches, found }: PlantedBug, range: SeedRange): Promise<FoundBug | null> {
   const env = patchedBy(...patches)
   if ('kind' in found) return findInWalks(found, env)
+  if ('list' in found) return findInRefreshes(found, env)
   const { first } = await runSeeds({ ...range, env, stopAtFirst: true })
   return first && { seed: first.seed, complaint: first.complaint }
 }
@@ -26,4 +30,15 @@ async function findInWalks(
     if (row.missing > missing || row.extra.mean > extra) return { seed: null, complaint }
   }
   return null
+}
+
+const FRESHNESS_SHARD = path.resolve(import.meta.dirname, 'freshness/shard.ts')
+
+async function findInRefreshes(
+  { list, untrue, wrongRows }: Extract<Finding, { list: unknown }>,
+  env: Record<string, string>,
+): Promise<FoundBug | null> {
+  const row = await runChild<Refreshed>(FRESHNESS_SHARD, [JSON.stringify(list)], env)
+  const complaint = `${list.order}: ${row.untrue} of ${row.refreshes} claims are untrue, ${Math.round(row.wrongRows)} rows are wrong`
+  return row.untrue > untrue || row.wrongRows > wrongRows ? { seed: null, complaint } : null
 }

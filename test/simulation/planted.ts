@@ -1,28 +1,5 @@
-import type { Patch } from '../helpers/patch.ts'
-
-/** Where a mistake shows. */
-export type Finding =
-  /** In the history of this seed. */
-  | { seed: number }
-  /** In so many walks over lists that move in this way: more than so many percent of the trusted ones miss something, or ask for so many pages more. */
-  | { kind: string; walks: number; missing: number; extra: number }
-
-/** A mistake that the simulation must find. */
-export interface PlantedBug {
-  name: string
-  patches: Patch[]
-  found: Finding
-}
-
-type Change = [file: string, find: string, replace: string]
-
-function bug(name: string, found: number | Finding, ...patches: Change[]): PlantedBug {
-  return {
-    name,
-    found: typeof found === 'number' ? { seed: found } : found,
-    patches: patches.map(([file, find, replace]) => ({ file: `src/${file}`, find, replace })),
-  }
-}
+import { REFRESH_BUGS } from './freshness/planted.ts'
+import { bug, type PlantedBug } from './planted-bug.ts'
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   bug('the checkpoint is committed before the rows', 0, [
@@ -259,4 +236,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "if (listed === 0) return 'empty'",
     "if (listed < 0) return 'empty'",
   ]),
+  ...REFRESH_BUGS,
 ]

@@ -108,6 +108,7 @@ if (values.coverage)
 else if (values.freshness)
   process.exitCode = tellFreshness(
     {
+      ...SETTING,
       days: readWhole(values.days, 'days'),
       rows: readWhole(values.rows, 'rows'),
       limit: readWhole(values.limit, 'limit'),

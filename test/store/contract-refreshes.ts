@@ -21,6 +21,7 @@ const STATE: RefreshState = afterFullWalk(null, {
   endedAt: Date.UTC(2026, 10, 1, 1),
   lastPage: 40,
   totals: { first: 1000, last: 1000 },
+  isSteady: true,
   rowsAdded: { first: 0, last: 1000 },
 })
 

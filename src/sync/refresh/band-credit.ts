@@ -21,7 +21,8 @@ export function addCredit(
   const time = Math.max(0, Math.min(elapsed, interval))
   return plan.map((band, index) => {
     const { cursor, credit } = states[index] ?? { cursor: band.from, credit: 0 }
-    return { cursor, credit: credit + (time / band.period) * sizeOf(band) }
+    const size = sizeOf(band)
+    return { cursor, credit: size === 0 ? 0 : credit + (time / band.period) * size }
   })
 }
 
@@ -35,7 +36,7 @@ export interface OlderPage {
 export function takeOlderPage(states: readonly BandState[], plan: readonly Band[]): OlderPage | null {
   const credit = states.reduce((sum, band) => sum + band.credit, 0)
   if (credit < 1 || plan.length === 0) return null
-  const owed = plan.map((band, index) => (states[index]?.credit ?? 0) / sizeOf(band))
+  const owed = plan.map((band, index) => (states[index]?.credit ?? 0) / Math.max(1, sizeOf(band)))
   const chosen = owed.indexOf(Math.max(...owed))
   const band = plan[chosen]
   const state = states[chosen]

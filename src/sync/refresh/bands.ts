@@ -11,6 +11,8 @@ export interface Band {
 export interface BandSetting {
   /** Pages of the list. */
   pages: number
+  /** Of these, counted from the newest end, so many were just read by the refresh: no band reads them again. */
+  read: number
   /** Milliseconds between two refreshes: no page is read more often. */
   interval: number
   /** Pages a minute that may be asked for. */
@@ -35,7 +37,7 @@ const MINUTE = 60_000
  * fewest where the period grows with the square root of the time between changes, and so with that of the depth.
  */
 export function planBands(setting: BandSetting): Band[] {
-  const bands = setting.hasNewestEnd ? bandsOf(setting.pages) : evenBand(setting.pages)
+  const bands = setting.hasNewestEnd ? bandsOf(setting) : evenBand(setting.pages)
   const longest = setting.walkEvery * (setting.hasNewestEnd ? MOST_OF_A_WALK : 1)
   for (let count = bands.length; count > 0; count--) {
     const plan = withPeriods(bands.slice(0, count), setting)
@@ -46,10 +48,13 @@ export function planBands(setting: BandSetting): Band[] {
 
 type Pages = Pick<Band, 'from' | 'to'>
 
-function bandsOf(pages: number): Pages[] {
+/** A band that was read whole stays, without pages: the others keep their places. */
+function bandsOf({ pages, read }: Pick<BandSetting, 'pages' | 'read'>): Pages[] {
   const bands: Pages[] = []
-  for (let before = 1; before < pages; before *= DEEPER)
-    bands.push({ from: before + 1, to: Math.min(before * DEEPER, pages) })
+  for (let before = 1; before < pages; before *= DEEPER) {
+    const to = Math.min(before * DEEPER, pages)
+    bands.push({ from: Math.min(Math.max(before, read), to) + 1, to })
+  }
   return bands
 }
 

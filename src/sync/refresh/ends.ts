@@ -22,6 +22,12 @@ export interface Found {
 
 export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
 
+/**
+ * The list moved, and nothing new was found where it was looked for: something may be new elsewhere. Less than an item, so
+ * that the first ones found at an end outweigh it.
+ */
+export const DOUBT: Places = { ...NO_PLACES, elsewhere: 0.5 }
+
 /** So many new items are remembered: a list that turns round is learned after about half as many. */
 const MEMORY = 20
 
@@ -42,7 +48,8 @@ export function learn(places: Places, found: Found): Places {
   const more = {
     first: places.first + first,
     last: places.last + last,
-    elsewhere: places.elsewhere + Math.max(older, hidden(found)),
+    elsewhere:
+      Math.max(places.elsewhere, isDoubtful(found) ? DOUBT.elsewhere : 0) + Math.max(older, hidden(found)),
   }
   const scale = Math.min(1, MEMORY / Math.max(1, sum(more)))
   return { first: more.first * scale, last: more.last * scale, elsewhere: more.elsewhere * scale }
@@ -51,6 +58,11 @@ export function learn(places: Places, found: Found): Places {
 /** New items that the total counts, and that nothing has found. */
 export function hidden({ rise, all }: Pick<Found, 'rise' | 'all'>): number {
   return Math.max(0, (rise ?? 0) - all)
+}
+
+/** As many items may have come as went, and more: only the rest shows in the total. */
+function isDoubtful({ first, last, all, rise }: Found): boolean {
+  return first + last + all === 0 && (rise ?? 0) < 0
 }
 
 /** The ends that each refresh reads, the one with more new items first; both while too few items are known. */

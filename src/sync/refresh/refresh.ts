@@ -90,6 +90,12 @@ export function finishRefresh(
   return { ...settled, holes: 0, freshAsOf }
 }
 
+/** Pages that the refresh read from this end inwards. */
+export function pagesRead({ done }: Refresh, end: End | null): number {
+  const reading = done.find((one) => one.end === end)
+  return reading?.top ? reading.answers - reading.top + 1 : 0
+}
+
 /** While no end is known to be the newest one, both are read; one of them is, as long as nothing is new elsewhere. */
 function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
   const areBothRead = places.elsewhere === 0 && youngEnds(places, newest).length > 1

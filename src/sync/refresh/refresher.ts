@@ -11,7 +11,7 @@ import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInte
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { type RefreshTools, refreshPage } from './read-page.ts'
-import { advanceRefresh, beginRefresh, finishRefresh } from './refresh.ts'
+import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { afterOlderPage, type RefreshState, stateOf } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
@@ -68,6 +68,12 @@ export interface Refresher {
   refresh(how: { older: boolean }): Promise<RefreshResult>
 }
 
+/** A refresh whose ends are read, and the state after it. */
+interface ReadEnds {
+  refresh: Refresh
+  after: RefreshState
+}
+
 /** The list that a job reads, as text: what is known of one says nothing of another. */
 export function scopeText({ collection }: Job): string {
   return `${collection.path} ${filtersText(collection.scope ?? collection.filters)}`
@@ -96,7 +102,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     observer: counting(observer, run.traffic),
   })
 
-  async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
+  async function readEnds(from: RefreshState, tools: RefreshTools): Promise<ReadEnds> {
     let refresh = beginRefresh(from, rules, now())
     let met = new Map<string, number>()
     let written = { at: from.settledAt, found: 0 }
@@ -111,20 +117,22 @@ export function createRefresher(options: RefresherOptions): Refresher {
       refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...written })
       if (refresh.reading?.end !== end) met = new Map()
     }
-    return finishRefresh(from, rules, refresh, written.at, written.found)
+    return { refresh, after: finishRefresh(from, rules, refresh, written.at, written.found) }
   }
 
   /** Gives the older pages what they may ask for until the next refresh. */
-  function withCredit(after: RefreshState, elapsed: number): RefreshState {
+  function withCredit({ refresh, after }: ReadEnds, elapsed: number): RefreshState {
     if (!policy) return after
     const interval = refreshInterval(budget(policy))
     const { walkEvery } = policy
+    const [newest = null] = youngEnds(after.places, rules.newest)
     plan = planBands({
       pages: after.lastPage,
+      read: pagesRead(refresh, newest),
       interval,
       budget: olderPagesBudget(budget(policy)),
       walkEvery: Math.max(walkEvery, after.walkTook),
-      hasNewestEnd: youngEnds(after.places, rules.newest).length > 0,
+      hasNewestEnd: newest !== null,
     })
     return { ...after, interval, bands: addCredit(after.bands, plan, elapsed, interval) }
   }
@@ -146,9 +154,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   async function readAll(from: RefreshState, tools: RefreshTools, older: boolean): Promise<void> {
-    const after = await readEnds(from, tools)
-    const elapsed = after.startedAt - from.startedAt
-    state = older ? withCredit(after, elapsed) : after
+    const ends = await readEnds(from, tools)
+    const elapsed = ends.after.startedAt - from.startedAt
+    state = older ? withCredit(ends, elapsed) : ends.after
     await store.keepRefresh(lease, keptRefresh(state, rules))
   }
 

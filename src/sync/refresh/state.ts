@@ -1,5 +1,5 @@
 import type { BandState } from './band-credit.ts'
-import { NO_PLACES, type Places } from './ends.ts'
+import { DOUBT, NO_PLACES, type Places } from './ends.ts'
 
 /** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
 export interface RefreshState {
@@ -46,6 +46,8 @@ export interface CompleteWalk {
   lastPage: number
   /** Of its first answer and of its last one. */
   totals: { first: number | null; last: number | null }
+  /** Whether the list was seen to stand still. */
+  isSteady: boolean
   /** Rows that the job had ever added, at its start and now. */
   rowsAdded: { first: number; last: number }
 }
@@ -79,7 +81,7 @@ export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): 
 }
 
 function firstState(walk: CompleteWalk): RefreshState {
-  const { scope, startedAt, endedAt, lastPage, totals, rowsAdded } = walk
+  const { scope, startedAt, endedAt, lastPage, totals, isSteady, rowsAdded } = walk
   return {
     scope,
     settledAt: endedAt,
@@ -93,7 +95,7 @@ function firstState(walk: CompleteWalk): RefreshState {
     lastPage,
     total: totals.last,
     rowsAdded: rowsAdded.last,
-    places: NO_PLACES,
+    places: isSteady ? NO_PLACES : DOUBT,
     interval: null,
     cost: null,
     bands: [],

@@ -1,16 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { type FreshnessSetting, measureFreshness } from './measure.ts'
 import { SETTING } from './measure-policies.ts'
-import { POLICIES } from './policies.ts'
+import { policyNamed } from './policies.ts'
 import { rowText, summarize } from './table.ts'
 
 /** A small list for two days; what is promised of these was measured on more. */
 const SMALL = { ...SETTING, rows: 5000, days: 2 }
 
 function measure(name: string, setting: FreshnessSetting) {
-  const policy = POLICIES[name]
-  if (!policy) throw new Error(`there is no policy ${name}`)
-  return measureFreshness(policy, setting, 1)
+  return measureFreshness(policyNamed(name), setting, 1)
 }
 
 describe('a list that is refreshed each five minutes', () => {

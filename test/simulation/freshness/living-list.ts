@@ -5,6 +5,9 @@ export const ORDERS = ['first', 'last', 'by update', 'random'] as const
 /** Where new items appear; `by update` puts changed ones there, too: at the end of the list. */
 export type Order = (typeof ORDERS)[number]
 
+/** Which items go; in a list without an order it is any. */
+export type Removals = 'oldest' | 'newest'
+
 export interface ServedPage {
   ids: readonly number[]
   total: number
@@ -15,7 +18,7 @@ export interface LivingList {
   add(id: number): void
   /** Nothing stands elsewhere afterwards, unless the list is sorted by update. */
   change(id: number): void
-  /** Takes the oldest item away, or any in a list without an order; none of an empty list. */
+  /** Takes an item away; none of an empty list. */
   remove(): number | null
   pageAt(page: number): ServedPage
 }
@@ -25,19 +28,27 @@ const PER_PAGE = 25
 /** Removed items are cut off so many at a time, since each cut moves all the others. */
 const CUT = 4096
 
-export function createLivingList(order: Order, random: Random): LivingList {
+/** Of so many items one goes, where the newest ones go. */
+const NEWEST = 100
+
+export function createLivingList(order: Order, removals: Removals, random: Random): LivingList {
   let ids: number[] = []
   let head = 0
 
   function remove(): number | null {
     if (head === ids.length) return null
-    if (order === 'random') return ids.splice(random.whole(0, ids.length - 1), 1)[0] ?? null
+    if (order === 'random') return take(0)
+    if (removals === 'newest') return take(Math.max(head, ids.length - NEWEST))
     const oldest = ids[head++] ?? null
     if (head >= CUT) {
       ids = ids.slice(head)
       head = 0
     }
     return oldest
+  }
+
+  function take(from: number): number | null {
+    return ids.splice(random.whole(from, ids.length - 1), 1)[0] ?? null
   }
 
   function pageAt(page: number): ServedPage {

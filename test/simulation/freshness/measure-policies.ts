@@ -3,6 +3,7 @@ import { POLICIES } from './policies.ts'
 import { type FreshnessRow, summarize } from './table.ts'
 
 export const SETTING: Omit<FreshnessSetting, 'order'> = {
+  removals: 'oldest',
   life: 'orders',
   rows: 100_000,
   limit: 60,

@@ -1,5 +1,5 @@
 import { createRandom } from '../random.ts'
-import type { Order } from './living-list.ts'
+import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
 import type { Policy } from './policies.ts'
 import { createRefresher, type WrittenPage } from './refresher.ts'
@@ -7,6 +7,7 @@ import { createWorld, type World } from './world.ts'
 
 export interface FreshnessSetting {
   order: Order
+  removals: Removals
   life: string
   rows: number
   /** Requests a minute. */
@@ -30,11 +31,11 @@ const MINUTE_MS = 60_000
 
 /** One list under a policy. The second half of the days is measured; before, it becomes what it is in the long run. */
 export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed: number): Freshness {
-  const { order, life, rows, arrivals, days, limit, killed } = setting
+  const { order, removals, life, rows, arrivals, days, limit, killed } = setting
   const random = createRandom(seed)
   const minutes = days * DAY
   let mirror: FreshnessMirror | null = null
-  const world: World = createWorld({ order, life, rows, arrivals, minutes }, random.fork(), {
+  const world: World = createWorld({ order, removals, life, rows, arrivals, minutes }, random.fork(), {
     onAdd: (id, time) => mirror?.onAdd(id, time),
     onChange: (id, time) => mirror?.onChange(id, time),
     onRemove: (id, time) => mirror?.onRemove(id, time),
@@ -58,9 +59,16 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   const refresher = createRefresher(policy, limit, read)
+  // The first walk is over, and missed nothing; but it has seen that the list moves.
   const { total, lastPage } = world.pageAt(1)
-  refresher.onWalk({ startedAt: 0, endedAt: 1, lastPage, totals: { first: total, last: total } })
-  let walk: { startedAt: number; page: number; total: number | null } | null = null
+  refresher.onWalk({
+    startedAt: 0,
+    endedAt: 1,
+    lastPage,
+    totals: { first: total, last: total },
+    isSteady: false,
+  })
+  let walk: { startedAt: number; page: number; total: number | null; isSteady: boolean } | null = null
   let nextWalk = policy.walkEvery
   let mayReadOlder = true
   let isMeasured = false
@@ -76,14 +84,16 @@ export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed
   }
 
   function walkOn(): void {
-    walk ??= { startedAt: time, page: 1, total: null }
+    walk ??= { startedAt: time, page: 1, total: null, isSteady: true }
     const answer = read(walk.page)
     walk.total ??= answer.total
+    walk.isSteady &&= walk.total === answer.total
     if (walk.page < answer.lastPage) walk.page++
     else {
       const startedAt = Math.round(walk.startedAt * MINUTE_MS)
       const totals = { first: walk.total, last: answer.total }
-      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals })
+      const { isSteady } = walk
+      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals, isSteady })
       nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
       walk = null
     }

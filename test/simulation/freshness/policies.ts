@@ -28,3 +28,9 @@ export const POLICIES: Record<string, Policy> = {
   'share 10 %': BANDS,
   'share 20 %': { ...BANDS, share: 20 },
 }
+
+export function policyNamed(name: string): Policy {
+  const policy = POLICIES[name]
+  if (!policy) throw new Error(`there is no policy ${name}`)
+  return policy
+}

@@ -12,6 +12,7 @@ import {
   advanceRefresh,
   beginRefresh,
   finishRefresh,
+  pagesRead,
   type Refresh,
 } from '../../../src/sync/refresh/refresh.ts'
 import {
@@ -52,6 +53,11 @@ export interface Refresher {
   nextAt(): number
 }
 
+interface ReadEnds {
+  refresh: Refresh
+  after: RefreshState
+}
+
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 const MINUTE = 60_000
 
@@ -69,7 +75,7 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
   const interval = () => refreshInterval(budget(state?.cost ?? null))
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
 
-  function readEnds(before: RefreshState, now: number, isKilled: () => boolean): RefreshState | null {
+  function readEnds(before: RefreshState, now: number, isKilled: () => boolean): ReadEnds | null {
     let refresh: Refresh = beginRefresh(before, RULES, now)
     let met = new Map<number, number>()
     let at = now
@@ -89,17 +95,19 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
       refresh = advanceRefresh(before, RULES, refresh, answer)
       if (refresh.reading?.end !== end) met = new Map()
     }
-    return finishRefresh(before, RULES, refresh, at, found(before.settledAt))
+    return { refresh, after: finishRefresh(before, RULES, refresh, at, found(before.settledAt)) }
   }
 
-  function creditBands(after: RefreshState, elapsed: number): BandState[] {
+  function creditBands({ refresh, after }: ReadEnds, elapsed: number): BandState[] {
     if (!policy.readsOlder) return []
+    const [newest = null] = youngEnds(after.places, RULES.newest)
     plan = planBands({
       pages: after.lastPage,
+      read: pagesRead(refresh, newest),
       interval: interval(),
       budget: olderPagesBudget(budget(after.cost)),
       walkEvery: policy.walkEvery * MINUTE,
-      hasNewestEnd: youngEnds(after.places, RULES.newest).length > 0,
+      hasNewestEnd: newest !== null,
     })
     return addCredit(after.bands, plan, elapsed, interval())
   }
@@ -120,11 +128,11 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
     },
     refresh(now, isKilled) {
       if (!state) return true
-      const after = readEnds(state, now, isKilled)
-      if (!after) return false
-      const bands = creditBands(after, now - state.startedAt)
-      state = { ...after, bands }
-      added = added.filter(({ at }) => at > after.settledAt)
+      const ends = readEnds(state, now, isKilled)
+      if (!ends) return false
+      const bands = creditBands(ends, now - state.startedAt)
+      state = { ...ends.after, bands }
+      added = added.filter(({ at }) => at > ends.after.settledAt)
       return true
     },
     readOlder() {

@@ -1,9 +1,10 @@
 import type { Random } from '../random.ts'
 import { changesOf } from './lives.ts'
-import { createLivingList, type Order, type ServedPage } from './living-list.ts'
+import { createLivingList, type Order, type Removals, type ServedPage } from './living-list.ts'
 
 export interface WorldSetting {
   order: Order
+  removals: Removals
   life: string
   rows: number
   /** Items that come a minute, and as many go. */
@@ -37,7 +38,7 @@ interface Happening {
 export function createWorld(setting: WorldSetting, random: Random, observer: WorldObserver): World {
   const bornBefore = birthsBefore(setting, random)
   const bornLater = pointsOfTime(setting, random)
-  const list = createLivingList(setting.order, random.fork())
+  const list = createLivingList(setting.order, setting.removals, random.fork())
   for (const id of bornBefore.keys()) list.add(id)
   const happenings = plan(setting, bornBefore, bornLater, random)
   const isListed = new Set(bornBefore.keys())

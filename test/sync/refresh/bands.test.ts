@@ -7,6 +7,7 @@ const MINUTE = 60_000
 
 const SETTING: BandSetting = {
   pages: 4000,
+  read: 0,
   interval: 5 * MINUTE,
   budget: 5.6,
   walkEvery: 1440 * MINUTE,
@@ -24,6 +25,9 @@ describe('how often older pages are read', () => {
       setting: { budget: 29.6 },
       plan: '2-4 6, 5-16 13, 17-64 25, 65-256 50, 257-1024 101, 1025-4000 201',
     },
+    { setting: { read: 2 }, plan: '3-4 16, 5-16 33, 17-64 66, 65-256 131, 257-1024 263' },
+    { setting: { read: 6, pages: 20, budget: 3 }, plan: '5-4 5, 7-16 5, 17-20 5' },
+    { setting: { read: 30, pages: 20 }, plan: '5-4 5, 17-16 5, 21-20 5' },
     { setting: { budget: 0 }, plan: '' },
     { setting: { pages: 1 }, plan: '' },
     { setting: { pages: 10 }, plan: '2-4 5, 5-10 5' },

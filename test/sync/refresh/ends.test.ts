@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  DOUBT,
   endsToRead,
   type Found,
   learn,
@@ -23,9 +24,16 @@ describe('where new items appear', () => {
     { what: 'that older pages held', found: { older: 2, all: 2 }, expected: { elsewhere: 2 } },
     { what: 'that a walk found', found: { all: 6, rise: 6 }, expected: {} },
     { what: 'hidden by deletions', found: { last: 2, all: 2, rise: -5 }, expected: { last: 2 } },
+    { what: 'that deletions may hide', found: { rise: -1 }, expected: { elsewhere: 0.5 } },
     { what: 'without a total', found: { last: 2, all: 2, rise: null }, expected: { last: 2 } },
   ])('counts those $what', ({ found, expected }) => {
     expect(learn(NO_PLACES, { ...NOTHING, ...found })).toEqual({ ...NO_PLACES, ...expected })
+  })
+
+  it('doubts no end for long', () => {
+    const places = learn(DOUBT, { ...NOTHING, last: 3, all: 3 })
+
+    expect([newestEnd(DOUBT, 'auto'), newestEnd(places, 'auto')]).toEqual([null, 'last'])
   })
 
   it('forgets: no more than twenty are remembered', () => {

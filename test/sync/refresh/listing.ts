@@ -88,6 +88,7 @@ export class Listing {
       endedAt,
       lastPage,
       totals,
+      isSteady: true,
       rowsAdded: { first: 0, last: 0 },
     })
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { youngEnds } from '../../../src/sync/refresh/ends.ts'
 import {
   afterFullWalk,
   afterOlderPage,
@@ -14,6 +15,7 @@ const WALK: CompleteWalk = {
   endedAt: 200,
   lastPage: 40,
   totals: { first: 990, last: 1000 },
+  isSteady: true,
   rowsAdded: { first: 10, last: 1010 },
 }
 
@@ -25,6 +27,18 @@ describe('a complete full walk', () => {
   it('is what refreshes begin with: the first one settles at its end', () => {
     expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, startedAt: 100, lastPage: 40, total: 1000 })
   })
+
+  it.each([
+    { isSteady: true, newest: ['first', 'last'], elsewhere: false },
+    { isSteady: false, newest: ['first', 'last'], elsewhere: true },
+  ])(
+    'leaves open whether items are new inside the list: steady $isSteady',
+    ({ isSteady, newest, elsewhere }) => {
+      const { places } = afterFullWalk(null, { ...WALK, isSteady })
+
+      expect([youngEnds(places, 'auto'), places.elsewhere > 0]).toEqual([newest, elsewhere])
+    },
+  )
 
   it.each([
     { before: { settledAt: 250 }, expected: { settledAt: 300, total: 990 } },
