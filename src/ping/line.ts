@@ -3,6 +3,9 @@ import type { PingKind } from './send.ts'
 /** For one try. Milliseconds. */
 const LIMIT_MS = 10_000
 
+/** For one try of a start that the run's end already waits behind. */
+const LATE_LIMIT_MS = 500
+
 /** Before the second and the third try. */
 const PAUSES_MS = [1000, 2000]
 
@@ -25,8 +28,8 @@ export interface Line {
 }
 
 /**
- * Delivers each ping in at most three tries of ten seconds. What a later ping says better is tried no further: the start of
- * a run that is over, an outcome that another one follows. So nobody waits for more than 45 seconds.
+ * Delivers each ping in at most three tries of ten seconds. An outcome that another one follows is tried no further. The start
+ * of a run that is over has its other tries at once, and short ones. So nobody waits for more than 45 seconds.
  */
 export function createLine(options: LineOptions): Line {
   const { send, sleep, onLost, onSent, signal, limitMs = LIMIT_MS } = options
@@ -35,17 +38,18 @@ export function createLine(options: LineOptions): Line {
   let tail = Promise.resolve()
 
   async function deliver(kind: PingKind, text: string, number: number): Promise<void> {
-    const isOutdated = () => (kind === 'start' ? told : lastOutcome) > number
+    const isLate = () => kind === 'start' && told > number
     for (let failures = 0; !signal.aborted; failures++) {
-      if (isOutdated()) return
+      if (kind !== 'start' && lastOutcome > number) return
+      const limit = isLate() ? Math.min(LATE_LIMIT_MS, limitMs) : limitMs
       try {
-        await send(kind, text, AbortSignal.any([signal, AbortSignal.timeout(limitMs)]))
+        await send(kind, text, AbortSignal.any([signal, AbortSignal.timeout(limit)]))
         return onSent(kind)
       } catch (error) {
         const pause = PAUSES_MS[failures]
         if (signal.aborted) return
         if (pause === undefined) return onLost(kind, error instanceof Error ? error.message : 'unknown')
-        await sleep(pause, signal).catch(() => {})
+        if (!isLate()) await sleep(pause, signal).catch(() => {})
       }
     }
   }

@@ -116,8 +116,9 @@ describe.concurrent('pings', () => {
     const { code, logs, stderr } = await workspace.run(['sync'])
 
     expect(code).toBe(0)
-    expect(paths().filter((path) => path === `/${SECRET}`)).toHaveLength(3)
+    expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`].flatMap((path) => [path, path, path]))
     expect(logs.filter(({ event }) => event === 'ping_lost')).toMatchObject([
+      { level: 'warn', ping: 'start', reason: 'status 500' },
       {
         level: 'warn',
         ping: 'success',

@@ -47,7 +47,7 @@ describe('a ping', () => {
   })
 
   it.each<[PingKind, PingKind, string[]]>([
-    ['start', 'success', ['try start', 'pause 1000', 'try success', 'sent success']],
+    ['start', 'success', ['try start', 'try start', 'sent start', 'try success', 'sent success']],
     ['success', 'fail', ['try success', 'pause 1000', 'try fail', 'sent fail']],
     // The outcome is told, whatever begins after it.
     ['fail', 'start', ['try fail', 'pause 1000', 'try fail', 'sent fail', 'try start', 'sent start']],
@@ -59,6 +59,23 @@ describe('a ping', () => {
     await line.idle()
 
     expect(events).toEqual(expected)
+  })
+
+  it('of the start of a run that is over is still tried three times, without pauses', async () => {
+    const { line, events } = createScene(3)
+    line.tell('start', '')
+    await Promise.resolve()
+    line.tell('success', '')
+    await line.idle()
+
+    expect(events).toEqual([
+      'try start',
+      'try start',
+      'try start',
+      'lost start: status 500',
+      'try success',
+      'sent success',
+    ])
   })
 
   it('that hangs is given up after its time, and the next one is tried', async () => {

@@ -19,7 +19,7 @@ export interface KeepFreshOptions {
   signal: AbortSignal
 }
 
-/** Other processes may have refreshed a list, or walked it whole for the first time. */
+/** Other processes may have refreshed a list, and a walk may have read it whole for the first time. */
 const LOOK_EVERY_MS = 30_000
 
 const SHORTEST_SLEEP_MS = 1000
@@ -28,6 +28,8 @@ const SHORTEST_SLEEP_MS = 1000
 export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: KeepFreshOptions): Promise<void> {
   const { now, sleep } = runtime
   const triedAt = new Map<FreshJob, number>()
+  // A list that is refreshed more often is also looked at more often: its first walk may have ended just now.
+  const lookEvery = Math.max(SHORTEST_SLEEP_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
   const nextAt = (job: FreshJob) =>
     plan.nextAt(job.selected, triedAt.get(job) ?? null) ?? Number.POSITIVE_INFINITY
   while (!signal.aborted) {
@@ -38,6 +40,11 @@ export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: Keep
       scheduler.runBetween(job.scheduled, job.refresh)
     }
     const next = Math.min(...jobs.map(nextAt)) - now()
-    await sleep(Math.min(LOOK_EVERY_MS, Math.max(SHORTEST_SLEEP_MS, next)), signal).catch(() => {})
+    await sleep(Math.min(lookEvery, Math.max(SHORTEST_SLEEP_MS, next)), signal).catch(() => {})
   }
+}
+
+function everyOf({ selected }: FreshJob): number {
+  const { refresh } = selected.organization
+  return refresh === false ? LOOK_EVERY_MS : refresh.every
 }
