@@ -35,7 +35,8 @@ interface Timer {
   task: () => void
 }
 
-export function createVirtualClock(start: number): VirtualClock {
+/** `settle`: waits for what does not answer at once. */
+export function createVirtualClock(start: number, settle: VirtualClock['settle'] = atOnce): VirtualClock {
   let time = start
   // In the order of their time; those of one time in the order they were set.
   const timers: Timer[] = []
@@ -51,8 +52,7 @@ export function createVirtualClock(start: number): VirtualClock {
         if (index >= 0) timers.splice(index, 1)
       }
     },
-    // SQLite answers at once and nothing else leaves the process: what is not settled by now waits for a timer.
-    settle: () => new Promise((resolve) => setImmediate(resolve)),
+    settle,
     tick() {
       const timer = timers.shift()
       if (!timer) return false
@@ -61,4 +61,9 @@ export function createVirtualClock(start: number): VirtualClock {
       return true
     },
   }
+}
+
+// SQLite answers at once and nothing else leaves the process: what is not settled by now waits for a timer.
+function atOnce(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
+import { resumeOnPostgres } from '../../src/cli/postgres/resume.ts'
 import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
@@ -123,10 +124,15 @@ function withFilters({ organization, job }: SelectedJob, filters: ListFilters): 
 }
 
 async function resume({ process, config, runtime, tell }: Machine, names: readonly string[]): Promise<void> {
-  const { database: file } = config
   const ids = config.organizations
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
+  if (config.postgres) {
+    await resumeOnPostgres(config, runtime, ids)
+    tell({ kind: 'resumed', process, organizations: ids })
+    return
+  }
+  const { database: file } = config
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   const { now, sleep, signal, newToken } = runtime
   const transact = createTransact({ connection, file, now, sleep, signal })

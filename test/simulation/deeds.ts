@@ -5,12 +5,13 @@ import { type Fate, STEPS } from './process.ts'
 import type { Random } from './random.ts'
 import type { ServerAct } from './server.ts'
 import type { Newest, Setting, Tenant } from './setting.ts'
+import type { Start } from './world.ts'
 
 /** Something that somebody does from outside, so many milliseconds after the start. */
 export interface Deed {
   at: number
   do:
-    | { kind: 'start'; command: Command; fate: Fate }
+    | ({ kind: 'start' } & Start)
     | { kind: 'server'; act: ServerAct }
     | { kind: 'weather'; faults: number }
     | { kind: 'lock'; ms: number }
@@ -19,6 +20,10 @@ export interface Deed {
     | { kind: 'newest'; newest: Newest }
     /** The clock of all processes goes back by so many milliseconds. */
     | { kind: 'set clock'; ms: number }
+    /** One of the processes that live loses its connections to the server. */
+    | { kind: 'cut off'; which: number }
+    /** One of them stands still, and may have been cut off. */
+    | { kind: 'halt'; which: number; ms: number; isCut: boolean }
 }
 
 const HOUR = 3_600_000

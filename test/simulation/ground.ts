@@ -1,14 +1,32 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import type { Config } from '../../src/config/config.ts'
 import { openForWriting } from '../../src/store/sqlite/file/open.ts'
-import { asOnlooker } from './process.ts'
+import type { VirtualClock, WallClock } from './clock.ts'
+import type { History } from './history.ts'
+import { type MirrorReader, openMirrorReader } from './oracle/context.ts'
+import { asOnlooker, type SimulatedProcess } from './process.ts'
+import { watchSqlite } from './sqlite-steps.ts'
+import type { World } from './world.ts'
+
+/** The mirror of one history. */
+export interface Plot {
+  folder: string
+  config: Pick<Config, 'database' | 'postgres'>
+  openReader(): MirrorReader
+  /** How the clock waits for what leaves the process; undefined: nothing does. */
+  settle?: VirtualClock['settle']
+  watch(world: World, wall: WallClock, onCommit: (process: SimulatedProcess) => void): void
+}
 
 /** Where histories have their files: one folder for all of them, since making tables costs more than copying them. */
 export interface Ground {
+  /** What is to happen, where it is not what happens to a mirror in a file. */
+  historyOf?(seed: number): History
   /** An empty mirror in a folder of its own. */
-  lay(seed: number): { folder: string; file: string }
-  clear(folder: string): void
+  lay(seed: number): Promise<Plot>
+  clear(plot: Plot): void
   remove(): void
 }
 
@@ -20,14 +38,20 @@ export function createGround(): Ground {
   const template = path.join(root, 'template.db')
   asOnlooker(() => openForWriting(template).close())
   return {
-    lay(seed) {
+    async lay(seed) {
       const folder = path.join(root, `history-${seed}`)
       fs.mkdirSync(folder)
       const file = path.join(folder, 'mirror.db')
       fs.copyFileSync(template, file)
-      return { folder, file }
+      return {
+        folder,
+        config: { database: file, postgres: null },
+        openReader: () => openMirrorReader(file),
+        watch: (world, _wall, onCommit) =>
+          watchSqlite({ isLocked: (connection) => connection.name === file && world.isLocked(), onCommit }),
+      }
     },
-    clear: (folder) => fs.rmSync(folder, { recursive: true, force: true }),
+    clear: ({ folder }) => fs.rmSync(folder, { recursive: true, force: true }),
     remove: () => fs.rmSync(root, { recursive: true, force: true }),
   }
 }

@@ -48,6 +48,9 @@ export type Happening =
   /** Somebody outside holds the mirror's write lock for so long. */
   | { kind: 'locked'; ms: number }
   | { kind: 'killed'; process: SimulatedProcess; where: string }
+  /** Its connections to the mirror's server are gone, and their locks. */
+  | { kind: 'cut off'; process: SimulatedProcess }
+  | { kind: 'halted'; process: SimulatedProcess; ms: number }
   | { kind: 'signalled'; process: SimulatedProcess }
   /** `error`: what the command failed with as a whole, or null. */
   | { kind: 'ended'; process: SimulatedProcess; error: unknown }

@@ -56,7 +56,7 @@ export function createNetwork(options: NetworkOptions): Network {
       tell({ kind: 'served', request, outcome })
       request.process.strike('served')
       const back = outcome.kind === 'silence' ? timeoutMs : random.whole(1, latencyMs)
-      clock.after(back, () => arrive(outcome))
+      clock.after(back, () => request.process.whenAwake(() => arrive(outcome)))
     })
   }
 

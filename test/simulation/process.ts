@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Connection } from '../../src/store/sqlite/sql.ts'
 
 /** What a process does that can be told apart, and before or after which it may be killed. */
 export const STEPS = [
@@ -16,6 +15,11 @@ export const STEPS = [
 ] as const
 
 export type Step = (typeof STEPS)[number]
+
+/** What the operating system closes with the process that has it. */
+interface Connection {
+  close(): unknown
+}
 
 /** How a process is brought down before its work is done; null where it is left alone. */
 export type Fate =
@@ -46,6 +50,18 @@ export interface SimulatedProcess {
   /** A step that happens to it from outside. */
   strike(step: Step): void
   kill(): void
+  /** Stands still, as after SIGSTOP, until `wakeUp` is called. */
+  halt(): void
+  wakeUp(): void
+  /** Runs `task` at once, or when a process that stands still goes on. */
+  whenAwake(task: () => void): void
+  /** Waits until it does not stand still. */
+  awake(): Promise<void>
+  /** Its connections were cut: another process may have its jobs from now on. */
+  noteCut(): void
+  /** Whether it was cut off, or stood still, since it began. */
+  wasCut(): boolean
+  wasHalted(): boolean
   /** It has ended by itself; what it left open is closed with it. */
   exit(): void
   /** Runs `task` as this process. */
@@ -71,6 +87,9 @@ export interface ProcessOptions {
   acceptsRemovals: boolean
   fate: Fate
   onKill: (process: SimulatedProcess, where: string) => void
+  /** At which step its connections are cut, and what does that. */
+  cut?: { step: Step; count: number } | null
+  onCut?: (process: SimulatedProcess) => void
 }
 
 export function createProcess({
@@ -79,10 +98,15 @@ export function createProcess({
   acceptsRemovals,
   fate,
   onKill,
+  cut = null,
+  onCut = () => {},
 }: ProcessOptions): SimulatedProcess {
   const connections = new Set<Connection>()
   const stop = new AbortController()
   let alive = true
+  let [isHalted, wasHalted, wasCut] = [false, false, false]
+  let asleep: (() => void)[] = []
+  let leftToCut = cut ? cut.count : Number.POSITIVE_INFINITY
   let left = fate?.kind === 'killed at' ? fate.count : Number.POSITIVE_INFINITY
 
   function die(where: string): void {
@@ -100,6 +124,7 @@ export function createProcess({
   }
 
   function strike(step: Step): void {
+    if (alive && cut?.step === step && --leftToCut === 0) asOnlooker(() => onCut(process))
     if (fate?.kind !== 'killed at' || fate.step !== step) return
     left--
     if (left === 0) die(step)
@@ -132,6 +157,26 @@ export function createProcess({
       alive = false
       closeAll()
     },
+    halt() {
+      isHalted = true
+      wasHalted = true
+    },
+    wakeUp() {
+      isHalted = false
+      const tasks = asleep
+      asleep = []
+      for (const task of tasks) task()
+    },
+    whenAwake(task) {
+      if (isHalted) asleep.push(task)
+      else task()
+    },
+    awake: () => new Promise((resolve) => process.whenAwake(resolve)),
+    noteCut() {
+      wasCut = true
+    },
+    wasCut: () => wasCut,
+    wasHalted: () => wasHalted,
     run: (task) => acting.run(process, task),
     signal: () => acting.run(process, () => stop.abort('SIGTERM')),
   }

@@ -1,5 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { startPostgres } from '../helpers/postgres-server.ts'
 import { KINDS } from './coverage/kinds.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
 import { HEADING, rowText } from './coverage/table.ts'
@@ -11,17 +12,32 @@ import * as freshness from './freshness/table.ts'
 import { PLANTED_BUGS } from './planted.ts'
 import { runSeeds } from './shards.ts'
 
-// npm run simulate -- --seeds N [--from S]: lives through these histories, and tells the story of the first that failed.
+// npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
 // npm run simulate -- --planted: looks for a seed that finds each planted bug.
 // npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
 // npm run simulate -- --freshness [--days N] [--kind NAME]...: measures how old rows become, and what that costs.
 
 const USAGE =
-  'npm run simulate -- [--seeds N] [--from S] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
+  'npm run simulate -- [--seeds N] [--from S] [--store sqlite|postgres] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
   '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]]'
 
-async function runHistories(from: number, seeds: number): Promise<number> {
-  const { passed, failed, first, counts } = await runSeeds({ from, seeds })
+/** Makes what histories and planted bugs are looked for with, on a server of their own where `store` says so. */
+async function onStore(
+  store: string,
+  task: (env: Record<string, string>) => Promise<number>,
+): Promise<number> {
+  if (store !== 'postgres') return task({})
+  const server = await startPostgres()
+  if (server.missing !== null) throw new Error(server.missing)
+  try {
+    return await task({ SIMULATION_POSTGRES: server.url })
+  } finally {
+    await server.stop()
+  }
+}
+
+async function runHistories(from: number, seeds: number, env: Record<string, string>): Promise<number> {
+  const { passed, failed, first, counts } = await runSeeds({ from, seeds, env })
   const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   process.stdout.write(`${told.join(', ')}\n\n`)
   if (first) process.stdout.write(`seed ${first.seed}: ${first.complaint}\n\n${first.story}\n\n`)
@@ -83,6 +99,7 @@ function readWhole(text: string, name: string): number {
 
 const { values } = parseArgs({
   options: {
+    store: { type: 'string', default: 'sqlite' },
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '0' },
     planted: { type: 'boolean', default: false },
@@ -118,4 +135,7 @@ else if (values.freshness)
     },
     readKinds(values.kind, ORDERS),
   )
-else process.exitCode = values.planted ? await findPlanted(from, seeds) : await runHistories(from, seeds)
+else
+  process.exitCode = await onStore(readName(values.store, ['sqlite', 'postgres']), (env) =>
+    values.planted ? findPlanted(from, seeds) : runHistories(from, seeds, env),
+  )

@@ -47,8 +47,10 @@ function sleep(
       if (process.isAlive()) reject(new DOMException('The operation was aborted', 'AbortError'))
     }
     const wake = clock.after(Math.max(1, Math.trunc(ms)), () => {
-      signal?.removeEventListener('abort', stop)
-      if (process.isAlive()) resolve()
+      process.whenAwake(() => {
+        signal?.removeEventListener('abort', stop)
+        if (process.isAlive()) resolve()
+      })
     })
     if (signal?.aborted) stop()
     else signal?.addEventListener('abort', stop, { once: true })

@@ -1,6 +1,8 @@
 import process from 'node:process'
 import { addCounts, type Counts } from './counts.ts'
 import { createGround } from './ground.ts'
+import { createServerGround } from './postgres/ground.ts'
+import { hookPostgres } from './postgres/server-steps.ts'
 import { KilledError } from './process.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
@@ -18,7 +20,8 @@ export interface ShardReport {
 
 async function runShard(from: number, end: number, step: number, stopAtFirst: boolean): Promise<ShardReport> {
   const report: ShardReport = { passed: 0, failed: 0, first: null, counts: {}, whole: '' }
-  const ground = createGround()
+  const url = process.env.SIMULATION_POSTGRES
+  const ground = url === undefined ? createGround() : createServerGround(url)
   process.on('exit', ground.remove)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
   for (let seed = from; seed < end; seed += step) {
@@ -41,5 +44,7 @@ process.on('unhandledRejection', (error) => {
   if (!(error instanceof KilledError)) throw error
 })
 hookSqlite()
+hookPostgres()
 const [from = 0, end = 0, step = 1, first = 0] = process.argv.slice(2).map(Number)
-process.stdout.write(JSON.stringify(await runShard(from, end, step, first === 1)))
+const report = await runShard(from, end, step, first === 1)
+process.stdout.write(JSON.stringify(report), () => process.exit(0))

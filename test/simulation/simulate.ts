@@ -24,8 +24,8 @@ const DAY = 86_400_000
 
 /** Lives through the history of a seed. The same seed always has the same history. */
 export async function simulate(seed: number, ground: Ground): Promise<Outcome> {
-  const history = makeHistory(seed)
-  const stage = setStage(history, ground)
+  const history = ground.historyOf?.(seed) ?? makeHistory(seed)
+  const stage = await setStage(history, ground)
   try {
     await liveThrough(stage, history.deeds)
     if (stage.complaints.length === 0) await comeToRest(stage)
@@ -91,7 +91,7 @@ async function runAtPeace(stage: Stage, command: Command, afterMs: number): Prom
   clock.after(afterMs, () => {
     isStarted = true
     world.server.relent()
-    world.start(command, null)
+    world.start({ command, fate: null })
   })
   await untilQuiet(stage, () => isStarted)
   const failed = stage.takeEnds().filter((code) => code !== null)

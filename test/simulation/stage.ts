@@ -4,9 +4,7 @@ import { type Counter, createCounter } from './counts.ts'
 import type { Ground } from './ground.ts'
 import { type Happening, listenWith } from './happening.ts'
 import type { History } from './history.ts'
-import { openMirrorReader } from './oracle/context.ts'
 import { createOracle } from './oracle/oracle.ts'
-import { watchSqlite } from './sqlite-steps.ts'
 import { createStory, type Story } from './story.ts'
 import { createWorld, type World } from './world.ts'
 
@@ -33,10 +31,10 @@ export interface Stage {
   close(): void
 }
 
-export function setStage(history: History, ground: Ground): Stage {
+export async function setStage(history: History, ground: Ground): Promise<Stage> {
   const { setting, lists, startAt } = history
-  const { folder, file } = ground.lay(history.seed)
-  const clock = createVirtualClock(startAt)
+  const plot = await ground.lay(history.seed)
+  const clock = createVirtualClock(startAt, plot.settle)
   const wall = createWallClock(clock)
   const { now } = clock
   const complaints: Complaint[] = []
@@ -53,15 +51,12 @@ export function setStage(history: History, ground: Ground): Stage {
     for (const listener of [story.tell, counter.tell, noteEnd]) listener(happening)
     if (complaints.length === 0) oracle.tell(happening)
   }
-  const world = createWorld({ history, file, clock, wall, tell, complain })
-  const mirror = openMirrorReader(file)
+  const world = createWorld({ history, mirror: plot.config, clock, wall, tell, complain })
+  const mirror = plot.openReader()
   const { tokenOf, wasLockedSince } = world
   const { note } = counter
   const oracle = createOracle({ now, wall, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
-  watchSqlite({
-    isLocked: (connection) => connection.name === file && world.isLocked(),
-    onCommit: (process) => tell({ kind: 'committed', process }),
-  })
+  plot.watch(world, wall, (process) => tell({ kind: 'committed', process }))
   return {
     world,
     clock,
@@ -71,10 +66,10 @@ export function setStage(history: History, ground: Ground): Stage {
     complain,
     takeEnds: () => ends.splice(0),
     difference: () => oracle.difference(world.filters()),
-    lookAtRest: () => oracle.atRest(folder, world.tokens(), world.filters()),
+    lookAtRest: () => oracle.atRest(plot.folder, world.tokens(), world.filters()),
     close() {
       mirror.close()
-      ground.clear(folder)
+      ground.clear(plot)
     },
   }
 }

@@ -6,15 +6,15 @@ import type { Tell } from './happening.ts'
 import type { History } from './history.ts'
 import type { ListFilters } from './list.ts'
 import { createNetwork } from './network.ts'
-import { createProcess, type Fate, type SimulatedProcess } from './process.ts'
+import { cutAllOff, cutOff } from './postgres/server-steps.ts'
+import { createProcess, type Fate, type SimulatedProcess, type Step } from './process.ts'
 import { createRuntime } from './runtime.ts'
 import { createServer, type Server } from './server.ts'
 import { BASE_URL, type Newest } from './setting.ts'
 
 export interface WorldOptions {
   history: History
-  /** The mirror's. */
-  file: string
+  mirror: Pick<Config, 'database' | 'postgres'>
   clock: VirtualClock
   /** What all processes take for the time. */
   wall: WallClock
@@ -29,7 +29,7 @@ export interface World {
   filters(): ListFilters
   /** How many processes live. */
   living(): number
-  start(command: Command, fate: Fate): void
+  start(start: Start): void
   act(deed: Deed['do']): void
   tokenOf(process: SimulatedProcess, organization: string): string
   /** All tokens that were ever configured. */
@@ -38,10 +38,18 @@ export interface World {
   wasLockedSince(time: number): boolean
 }
 
+/** How a process is started, and what happens to it then. */
+export interface Start {
+  command: Command
+  fate: Fate
+  /** At which of its steps its connections to the server are cut. */
+  cut?: { step: Step; count: number } | null
+}
+
 /** A process that was told to stop has so long to do so. */
 const STOPPING_MS = 5000
 
-export function createWorld({ history, file, clock, wall, tell, complain }: WorldOptions): World {
+export function createWorld({ history, mirror, clock, wall, tell, complain }: WorldOptions): World {
   const { setting, random } = history
   const { now } = clock
   const current = new Map(setting.tenants.map(({ id, token }) => [id, token]))
@@ -82,17 +90,17 @@ export function createWorld({ history, file, clock, wall, tell, complain }: Worl
       })),
       readToken: () => tokenOf(process, organization.id),
     }))
-    return { ...setting.config, database: file, organizations }
+    return { ...setting.config, ...mirror, organizations }
   }
 
-  function start(command: Command, fate: Fate): void {
+  function start({ command, fate, cut = null }: Start): void {
     const name = `${command.kind}-${++started}`
     const byHand = command.kind !== 'start'
     const acceptsRemovals = command.kind === 'sync' && command.acceptsRemovals
-    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill })
+    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill, cut, onCut })
     atStart.set(process, new Map(current))
     living.add(process)
-    tell({ kind: 'started', process, command: JSON.stringify({ command, fate }) })
+    tell({ kind: 'started', process, command: JSON.stringify({ command, fate, cut }) })
     bringDown(process, fate)
     const runtime = createRuntime(process, started, { clock, wall }, random.fork())
     const machine = {
@@ -116,6 +124,23 @@ export function createWorld({ history, file, clock, wall, tell, complain }: Worl
     tell({ kind: 'killed', process, where })
   }
 
+  function onCut(process: SimulatedProcess): void {
+    tell({ kind: 'cut off', process })
+    cutOff(process)
+  }
+
+  /** One of those that live, as if somebody had thrown dice. */
+  function oneOf(which: number): SimulatedProcess | undefined {
+    const all = [...living]
+    return all[which % all.length]
+  }
+
+  function halt(process: SimulatedProcess, ms: number): void {
+    tell({ kind: 'halted', process, ms })
+    process.halt()
+    clock.after(ms, process.wakeUp)
+  }
+
   function bringDown(process: SimulatedProcess, fate: Fate): void {
     if (fate?.kind === 'killed after') clock.after(fate.ms, process.kill)
     if (fate?.kind !== 'signalled') return
@@ -127,7 +152,7 @@ export function createWorld({ history, file, clock, wall, tell, complain }: Worl
       clock.after(STOPPING_MS, () => {
         // Where the clock was set back meanwhile, its waits are longer.
         const isSetBack = wall.now() < ahead + STOPPING_MS
-        if (process.isAlive() && !isSetBack)
+        if (process.isAlive() && !isSetBack && !process.wasHalted())
           complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
       })
     })
@@ -136,7 +161,7 @@ export function createWorld({ history, file, clock, wall, tell, complain }: Worl
   function act(deed: Deed['do']): void {
     switch (deed.kind) {
       case 'start':
-        start(deed.command, deed.fate)
+        start(deed)
         break
       case 'server':
         server.act(deed.act)
@@ -149,7 +174,19 @@ export function createWorld({ history, file, clock, wall, tell, complain }: Worl
       case 'lock':
         lockedUntil = Math.max(lockedUntil, now() + deed.ms)
         tell({ kind: 'locked', ms: deed.ms })
+        if (mirror.postgres) cutAllOff()
         break
+      case 'cut off': {
+        const process = oneOf(deed.which)
+        if (process) onCut(process)
+        break
+      }
+      case 'halt': {
+        const process = oneOf(deed.which)
+        if (process && deed.isCut) onCut(process)
+        if (process) halt(process, deed.ms)
+        break
+      }
       case 'replace token':
         replaceToken(deed.organization, deed.token)
         break

@@ -20,62 +20,83 @@ export interface Leases {
 
 export async function createLeases(server: Server, name: string): Promise<Leases> {
   const held = new Set<bigint>()
+  const asked = new Set<bigint>()
   let connection: Promise<OwnConnection> | null = null
+  let isClosed = false
 
-  /** The connection with all our locks on it; a new one if the last one was lost. */
+  /** The connection with all our locks on it; a new one if the last one was lost. Never two: each would keep its locks. */
   function connected(): Promise<OwnConnection> {
-    connection ??= open().catch((error: unknown) => {
-      connection = null
-      throw error
-    })
-    return connection
+    if (connection) return connection
+    const opening = open(() => forget(opening))
+    connection = opening
+    opening.catch(() => forget(opening))
+    return opening
   }
 
-  async function open(): Promise<OwnConnection> {
-    const opened = await server.connect(() => {
-      connection = null
-    })
-    await assertNoPooler(opened)
-    // A lock that another worker got meanwhile stays with it: its epoch keeps us from writing.
-    for (const key of held) await tryLock(opened, key)
-    return opened
+  function forget(lost: Promise<OwnConnection>): void {
+    if (connection !== lost) return
+    connection = null
+    // Before another worker looks for jobs that nobody has.
+    if (held.size > 0 && !isClosed) void server.patiently(connected).catch(() => {})
+  }
+
+  async function open(onLost: () => void): Promise<OwnConnection> {
+    const opened = await server.connect(onLost)
+    try {
+      await assertNoPooler(opened)
+      // A lock that another worker got meanwhile stays with it: its epoch keeps us from writing.
+      for (const key of held) await tryLock(opened, key)
+      if (isClosed) await opened.close()
+      return opened
+    } catch (error) {
+      await opened.close().catch(() => {})
+      throw error
+    }
   }
 
   // Before the first job is taken, so that a wrong configuration is found at the start.
-  await connected()
+  await server.patiently(connected)
 
-  /** Takes our locks back after a lost connection, so that others do not take the jobs. */
-  async function onConnection<T>(task: (connection: OwnConnection) => Promise<T>): Promise<T> {
-    try {
-      return await task(await connected())
-    } catch {
-      connection = null
-      return task(await connected())
-    }
+  /** Waits for a server that is away. What failed may still hold locks, so it is closed. */
+  function onConnection<T>(task: (connection: OwnConnection) => Promise<T>): Promise<T> {
+    return server.patiently(async () => {
+      const used = connected()
+      const own = await used
+      try {
+        return await task(own)
+      } catch (error) {
+        forget(used)
+        await own.close().catch(() => {})
+        throw error
+      }
+    })
   }
 
   return {
     name,
     async lock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
-      // Noted first: the server would give the lock to this connection twice.
-      if (held.has(key)) return false
-      held.add(key)
-      const isOurs = await onConnection((own) => tryLock(own, key)).catch((error: unknown) => {
-        held.delete(key)
-        throw error
-      })
-      if (!isOurs) held.delete(key)
-      return isOurs
+      // The server would give the lock to this connection twice, and keep it when it is given back once.
+      if (held.has(key) || asked.has(key)) return false
+      asked.add(key)
+      try {
+        const isOurs = await onConnection((own) => tryLock(own, key))
+        if (isOurs) held.add(key)
+        return isOurs
+      } finally {
+        asked.delete(key)
+      }
     },
     async unlock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
       if (!held.delete(key)) return
-      const own = await connected()
-      await own.rows('SELECT pg_advisory_unlock($1)', [String(key)])
+      // The server drops the locks of a connection that is lost.
+      const own = await connection?.catch(() => null)
+      await own?.rows('SELECT pg_advisory_unlock($1)', [String(key)]).catch(() => own.close().catch(() => {}))
     },
     close: async () => {
-      const own = await connection
+      isClosed = true
+      const own = await connection?.catch(() => null)
       await own?.close().catch(() => {})
     },
   }

@@ -47,8 +47,8 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const commit = createCommit(server, collections)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
-  /** Pages that refreshes under way have written. */
-  const refreshPages = new Map<number, number>()
+  /** By job, the pages that its last refresh has written: a walk goes on with it after its end. */
+  const refreshPages = new Map<string, { run: number; pages: number }>()
 
   /** Runs `task` in a transaction, unless another worker has the job by now. */
   function owned<T>({ job, ...lease }: Lease, task: (sql: Sql) => Promise<T>): Promise<T> {
@@ -138,9 +138,11 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
     async commitRefresh(lease, { run, at, kept, ...changes }) {
-      const ordinal = (refreshPages.get(run.id) ?? 0) + 1
+      const name = nameOf(lease.job)
+      const last = refreshPages.get(name)
+      const ordinal = (last?.run === run.id ? last.pages : 0) + 1
       const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, kept })
-      refreshPages.set(run.id, ordinal)
+      refreshPages.set(name, { run: run.id, pages: ordinal })
       return written
     },
     keepRefresh: (lease, kept) => owned(lease, (sql) => keepRefresh(sql, lease.job, kept)),
@@ -185,10 +187,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         close((sql) => removeMissing(sql, shape, job, run.id, at)),
       )
     },
-    finishRun: (_lease, run, outcome) => {
-      refreshPages.delete(run.id)
-      return finishRun(server, run, outcome, time())
-    },
+    finishRun: (_lease, run, outcome) => finishRun(server, run, outcome, time()),
 
     async prune(job) {
       const { history } = job.collection

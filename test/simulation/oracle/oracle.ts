@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { type Happening, listenWith } from '../happening.ts'
 import type { ListFilters, SimulatedList } from '../list.ts'
+import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
 import type { OracleContext } from './context.ts'
 import { watchFreshness } from './freshness.ts'
@@ -35,8 +36,10 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   const walks = watchStillWalks(context, movements)
   const times = watchTimes(context)
   const freshness = watchFreshness(context, lists, versions.timesOf)
+  const owners = watchOwners(context)
   const ledger = watchLedger(context, {
     onSaved(inHand, walk) {
+      owners.onSaved(inHand.request.process, inHand.request.job)
       const at = times.ofWalk(inHand, walk)
       movements.onSaved(inHand, walk)
       walks.onSaved(inHand, walk, at)
@@ -44,6 +47,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
       removals.onSaved(inHand, walk)
     },
     onRefreshed(inHand) {
+      owners.onSaved(inHand.request.process, inHand.request.job)
       const at = times.ofRefresh(inHand)
       runs.onSaved(inHand, versions.onSaved(inHand, at))
       removals.onRefreshed(inHand)
@@ -75,8 +79,15 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     if (gone.length > 0) removals.takeGone(job, gone)
   }
 
+  /** What is left of an overtaken process: its last answer, and the end of a run that its successor has ended already. */
+  function isOfOvertaken(happening: Happening): boolean {
+    const process = 'request' in happening ? happening.request.process : actorOf(happening)
+    const job = jobOf(happening)
+    return process !== null && job !== null && owners.isOvertaken(process, job)
+  }
+
   // The ledger looks first: what the others ask of the mirror's walks is then as it stands.
-  const watchers = [
+  const ofOwners = [
     ledger,
     listenWith({
       'run finished': ({ job: { organization, collection } }) =>
@@ -88,10 +99,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     runs.tell,
     times.tell,
     freshness.tell,
-    watchHolds(context),
-    watchPace(context),
-    watchOwners(context),
   ]
+  const ofAll = [watchHolds(context), watchPace(context), owners.tell]
 
   function compareAll(): void {
     const check = mirror.value('PRAGMA integrity_check')
@@ -110,6 +119,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
 
   return {
     tell(happening) {
+      const watchers = isOfOvertaken(happening) ? ofAll : [...ofOwners, ...ofAll]
       for (const watcher of watchers) watcher(happening)
       if (happening.kind === 'killed') compareAll()
     },
@@ -125,6 +135,16 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
       }
     },
   }
+}
+
+function actorOf(happening: Happening): SimulatedProcess | null {
+  return 'process' in happening ? happening.process : null
+}
+
+function jobOf(happening: Happening): string | null {
+  if ('request' in happening) return happening.request.job
+  if (!('job' in happening) || typeof happening.job === 'string') return null
+  return jobName(happening.job.organization.id, happening.job.collection.name)
 }
 
 function filesIn(folder: string): string[] {

@@ -16,8 +16,24 @@ const UNFOUNDED: readonly ErrorCode[] = [
   'UNEXPECTED_STATUS',
 ]
 
-/** Never two processes at work on one job, and none that finds a job busy which nobody living has. */
-export function watchOwners({ now, wasLockedSince, complain }: OracleContext): Tell {
+/** Requests that who is overtaken may send before it hears of it: it asks for a page before it writes the last one. */
+const MOST_UNAWARE = 3
+
+export interface Owners {
+  tell: Tell
+  /** A page of this job was written, just now. */
+  onSaved(process: SimulatedProcess, job: string): void
+  /** Whether another process has taken this one's job over. */
+  isOvertaken(process: SimulatedProcess, job: string): boolean
+}
+
+/**
+ * Never two processes at work on one job, and none that finds a job busy which nobody living has. Who was cut off from the
+ * mirror may be overtaken, and writes nothing from then on.
+ */
+export function watchOwners({ now, wasLockedSince, complain, note }: OracleContext): Owners {
+  /** Who was cut off while it had the job, and has lost it to another; how often it has asked for a page since. */
+  const overtaken = new Map<string, Map<SimulatedProcess, number>>()
   /** Until they begin to let go of it. */
   const atWork = new Map<string, SimulatedProcess>()
   /** Until they have let go of it, and longer where that could not be written. */
@@ -26,18 +42,30 @@ export function watchOwners({ now, wasLockedSince, complain }: OracleContext): T
 
   function onClaimed(process: SimulatedProcess, job: string): void {
     const other = atWork.get(job)
-    if (other?.isAlive()) complain(`${process.name} takes a job that ${other.name} is at work on`, job)
+    if (other?.isAlive() && other !== process && other.wasCut()) {
+      note('overtaken')
+      overtaken.set(job, (overtaken.get(job) ?? new Map<SimulatedProcess, number>()).set(other, 0))
+    } else if (other?.isAlive()) complain(`${process.name} takes a job that ${other.name} is at work on`, job)
     atWork.set(job, process)
+    overtaken.get(job)?.delete(process)
     owners.set(job, process)
   }
 
   function onBusy(process: SimulatedProcess, job: string): void {
     const owner = owners.get(job)
-    if (!owner?.isAlive()) complain(`${process.name} finds a job busy that nobody living has`, job)
+    // Who stands still, or waits for the server, may do so between its lock and its claim.
+    const mayBeBetween = [...since.keys()].some(
+      (one) => one !== process && one.isAlive() && (one.wasHalted() || one.wasCut()),
+    )
+    if (!owner?.isAlive() && !mayBeBetween)
+      complain(`${process.name} finds a job busy that nobody living has`, job)
   }
 
   function onSent(process: SimulatedProcess, job: string): void {
-    if (atWork.get(job) !== process)
+    if (atWork.get(job) === process) return
+    const unaware = overtaken.get(job)?.get(process)
+    if (unaware !== undefined) overtaken.get(job)?.set(process, unaware + 1)
+    if (unaware === undefined || unaware >= MOST_UNAWARE)
       complain(`${process.name} asks for a page of a job that it does not have`, job)
   }
 
@@ -52,20 +80,29 @@ export function watchOwners({ now, wasLockedSince, complain }: OracleContext): T
     for (const all of [atWork, owners]) for (const [job, one] of all) if (one === process) all.delete(job)
   }
 
-  return listenWith({
+  function isOvertaken(process: SimulatedProcess, job: string): boolean {
+    return overtaken.get(job)?.has(process) === true
+  }
+
+  function onSaved(process: SimulatedProcess, job: string): void {
+    if (isOvertaken(process, job)) complain(`${process.name} writes a page of a job that it has lost`, job)
+  }
+
+  const tell = listenWith({
     started({ process }) {
       since.set(process, now())
     },
     claimed: ({ process, job }) => onClaimed(process, nameOf(job)),
     busy: ({ process, job }) => onBusy(process, nameOf(job)),
     sent: ({ request }) => onSent(request.process, request.job),
-    releasing({ job }) {
-      atWork.delete(nameOf(job))
+    releasing({ process, job }) {
+      if (atWork.get(nameOf(job)) === process) atWork.delete(nameOf(job))
     },
     'job ended': ({ process, result }) => onJobEnded(process, nameOf(result.job), result.error?.code),
     killed: ({ process }) => onEnd(process),
     ended: ({ process }) => onEnd(process),
   })
+  return { tell, onSaved, isOvertaken }
 }
 
 function nameOf({ organization, collection }: Job): string {

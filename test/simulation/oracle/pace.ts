@@ -54,7 +54,9 @@ export function watchPace(context: OracleContext): Tell {
 
   function checkFlight(request: Request): void {
     const others = [...inFlight].filter(({ process }) => process.isAlive())
-    const twin = others.find(({ job }) => job === request.job)
+    // Who was cut off from the mirror may have been overtaken, and hears of it when it has its answer.
+    const mayBeOvertaken = ({ process }: Request) => process !== request.process && process.wasCut()
+    const twin = others.find((other) => other.job === request.job && !mayBeOvertaken(other))
     if (twin)
       complain(`request ${request.number} leaves before request ${twin.number} is answered`, request.job)
     const own = others.filter(({ process }) => process === request.process)

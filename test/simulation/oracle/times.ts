@@ -19,7 +19,8 @@ export function watchTimes({ wall, mirror, wasLockedSince, complain }: OracleCon
   const isoNow = () => new Date(wall.now()).toISOString()
 
   /** Nobody waited for the mirror, and no clock was set back: a page is written in the moment in which it comes. */
-  function isExact({ came }: PageInHand): boolean {
+  function isExact({ came, request: { process } }: PageInHand): boolean {
+    if (process.wasCut() || process.wasHalted()) return false
     return !wall.wasSet() && !wasLockedSince(came.at)
   }
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { lockKey } from '../../../src/store/postgres/leases.ts'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
@@ -31,14 +32,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     second = await openPostgresMirror(first.address, first.clock)
   })
 
+  const LOCKS =
+    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
+
   /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
+  async function breakConnections(): Promise<void> {
+    await first.rows(`SELECT pg_terminate_backend(pid, 5000) ${LOCKS}`)
+  }
+
+  /** The same, and the job is somebody else's before its owner is back: whoever waits for a lock gets it at once. */
   async function cutOff(): Promise<void> {
-    await first.rows(
-      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid <> pg_backend_pid()",
-    )
-    await expect
-      .poll(async () => (await first.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).length)
-      .toBe(0)
+    const somebody = await openReader(first.address)
+    const key = String(lockKey(first.address.schema, JOB.organization.id, JOB.collection.name))
+    const waits = somebody('SELECT pg_advisory_lock($1)', key)
+    const isWaiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(1)
+    await breakConnections()
+    await waits
+    await somebody('SELECT pg_advisory_unlock($1)', key)
   }
 
   it('give a job whose owner was cut off to another, and let the former owner write nothing', async () => {
@@ -118,11 +129,25 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
   it('keep their jobs when their connections break and come back', async () => {
     const lease = await taken(first)
-    await cutOff()
-    await first.store.acquire(jobOf({ name: 'establishments' }))
+    await breakConnections()
+    // Nobody has to ask for anything: the owner comes back by itself.
+    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(1)
 
     expect((await second.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
     expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
+  })
+
+  it('leave no lock behind when several jobs are taken on a connection that broke', async () => {
+    const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))
+    await Promise.all(jobs.map((job) => first.store.acquire(job)))
+    await breakConnections()
+    const more = ['e', 'f', 'g', 'h'].map((name) => jobOf({ name }))
+    const leases = await Promise.all(more.map((job) => first.store.acquire(job)))
+    for (const { lease } of leases) if (lease) await first.store.release(lease)
+
+    expect(leases.map(({ lease }) => lease === undefined)).toEqual([false, false, false, false])
+    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(4)
+    for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
   })
 
   it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {

@@ -22,6 +22,8 @@ export interface Server extends Pick<Sql, 'rows'> {
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
+  /** Repeats a task on a connection of `connect` until the server is there. */
+  patiently<T>(task: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -72,7 +74,8 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     rows: (text, values = []) => persist(() => pool.rows(text, values)),
     transaction: (task) => inTransaction('BEGIN', task),
     reading: (task) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task),
-    connect: (onLost) => persist(() => pool.connect(onLost)),
+    connect: (onLost) => pool.connect(onLost),
+    patiently: persist,
     close: () => pool.close(),
   }
 }

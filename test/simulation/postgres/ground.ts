@@ -1,0 +1,98 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+// What the program loads when it meets its first server would take real time in the middle of a history.
+import '../../../src/cli/postgres/session.ts'
+import { parsePostgresAddress } from '../../../src/config/database/postgres-address.ts'
+import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import type { Ground, Plot } from '../ground.ts'
+import type { MirrorReader } from '../oracle/context.ts'
+import { makeServerHistory } from './deeds.ts'
+import { cutAllOff, forgetConnections, settleServer, watchServer } from './server-steps.ts'
+import { createSyncClient, type SyncClient } from './sync-client.ts'
+
+/** Where histories have their mirrors: schemas of the database that `url` names, with a superuser and its password. */
+export function createServerGround(url: string): Ground {
+  const client = createSyncClient(url)
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-simulation-'))
+  const schema = `simulated_${process.pid}`
+  return {
+    historyOf: makeServerHistory,
+    async lay() {
+      const parsed = parsePostgresAddress(`${url}?schema=${schema}&sslmode=disable`)
+      if ('problem' in parsed) throw new Error(parsed.problem)
+      const postgres = parsed.value
+      client.rows(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+      await makeSchema(postgres)
+      client.rows(`SET search_path TO ${schema}`)
+      return {
+        folder: root,
+        config: { database: postgres.shown, postgres },
+        openReader: () => readerOf(client),
+        settle: settleServer,
+        watch(world, wall, onCommit) {
+          watchServer({
+            isAway: world.isLocked,
+            terminate: (backends) => terminate(client, backends),
+            clock: wall.now,
+            onCommit,
+          })
+        },
+      } satisfies Plot
+    },
+    clear() {
+      cutAllOff()
+      forgetConnections()
+    },
+    remove() {
+      fs.rmSync(root, { recursive: true, force: true })
+      client.close()
+    },
+  }
+}
+
+type Settings = Parameters<typeof connectServer>[0] & { tls: unknown }
+
+async function makeSchema(settings: Omit<Settings, 'password' | 'tls'> & { password: () => string | null }) {
+  const address = { ...settings, tls: null, password: () => settings.password() ?? undefined }
+  const server = await connectServer(address, {
+    now: Date.now,
+    sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)),
+    signal: new AbortController().signal,
+  })
+  await migrate(server)
+  await server.close()
+}
+
+/** The server drops the locks of a process before it is gone. */
+function terminate(client: SyncClient, backends: readonly number[]): void {
+  client.rows('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) AS backend (pid)', backends)
+}
+
+function readerOf(client: SyncClient): MirrorReader {
+  const translated = new Map<string, string>()
+  const rows: MirrorReader['rows'] = (sql, ...values) => {
+    const text = translated.get(sql) ?? translate(sql)
+    translated.set(sql, text)
+    return client.rows(text, ...values.map((value) => (value === '' ? '-infinity' : value)))
+  }
+  return {
+    rows,
+    value: (sql, ...values) => Object.values(rows(sql, ...values)[0] ?? {})[0],
+    close: () => {},
+  }
+}
+
+/** The oracle's questions in the server's words. */
+function translate(sql: string): string {
+  let count = 0
+  return sql
+    .replaceAll('PRAGMA integrity_check', "SELECT 'ok'")
+    .replaceAll(
+      'SELECT value FROM json_each(?)',
+      'SELECT value::bigint FROM jsonb_array_elements_text(?::jsonb)',
+    )
+    .replaceAll('rowid', 'ctid')
+    .replaceAll('?', () => `$${++count}`)
+}

@@ -1,0 +1,173 @@
+import { Client } from 'pg'
+import { actingProcess, asOnlooker, type SimulatedProcess } from '../process.ts'
+import { createTurns } from './turns.ts'
+
+/** What looks on while the simulated processes use PostgreSQL. */
+export interface ServerWatch {
+  /** Whether the server is away at this moment. */
+  isAway(): boolean
+  /** Ends these connections, and has them ended when it returns. */
+  terminate(backends: readonly number[]): void
+  /** What the clocks of all machines say. Epoch milliseconds. */
+  clock(): number
+  onCommit(process: SimulatedProcess): void
+}
+
+let watch: ServerWatch = { isAway: () => false, terminate: () => {}, clock: () => 0, onCommit: () => {} }
+
+/** From now on this one is told. One history runs at a time. */
+export function watchServer(next: ServerWatch): void {
+  watch = next
+}
+
+const turns = createTurns()
+const connections = new Map<SimulatedProcess, Set<Client>>()
+
+/** Resolves when nothing happens any more without time passing. */
+export const settleServer = turns.settled
+
+/** Cuts all connections of a process, which lives on. The server drops their locks and what they have not committed. */
+export function cutOff(process: SimulatedProcess): void {
+  process.noteCut()
+  dropConnections(process)
+}
+
+/** All processes lose their connections: the server ends. */
+export function cutAllOff(): void {
+  for (const process of connections.keys()) if (process.isAlive()) cutOff(process)
+}
+
+/** Forgets all processes: the history is over. */
+export function forgetConnections(): void {
+  for (const process of connections.keys()) dropConnections(process)
+  connections.clear()
+}
+
+function dropConnections(process: SimulatedProcess): void {
+  const clients = [...(connections.get(process) ?? [])]
+  connections.delete(process)
+  const backends = clients.map(backendOf).filter((backend) => backend > 0)
+  if (backends.length > 0) watch.terminate(backends)
+  for (const client of clients) {
+    turns.leave(client)
+    // The news of it arrives by itself, in real time.
+    const { stream } = client.connection
+    if (!stream.destroyed) turns.until((done) => stream.once('close', done))
+    stream.destroy()
+  }
+}
+
+function backendOf(client: Client): number {
+  // pg's types do not know the number of the server's process.
+  return Number((client as unknown as { processID: unknown }).processID ?? 0)
+}
+
+class BrokenConnection extends Error {
+  readonly code = 'ECONNRESET'
+}
+
+const CLOCK = /clock_timestamp\(\)/
+const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
+
+type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
+type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
+
+/**
+ * Makes each statement of each connection a step of the process that runs it, as long as the program runs. One transaction
+ * runs after the other, so that the same seed has the same history.
+ */
+export function hookPostgres(): void {
+  const prototype = Client.prototype as unknown as { query: Query; connect: Connect; end: Connect }
+  const { query, connect, end } = prototype
+
+  prototype.query = function hooked(this: Client, config: unknown, ...rest: [unknown?, unknown?]) {
+    const process = actingProcess()
+    if (!process) return query.call(this, config, ...rest)
+    const text = typeof config === 'string' ? config : String((config as { text: string }).text)
+    return ask(process, this, text, () => query.call(this, config, ...rest))
+  }
+
+  prototype.connect = function hooked(this: Client, callback?: (error?: Error) => void) {
+    const process = actingProcess()
+    if (!process) return connect.call(this, callback)
+    const connected = open(process, this, () => connect.call(this) as Promise<unknown>)
+    if (!callback) return connected
+    connected.then(
+      () => callback(),
+      (error: Error) => callback(error),
+    )
+    return undefined
+  }
+
+  prototype.end = function hooked(this: Client, callback?: () => void) {
+    const process = actingProcess()
+    if (process) turns.leave(this)
+    const ended = turns.busyWith(Promise.resolve(end.call(this)))
+    if (process) connections.get(process)?.delete(this)
+    if (!callback) return ended
+    ended.then(callback, callback)
+    return undefined
+  }
+}
+
+function never<T>(): Promise<T> {
+  return new Promise<T>(() => {})
+}
+
+async function open(process: SimulatedProcess, client: Client, connect: () => Promise<unknown>) {
+  await process.awake()
+  if (!(await turns.enter(client, () => process.isAlive()))) return never()
+  try {
+    if (watch.isAway()) throw new BrokenConnection('connect ECONNREFUSED')
+    await turns.busyWith(connect())
+    const own = connections.get(process) ?? new Set()
+    connections.set(process, own.add(client))
+    process.own({ close: () => dropConnections(process) })
+    if (!process.isAlive()) {
+      dropConnections(process)
+      return await never()
+    }
+    return client
+  } finally {
+    turns.leave(client)
+  }
+}
+
+async function ask(process: SimulatedProcess, client: Client, text: string, send: () => Promise<unknown>) {
+  if (!turns.isInside(client)) await process.awake()
+  if (!(await turns.enter(client, () => process.isAlive()))) return never()
+  const isInTransaction = turns.isTransaction(client)
+  const commits = text === 'COMMIT' || (!isInTransaction && WRITES.test(text))
+  let stays = false
+  try {
+    if (!take(process, commits ? 'before commit' : 'statement')) return await never()
+    assertConnected(process, client)
+    const result = await turns.busyWith(send())
+    if (text.startsWith('BEGIN')) turns.beginTransaction(client)
+    if (commits) {
+      asOnlooker(() => watch.onCommit(process))
+      if (!take(process, 'after commit')) return await never()
+      // It is written, and this process is not told.
+      assertConnected(process, client)
+    }
+    stays = turns.isTransaction(client) && text !== 'COMMIT'
+    return CLOCK.test(text) ? { rows: [{ at: watch.clock() }] } : result
+  } finally {
+    if (!stays) turns.leave(client)
+  }
+}
+
+/** Takes a step; false where the process is dead by then. */
+function take(process: SimulatedProcess, step: 'statement' | 'before commit' | 'after commit'): boolean {
+  try {
+    process.step(step)
+    return process.isAlive()
+  } catch {
+    return false
+  }
+}
+
+function assertConnected(process: SimulatedProcess, client: Client): void {
+  if (watch.isAway()) cutOff(process)
+  if (!connections.get(process)?.has(client)) throw new BrokenConnection('Connection terminated unexpectedly')
+}
