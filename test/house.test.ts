@@ -59,7 +59,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   sync: ['errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
-  report: ['text.ts', 'type:store'],
+  report: ['text.ts', 'sync', 'type:store'],
   listener: ['errors.ts', 'text.ts', 'report', 'type:store'],
   ping: ['text.ts', 'type:sync'],
   check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],

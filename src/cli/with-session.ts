@@ -85,14 +85,17 @@ export async function withSession(
     publisher.note(results)
     return results
   }
-  const runTold: CommandSession['runJobs'] = (jobs, how) =>
+  const runTold: CommandSession['runJobs'] = async (jobs, how) => {
+    if (how.instead !== 'due')
+      return pings.around(
+        jobs.map(({ job }) => job),
+        () => runAndNote(jobs, how),
+      )
     // A refresh that is due is part of no schedule, and comes every few minutes.
-    how.instead === 'due'
-      ? runAndNote(jobs, how)
-      : pings.around(
-          jobs.map(({ job }) => job),
-          () => runAndNote(jobs, how),
-        )
+    const results = await runAndNote(jobs, how)
+    pings.note(results)
+    return results
+  }
   try {
     const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runTold })
     if (byHand) await publisher.finish()

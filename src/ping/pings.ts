@@ -18,6 +18,11 @@ export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onS
 export interface Pings {
   /** Runs these jobs. Jobs that begin in the same turn of the event loop are one run: that of a schedule, or a command's. */
   around(jobs: readonly Job[], run: () => Promise<JobResult[]>): Promise<JobResult[]>
+  /**
+   * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again. A short list that
+   * is walked instead is told of in the same way.
+   */
+  note(results: readonly JobResult[]): void
   /** Resolves when no ping is left to send. */
   idle(): Promise<void>
 }
@@ -28,16 +33,28 @@ interface Batch {
   running: number
   beganAt: number
   outcomes: Outcome[]
+  /** Aborted when all have ended. */
+  over: AbortController
+  /** A failure waits to be told before the end, or was told lately. */
+  isToldEarly: boolean
 }
+
+/** So long after a failure a run that still goes on tells of it. A short one says all of it at its end. */
+const EARLY_AFTER_MS = 10_000
+
+/** How often it does so. */
+const EARLY_EVERY_MS = 50_000
 
 interface Target {
   line: Line
   /** The jobs whose last run failed: another schedule's success must not hide them. */
   failed: Map<string, Outcome>
+  /** Those of them that a refresh found out: a refresh that succeeds clears them. */
+  byRefresh: Set<string>
 }
 
 export function createPings(options: PingsOptions): Pings {
-  const { addressOf, send, onLost, onSent, now, signal, ...others } = options
+  const { addressOf, send, onLost, onSent, now, sleep, signal, ...others } = options
   const targets = new Map<string, Target>()
   /** The batches that jobs of this turn of the event loop join, by address. */
   let opening = new Map<string, Batch>()
@@ -47,12 +64,13 @@ export function createPings(options: PingsOptions): Pings {
     if (known) return known
     const line = createLine({
       ...others,
+      sleep,
       signal,
       send: (kind, text, limit) => send(address, kind, text, limit),
       onLost: (kind, reason) => onLost(address, kind, reason),
       onSent: (kind) => onSent(address, kind),
     })
-    const target = { line, failed: new Map<string, Outcome>() }
+    const target = { line, failed: new Map<string, Outcome>(), byRefresh: new Set<string>() }
     targets.set(address, target)
     return target
   }
@@ -62,7 +80,7 @@ export function createPings(options: PingsOptions): Pings {
     if (address === null) return null
     if (opening.size === 0) queueMicrotask(announce)
     const target = targetOf(address)
-    const batch = opening.get(address) ?? { target, running: 0, beganAt: now(), outcomes: [] }
+    const batch = opening.get(address) ?? newBatch(target, now())
     opening.set(address, batch)
     batch.running++
     return batch
@@ -78,14 +96,57 @@ export function createPings(options: PingsOptions): Pings {
     outcomes.push(outcome)
     if (outcome.state === 'failed') target.failed.set(outcome.job, outcome)
     else if (outcome.state === 'succeeded') target.failed.delete(outcome.job)
+    target.byRefresh.delete(outcome.job)
     batch.running--
+    if (batch.running === 0) batch.over.abort()
     // A run that was told to stop neither succeeded nor failed.
-    if (batch.running > 0 || signal.aborted || outcomes.some(({ state }) => state === 'stopped')) return
-    const failed = [...target.failed.values()]
-    target.line.tell(
-      failed.length > 0 ? 'fail' : 'success',
-      outcomeText(outcomes, failed, now() - batch.beganAt),
-    )
+    if (signal.aborted || outcomes.some(({ state }) => state === 'stopped')) return
+    if (batch.running === 0) tellOutcome(target, outcomes, now() - batch.beganAt)
+    else if (outcome.state === 'failed') void tellEarly(batch)
+  }
+
+  function tellOutcome({ line, failed }: Target, outcomes: readonly Outcome[], ms: number | null): void {
+    const text = outcomeText(outcomes, [...failed.values()], ms)
+    line.tell(failed.size > 0 ? 'fail' : 'success', text)
+  }
+
+  /** Somebody has to act now, and other lists of the run may take hours. */
+  async function tellEarly(batch: Batch): Promise<void> {
+    const { target, outcomes, over } = batch
+    if (batch.isToldEarly) return
+    batch.isToldEarly = true
+    let told = 0
+    const failures = () => outcomes.filter(({ state }) => state === 'failed').length
+    const stop = AbortSignal.any([signal, over.signal])
+    while (!stop.aborted && failures() > told) {
+      await sleep(EARLY_AFTER_MS, stop).catch(() => {})
+      if (stop.aborted) return
+      told = failures()
+      tellOutcome(target, outcomes, now() - batch.beganAt)
+      await sleep(EARLY_EVERY_MS, stop).catch(() => {})
+    }
+    batch.isToldEarly = false
+  }
+
+  function noteRefresh(result: JobResult): void {
+    const address = addressOf(result.job.organization.id)
+    const outcome = outcomeOf(result)
+    if (address === null || signal.aborted || outcome.state === 'stopped' || outcome.state === 'busy') return
+    const target = targetOf(address)
+    const { failed, byRefresh } = target
+    const before = failed.get(outcome.job)
+    // A walk clears all. A refresh that was not due any more has read nothing.
+    const mayClear = result.run !== null && (!result.isRefreshed || byRefresh.has(outcome.job))
+    if (outcome.state === 'failed') {
+      if (before?.reason === outcome.reason) return
+      if (!before && result.trigger === 'refresh') byRefresh.add(outcome.job)
+      failed.set(outcome.job, outcome)
+    } else {
+      if (!before || !mayClear) return
+      failed.delete(outcome.job)
+      byRefresh.delete(outcome.job)
+    }
+    tellOutcome(target, [outcome], null)
   }
 
   return {
@@ -98,8 +159,13 @@ export function createPings(options: PingsOptions): Pings {
       })
       return results
     },
+    note: (results) => results.forEach(noteRefresh),
     idle: async () => {
       await Promise.all(Array.from(targets.values(), ({ line }) => line.idle()))
     },
   }
+}
+
+function newBatch(target: Target, beganAt: number): Batch {
+  return { target, running: 0, beganAt, outcomes: [], over: new AbortController(), isToldEarly: false }
 }

@@ -5,7 +5,7 @@ import { counted, grouped, inWords, printable } from '../text.ts'
 export interface Outcome {
   /** Organization and collection. */
   job: string
-  /** `stopped`: by a signal; `busy`: a schedule met a job that another process works on. */
+  /** `stopped`: by a signal; `busy`: a schedule or a refresh met a job that another process works on. */
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
@@ -23,7 +23,8 @@ export function outcomeOf({ job, trigger, run, error, held }: JobResult): Outcom
   const name = printable(`${job.organization.name} ${job.collection.name}`, 80)
   if (code === undefined) return { job: name, state: 'succeeded', reason: '', rows }
   if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', rows }
-  if (code === 'BUSY' && trigger === 'schedule') return { job: name, state: 'busy', reason: '', rows }
+  if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
+    return { job: name, state: 'busy', reason: '', rows }
   // Not the message: what a server says may hold an item's data.
   const meaning = MEANINGS[code]
   return { job: name, state: 'failed', reason: meaning === undefined ? code : `${code} (${meaning})`, rows }
@@ -47,13 +48,17 @@ export function startText(jobs: number): string {
   return `admin-mirror: ${counted(jobs, 'list')} to read\n`
 }
 
-/** Numbers, and names of organizations and collections; nothing that an API sent. */
-export function outcomeText(outcomes: readonly Outcome[], failed: readonly Outcome[], ms: number): string {
+/** Numbers, and names of organizations and collections; nothing that an API sent. `ms`: how long it took; null: unknown. */
+export function outcomeText(
+  outcomes: readonly Outcome[],
+  failed: readonly Outcome[],
+  ms: number | null,
+): string {
   const sum = (name: keyof Outcome['rows']) =>
     grouped(outcomes.reduce((total, { rows }) => total + rows[name], 0))
   const busy = outcomes.filter(({ state }) => state === 'busy').length
   const lines = [
-    `admin-mirror: ${counted(outcomes.length, 'list')} in ${inWords(ms)}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
+    `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
     ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
     ...(failed.length > 0 ? [`${counted(failed.length, 'list')} failed:`] : []),
     ...failed.slice(0, MOST_TOLD).map(({ job, reason }) => `${job}: ${reason}`),

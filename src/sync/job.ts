@@ -1,6 +1,8 @@
-import { JobError, type KnownError } from '../errors.ts'
+import type { KnownError } from '../errors.ts'
 import { startCheckpoint } from './coverage/start.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
+import { acquire } from './lease/acquire.ts'
+import type { OwnerWork } from './lease/owner.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import { isWalkedWhole } from './refresh/due.ts'
 import {
@@ -11,15 +13,15 @@ import {
 } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { counting, noTraffic, runError, runOutcome, stopped } from './run.ts'
+import { counting, noTraffic, runError, runOutcome } from './run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkObserver } from './walk.ts'
 
 /** Receives a job's progress. Times are epoch milliseconds. */
 export interface JobObserver extends RefreshObserver {
-  /** Another process has the job; this one waits for its end. */
-  onBusy(owner: string): void
+  /** Another process has the job; this one waits for its end. Told again and again. `owner`: the name of its lock. */
+  onBusy(owner: string, work: OwnerWork | null): void
   onStart(walk: Walk): void
   onFinish(result: JobResult): void
 }
@@ -67,9 +69,6 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   held: KnownError | null
 }
 
-/** How often to check whether another process has released the job. */
-const LOOK_EVERY_MS = 250
-
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
   const { job, trigger, store, observer, signal } = options
@@ -100,30 +99,6 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   }
   observer.onFinish(result)
   return result
-}
-
-export interface AcquireOptions extends Pick<JobOptions, 'job' | 'waitForOwner' | 'sleep' | 'signal'> {
-  store: Pick<Store, 'acquire'>
-  observer: Pick<JobObserver, 'onBusy'>
-}
-
-/** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
-export async function acquire(options: AcquireOptions): Promise<Lease> {
-  const { job, store, waitForOwner, sleep, observer, signal } = options
-  for (let reported = false; ; reported = true) {
-    if (signal.aborted) throw stopped(signal)
-    const { lease, heldBy } = await store.acquire(job)
-    if (lease) return lease
-    if (!waitForOwner) {
-      const place = `${job.organization.name} ${job.collection.name}`
-      throw new JobError(
-        'BUSY',
-        `${place}: another process (${heldBy}) is working on it; --wait waits for its end`,
-      )
-    }
-    if (!reported) observer.onBusy(heldBy)
-    await sleep(LOOK_EVERY_MS, signal)
-  }
 }
 
 async function runOwned(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {

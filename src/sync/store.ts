@@ -2,6 +2,7 @@ import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
+import type { OwnerWork } from './lease/owner.ts'
 import type { JobRefresh, KeptRefresh, RefreshCommit, RefreshCommitted } from './refresh/kept.ts'
 import type { RefreshState } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
@@ -64,7 +65,10 @@ export interface Lease {
   lastPageAt: number
 }
 
-export type Acquired = { lease: Lease; heldBy?: never } | { lease?: never; heldBy: string }
+/** `heldBy`: the name of its owner's lock. */
+export type Acquired =
+  | { lease: Lease; heldBy?: never; work?: never }
+  | { lease?: never; heldBy: string; work: OwnerWork | null }
 
 /** An unfinished walk of a job, as an earlier run left it. */
 export interface OpenWalk {

@@ -2,10 +2,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
+import type { LogLine } from './processes.ts'
 import { createWorkspace, organization } from './workspace.ts'
 import { written } from './written.ts'
 
 const ITEMS = items(6)
+const isBusy = ({ event }: LogLine) => event === 'list_busy'
 const isOrdersPage = (wanted: number) => (asked: Asked) =>
   asked.collection === 'orders' && asked.page === wanted
 
@@ -56,13 +58,47 @@ describe.concurrent('a job that another process is working on', () => {
     expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(2)
   })
 
+  it('is told apart from trouble: who works on it, and how far that one is', async () => {
+    const { door, workspace, stand } = await createScene()
+    const daemon = workspace.start(['start'])
+    await stand()
+
+    const beside = await workspace.run(['sync', '--org', 'acme'])
+    door.open()
+    daemon.kill('SIGTERM')
+    await daemon.ended
+
+    expect(beside.code).toBe(1)
+    expect(beside.logs.map(({ error_message: message }) => message)).toEqual([
+      `acme orders: the scheduler of process ${daemon.pid} is working on it (page 2, 33 %); nothing is wrong, and --wait waits for its end`,
+    ])
+  })
+
+  it('is waited for by a start for whose schedule it is due, which says for whom', async () => {
+    const { door, workspace, stand } = await createScene()
+    const owner = workspace.start(['backfill', '--org', 'acme'])
+    await stand()
+
+    const daemon = workspace.start(['start'])
+    const waits = await daemon.log(isBusy)
+    door.open()
+    await owner.ended
+    daemon.kill('SIGTERM')
+    const ended = await daemon.ended
+
+    expect(waits.msg).toBe(
+      `process ${owner.pid} is working on it (a backfill, page 2, 33 %); waiting for its end`,
+    )
+    expect(ended.code).toBe(0)
+  })
+
   it('is waited for with --wait, and then read anew', async () => {
     const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])
     await stand()
 
     const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
-    await waiting.log(({ msg }) => msg.includes('another process'))
+    await waiting.log(isBusy)
     door.open()
     const codes = [(await owner.ended).code, (await waiting.ended).code]
 
@@ -78,7 +114,7 @@ describe.concurrent('a job that another process is working on', () => {
     const owner = workspace.start(['sync', '--org', 'acme'])
     await stand()
     const waiting = workspace.start(['sync', '--org', 'acme', '--wait'])
-    await waiting.log(({ msg }) => msg.includes('another process'))
+    await waiting.log(isBusy)
 
     waiting.kill('SIGTERM')
     const ended = await waiting.ended

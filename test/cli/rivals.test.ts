@@ -48,8 +48,8 @@ async function createScene(rivals: number) {
   const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
   const planted = patchedBy(
     asksBefore(
-      'src/sync/job.ts',
-      'const { lease, heldBy } = await store.acquire(job)',
+      'src/sync/lease/acquire.ts',
+      'const { lease, heldBy, work = null } = await store.acquire(job)',
       `${server.url}/claim`,
     ),
     dawdlesBefore('src/store/sqlite/leases.ts', 'setOwner.run(organizationId, collection, name)', 100),

@@ -52,7 +52,10 @@ const PLACES: Place[] = [
   ['noting a token', { file: 'src/cli/token-holds.ts', statement: 'await tokens.useToken(' }],
   [
     'taking a job',
-    { file: 'src/sync/job.ts', statement: 'const { lease, heldBy } = await store.acquire(job)' },
+    {
+      file: 'src/sync/lease/acquire.ts',
+      statement: 'const { lease, heldBy, work = null } = await store.acquire(job)',
+    },
   ],
   ['beginning a run', { file: 'src/sync/job.ts', statement: 'const { resume, abandon, replace } =' }],
   [

@@ -15,8 +15,19 @@ function resultOf(job: Job, error: KnownError | null = null, held: KnownError | 
   return { job, trigger: 'schedule', walk: null, run: null, isRefreshed: false, error, held, ...outcome }
 }
 
+/** A minute of `begin`'s scene: what sleeps in it wakes when told. */
+function createSleep() {
+  const sleepers: { wake: () => void; signal: AbortSignal }[] = []
+  const sleep = (_: number, signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      sleepers.push({ wake: resolve, signal })
+      signal.addEventListener('abort', () => reject(new Error('stopped')))
+    })
+  return { sleep, sleepers }
+}
+
 /** `acme` and `globex` tell one address, `initech` its own, `hooli` none. */
-function createScene() {
+function createScene(sleep = createSleep().sleep) {
   const sent: string[] = []
   const texts: string[] = []
   const stop = new AbortController()
@@ -29,7 +40,7 @@ function createScene() {
     },
     onLost: () => {},
     onSent: () => {},
-    sleep: async () => {},
+    sleep,
     signal: stop.signal,
     now: () => 0,
   })
@@ -75,6 +86,90 @@ describe('the pings of jobs that begin together', () => {
     expect(texts[0]).toBe('admin-mirror: 2 lists to read\n')
     expect(texts[1]).toContain('2 lists failed:\nacme orders: BAD_RESPONSE\nglobex orders: REMOVALS_HELD (')
     expect(texts.join('')).not.toContain('Secret')
+  })
+})
+
+describe('a failure while other lists of the run are still read', () => {
+  it('is told after ten seconds, the next ones once a minute, and all of them at the end', async () => {
+    const { sleep, sleepers } = createSleep()
+    const { sent, texts, begin, pings } = createScene(sleep)
+    const ends = ['acme', 'globex'].map(begin)
+    const more = [begin('acme'), begin('globex')]
+    const wake = async () => {
+      sleepers.at(-1)?.wake()
+      await new Promise(setImmediate)
+      await pings.idle()
+    }
+    await ends[0]?.(FAILURE)
+    expect(sent).toEqual(['all start'])
+    await wake()
+    expect(sent).toEqual(['all start', 'all fail'])
+
+    await ends[1]?.(FAILURE)
+    await wake()
+    expect(sent).toEqual(['all start', 'all fail'])
+    await wake()
+    expect(sent).toEqual(['all start', 'all fail', 'all fail'])
+    expect(texts[2]).toContain('2 lists failed:')
+
+    await more[0]?.()
+    await more[1]?.()
+    expect(sent).toEqual(['all start', 'all fail', 'all fail', 'all success'])
+    // Nothing waits for the next minute.
+    expect(sleepers.map(({ signal }) => signal.aborted)).toEqual([true, true, true, true])
+  })
+})
+
+describe('a refresh between the times of a schedule', () => {
+  const RUN = { pages: 1, rowsSeen: 25, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
+  const TRAFFIC = { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+  const HELD = new JobError('UNAUTHORIZED', 'what the server said of Mr Secret')
+  const refreshOf = (error: KnownError | null = null): JobResult => ({
+    ...resultOf(jobOf('acme'), error),
+    trigger: 'refresh',
+    run: { ...RUN, ...TRAFFIC },
+    isRefreshed: true,
+  })
+  /** A short list, which is walked instead. */
+  const walkOf = (error: KnownError | null = null, held: KnownError | null = null): JobResult => ({
+    ...resultOf(jobOf('acme'), error, held),
+    run: { ...RUN, ...TRAFFIC },
+  })
+  const idle = { ...refreshOf(), run: null }
+
+  it.each<[string, JobResult[], string[]]>([
+    ['that is well, nothing', [refreshOf(), refreshOf()], []],
+    ['whose token is refused, once', [refreshOf(HELD), refreshOf(HELD)], ['all fail']],
+    ['that fails in another way, that too', [refreshOf(FAILURE), refreshOf(HELD)], ['all fail', 'all fail']],
+    ['that is well again, that too', [refreshOf(HELD), refreshOf()], ['all fail', 'all success']],
+    ['that was not due any more, nothing', [refreshOf(HELD), idle], ['all fail']],
+    ['beside another process, nothing', [refreshOf(new JobError('BUSY', 'elsewhere'))], []],
+    [
+      'that is a walk, its removals held back',
+      [walkOf(null, new JobError('REMOVALS_HELD', 'Mr Secret left')), walkOf()],
+      ['all fail', 'all success'],
+    ],
+  ])('tells, of one %s', async (_, results, expected) => {
+    const { sent, texts, pings } = createScene()
+    for (const result of results) {
+      pings.note([result])
+      await pings.idle()
+    }
+
+    expect(sent).toEqual(expected)
+    expect(texts.join('')).not.toContain('Secret')
+  })
+
+  it('does not hide that the last walk failed', async () => {
+    const { sent, begin, pings } = createScene()
+    await begin('acme')(FAILURE)
+    pings.note([refreshOf()])
+    await pings.idle()
+    expect(sent).toEqual(['all start', 'all fail'])
+
+    pings.note([walkOf()])
+    await pings.idle()
+    expect(sent).toEqual(['all start', 'all fail', 'all success'])
   })
 })
 

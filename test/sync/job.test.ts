@@ -376,11 +376,13 @@ describe('a job that another process has', () => {
     const result = await runOnce(test, list, { observer })
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'BUSY' } })
-    expect(result.error?.message).toMatch(/^acme orders: .*\(\d+-[0-9a-f]{12}\).*--wait/)
+    expect(result.error?.message).toMatch(
+      /^acme orders: process \d+ is working on it \(.*\); nothing is wrong, and --wait waits for its end$/,
+    )
     expect([runs(test), list.asked, told]).toEqual([[], [], []])
   })
 
-  it('is waited for on request, and the wait is reported once', async () => {
+  it('is waited for on request, and the observer is told for whom at each look', async () => {
     const { test, other, told, observer, list } = await takenElsewhere()
     let looks = 0
     const sleep = async () => {
@@ -391,7 +393,7 @@ describe('a job that another process has', () => {
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(looks).toBe(3)
-    expect(told).toEqual([expect.stringMatching(/^\d+-[0-9a-f]{12}$/)])
+    expect(told).toEqual(Array(3).fill(expect.stringMatching(/^\d+-[0-9a-f]{12}$/)))
   })
 })
 

@@ -46,8 +46,10 @@ export async function listenFor(
         program,
         now,
       })
-      listener.serve(source, (error) => session.logger.error({ err: error }, 'the listener failed to answer'))
-      session.logger.info({ url: listener.url }, 'listening')
+      listener.serve(source, (error) =>
+        session.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
+      )
+      session.logger.info({ event: 'listening', url: listener.url }, 'listening')
     },
     close: listener.close,
   }

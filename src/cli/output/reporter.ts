@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
+import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease/owner.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
@@ -13,6 +14,7 @@ import {
   type JobProgress,
   msPerAnswer,
   newProgress,
+  noteBusy,
   notePage,
   notePass,
   noteRequest,
@@ -27,6 +29,9 @@ import { addList, logTotals, newTotals } from './totals.ts'
 
 /** A shorter wait is the normal spreading of requests, and logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
+
+/** How often a line of the log says that a job is still waited for. */
+const BUSY_TOLD_EVERY_MS = 300_000
 
 /** A shorter estimate need not be corrected. */
 const LONG_MS = 60_000
@@ -88,12 +93,17 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
     const progress = newProgress(`${organization.name} ${collection.name}`, budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
+    /** Who has the job, and when that was logged last. */
+    let busy: { owner: string; at: number } | null = null
     board.add(progress)
 
     const observer: Omit<JobObserver, 'onFinish'> = {
-      onBusy(owner) {
-        progress.state = 'busy'
-        log.info({ event: 'list_busy', owner }, 'another process is working on this; waiting for its end')
+      onBusy(owner, work) {
+        const at = now()
+        noteBusy(progress, ownerName(owner, work), leftOf(work, at))
+        if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
+        busy = { owner, at }
+        logBusy(log, owner, work, at)
       },
       onStart({ id: walk, checkpoint, rowsSeen, resumed }) {
         walkId = walk
@@ -177,6 +187,16 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
     },
     close: board.close,
   }
+}
+
+function logBusy(log: Logger, owner: string, work: OwnerWork | null, at: number): void {
+  const fields = {
+    event: 'list_busy',
+    owner,
+    trigger: work?.run?.trigger,
+    left_ms: leftOf(work, at) ?? undefined,
+  }
+  log.info(fields, `${ownerName(owner, work)} ${workText(work, at)}; waiting for its end`)
 }
 
 function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page): void {

@@ -37,7 +37,8 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
   if (!run) {
     const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
-    log[isExpected(result) ? 'debug' : level]({ event, trigger, ...failure(error ?? held) }, message)
+    const usual = error && !walk ? levelOfNotBegun(result) : level
+    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(error ?? held) }, message)
     return
   }
   const fields = {
@@ -104,6 +105,11 @@ function isExpected({ trigger, error }: JobResult): boolean {
 
 function levelOf(error: KnownError | null): 'warn' | 'error' {
   return error?.code === 'INTERRUPTED' ? 'warn' : 'error'
+}
+
+/** Of a run that has not begun: a schedule leaves a list to the process that works on it, and comes again. */
+function levelOfNotBegun({ trigger, error }: JobResult): 'warn' | 'error' {
+  return trigger === 'schedule' && error?.code === 'BUSY' ? 'warn' : levelOf(error)
 }
 
 function failure(error: KnownError | null): object {

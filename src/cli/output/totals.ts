@@ -6,6 +6,8 @@ import { counted, grouped, inWords } from '../../text.ts'
 export interface Totals {
   lists: number
   failed: number
+  /** Left to another process that works on them. */
+  busy: number
   /** By a signal. */
   stopped: number
   requests: number
@@ -14,7 +16,7 @@ export interface Totals {
 }
 
 export function newTotals(): Totals {
-  return { lists: 0, failed: 0, stopped: 0, requests: 0, rows: null }
+  return { lists: 0, failed: 0, busy: 0, stopped: 0, requests: 0, rows: null }
 }
 
 interface Written {
@@ -32,6 +34,7 @@ export function addList(
 ): void {
   totals.lists++
   if (error?.code === 'INTERRUPTED') totals.stopped++
+  else if (error?.code === 'BUSY') totals.busy++
   else if (error) totals.failed++
   totals.requests += requests
   if (!run) return
@@ -42,13 +45,15 @@ export function addList(
 }
 
 /** `20 lists in 13 minutes: 19 ended well, 1 failed; 12 rows new, 3 changed, 0 removed; 812 requests` */
-export function totalsText({ lists, failed, stopped, requests, rows }: Totals, ms: number): string {
+export function totalsText({ lists, failed, busy, stopped, requests, rows }: Totals, ms: number): string {
   const ends = [
     [failed, 'failed'],
+    [busy, 'left to another process'],
     [stopped, 'stopped'],
   ] as const
   const others = ends.filter(([count]) => count > 0).map(([count, how]) => `${grouped(count)} ${how}`)
-  const well = others.length === 0 ? 'all ended well' : `${grouped(lists - failed - stopped)} ended well`
+  const well =
+    others.length === 0 ? 'all ended well' : `${grouped(lists - failed - busy - stopped)} ended well`
   const ended = [well, ...others].join(', ')
   const written = rows
     ? [
@@ -64,11 +69,11 @@ export function totalsText({ lists, failed, stopped, requests, rows }: Totals, m
 
 /** The last line of a command; of a single list, the line of its run has said it. `ms`: how long the command took. */
 export function logTotals(log: Logger, totals: Totals, ms: number): void {
-  const { lists, failed, stopped, requests, rows } = totals
+  const { lists, failed, busy, stopped, requests, rows } = totals
   if (lists < 2) return
   const written = rows && { rows_added: rows.added, rows_changed: rows.changed, rows_removed: rows.removed }
   log.info(
-    { event: 'command_finished', duration_ms: ms, lists, failed, stopped, ...written, requests },
+    { event: 'command_finished', duration_ms: ms, lists, failed, busy, stopped, ...written, requests },
     totalsText(totals, ms),
   )
 }

@@ -21,6 +21,7 @@ import {
   noteMissing,
   removeMissing,
 } from './walks/missing.ts'
+import { readOwner } from './walks/owner.ts'
 import { BRIEF_KEPT_MS, OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
 import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
@@ -82,17 +83,9 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     })
   }
 
-  async function ownerOf(job: Job): Promise<string> {
-    const [row] = await server.rows<{ owner: string | null }>(
-      `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
-      ofJob(job),
-    )
-    return row?.owner ?? 'one that begins'
-  }
-
   return {
     async acquire(job) {
-      if (!(await leases.lock(...ofJob(job)))) return { heldBy: await ownerOf(job) }
+      if (!(await leases.lock(...ofJob(job)))) return readOwner(server, job)
       try {
         return { lease: await takeOver(job) }
       } catch (error) {

@@ -17,6 +17,7 @@ import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
 import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
+import { createOwnerReader } from './walks/owner.ts'
 import { BRIEF_KEPT_MS, createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
 import { createRefreshStore } from './walks/refreshes.ts'
 import { createRunStore } from './walks/runs.ts'
@@ -47,6 +48,7 @@ export function openSqliteStore({
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
   const refreshes = createRefreshStore(connection)
+  const workOf = createOwnerReader(connection)
   const lookup = createLookup(connection)
   const pruneWalks = createPruning(connection)
   // A rollback also undoes the columns that its transaction added, so the cache is cleared.
@@ -131,7 +133,8 @@ export function openSqliteStore({
         assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
         const heldBy = leases.take(organization.id, collection.name)
-        return heldBy === null ? { lease: leaseOf({ organization, collection, ...job }) } : { heldBy }
+        if (heldBy !== null) return { heldBy, work: workOf({ organization, collection }, heldBy) }
+        return { lease: leaseOf({ organization, collection, ...job }) }
       }),
     release: ({ job: { organization, collection } }) =>
       transact(() => leases.release(organization.id, collection.name)),

@@ -7,7 +7,10 @@ import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 
 /** The level of the line for a job that did not begin. */
-async function levelOf(trigger: 'refresh' | 'schedule', code: 'BUSY' | 'UNAUTHORIZED' | 'DATABASE') {
+async function levelOf(
+  trigger: 'refresh' | 'schedule' | 'manual',
+  code: 'BUSY' | 'UNAUTHORIZED' | 'DATABASE',
+) {
   const options = jobOptions(openTestMirror(), scriptedList({ ids: upTo(2) }).source)
   const ended = await runJob(options)
   const told: string[] = []
@@ -23,7 +26,9 @@ describe('the line of a job that did not begin', () => {
     ['refresh', 'BUSY', 'debug'],
     ['refresh', 'UNAUTHORIZED', 'debug'],
     ['refresh', 'DATABASE', 'error'],
-    ['schedule', 'BUSY', 'error'],
+    ['schedule', 'BUSY', 'warn'],
+    ['schedule', 'DATABASE', 'error'],
+    ['manual', 'BUSY', 'error'],
   ] as const)('of a %s that is %s is %s', async (trigger, code, level) => {
     expect(await levelOf(trigger, code)).toEqual([level])
   })

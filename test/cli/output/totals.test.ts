@@ -18,6 +18,12 @@ describe('the sums of a command', () => {
       RUN,
       '3 lists in 13 minutes: 1 ended well, 1 failed, 1 stopped; 30 rows new, 6 changed, 3 removed; 15 requests',
     ],
+    [
+      'one is read by another process',
+      [null, new JobError('BUSY', 'elsewhere')],
+      null,
+      '2 lists in 13 minutes: 1 ended well, 1 left to another process; 10 requests',
+    ],
     ['nothing was written', [null, null], null, '2 lists in 13 minutes: all ended well; 10 requests'],
   ])('say that %s', (_, errors, run, expected) => {
     const totals = newTotals()

@@ -19,6 +19,8 @@ export interface JobProgress {
   /** Waits since `markedAt`. */
   waitedMs: number
   wait: Wait | null
+  /** Who has the job, and how long that one still takes about (milliseconds), if it is known. */
+  owner: { name: string; left: number | null } | null
   /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
   page: number
   furthest: number
@@ -50,6 +52,7 @@ export function newProgress(label: string, budget: string): JobProgress {
     slowestMs: 0,
     waitedMs: 0,
     wait: null,
+    owner: null,
     page: 0,
     furthest: 0,
     lastPage: null,
@@ -58,6 +61,12 @@ export function newProgress(label: string, budget: string): JobProgress {
     rows: 0,
     allowedPerMinute: null,
   }
+}
+
+/** Another process has the job. */
+export function noteBusy(job: JobProgress, name: string, left: number | null): void {
+  job.state = 'busy'
+  job.owner = { name: printable(name, 60), left }
 }
 
 /** A walk begins, or goes on at this page. */

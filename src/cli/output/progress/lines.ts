@@ -96,6 +96,7 @@ function jobLine(
     placeOf(job),
     wait,
     left === null ? '' : `${inWords(left)} left`,
+    job.state === 'busy' && job.owner?.left != null ? `about ${inWords(job.owner.left)}` : '',
     job.answers === 0 ? '' : counted(job.rows, 'row'),
     wait !== '' && job.wait ? `(${job.wait.reason})` : rateOf(job),
   ]
@@ -103,8 +104,8 @@ function jobLine(
 }
 
 function placeOf(job: JobProgress): string {
-  const { answers, page, furthest, lastPage, percent, pass, state, requests } = job
-  if (state === 'busy') return 'waiting for another process'
+  const { answers, page, furthest, lastPage, percent, pass, state, owner, requests } = job
+  if (state === 'busy') return `waiting for ${owner?.name ?? 'another process'}`
   if (state === 'queued' && requests > 0) return 'reading the newest rows'
   if (answers === 0) return ''
   const share = percent === null ? '' : `${percent} % `

@@ -62,7 +62,10 @@ export function createJobStore(connection: Connection): JobStore {
   }
 }
 
-export function nameOf({ organization, collection }: Job): { organization: string; collection: string } {
+export function nameOf({ organization, collection }: Pick<Job, 'organization' | 'collection'>): {
+  organization: string
+  collection: string
+} {
   return { organization: organization.id, collection: collection.name }
 }
 

@@ -1,0 +1,34 @@
+import { JobError } from '../../errors.ts'
+import type { JobObserver, JobOptions } from '../job.ts'
+import { stopped } from '../run.ts'
+import type { Lease, Store } from '../store.ts'
+import { ownerName, workText } from './owner.ts'
+
+/** How often to check whether another process has released the job. */
+const LOOK_EVERY_MS = 250
+
+export interface AcquireOptions
+  extends Pick<JobOptions, 'job' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
+    Partial<Pick<JobOptions, 'trigger'>> {
+  store: Pick<Store, 'acquire'>
+  observer: Pick<JobObserver, 'onBusy'>
+}
+
+/** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
+export async function acquire(options: AcquireOptions): Promise<Lease> {
+  const { job, store, waitForOwner, trigger, now, sleep, observer, signal } = options
+  for (;;) {
+    if (signal.aborted) throw stopped(signal)
+    const { lease, heldBy, work = null } = await store.acquire(job)
+    if (lease) return lease
+    if (!waitForOwner) {
+      const place = `${job.organization.name} ${job.collection.name}`
+      const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
+      const then =
+        trigger === 'schedule' ? 'this time of the schedule is left to it' : '--wait waits for its end'
+      throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
+    }
+    observer.onBusy(heldBy, work)
+    await sleep(LOOK_EVERY_MS, signal)
+  }
+}

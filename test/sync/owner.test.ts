@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { type OwnerWork, ownerName, type RunningRun, workText } from '../../src/sync/lease/owner.ts'
+
+const AT = '2026-11-20T08:00:00.000Z'
+const NOW = Date.parse('2026-11-20T08:10:00.000Z')
+
+/** After ten minutes: 25 of 100 pages, in two runs of which this one has read 20. */
+const RUN: RunningRun = {
+  trigger: 'schedule',
+  startedAt: AT,
+  pages: 20,
+  rowsSeen: 500,
+  nextPage: 26,
+  walkSeen: 625,
+  total: 2500,
+  updatedAt: '2026-11-20T08:10:00.000Z',
+  waitingUntil: null,
+}
+
+function working(changes: Partial<RunningRun>): OwnerWork {
+  return { isDaemon: false, run: { ...RUN, ...changes } }
+}
+
+describe('the owner of a job', () => {
+  it.each([
+    ['4711-0123456789ab', false, 'process 4711'],
+    ['4711-0123456789ab', true, 'the scheduler of process 4711'],
+    ['worker-2-4711-0123456789ab', true, 'the scheduler of process 4711 on worker-2'],
+    ['one that begins', false, 'process one that begins'],
+  ])('%s (a start: %s) is called %s', (name, isDaemon, expected) => {
+    expect(ownerName(name, { isDaemon, run: null })).toBe(expected)
+  })
+
+  it.each<[string, OwnerWork | null, string]>([
+    ['at the speed of its run', working({}), 'is working on it (page 26, 25 %, about 38 minutes left)'],
+    [
+      'which a longer wait outlasts',
+      working({ waitingUntil: '2026-11-20T09:10:00.000Z' }),
+      'is working on it (page 26, 25 %, about 60 minutes left)',
+    ],
+    [
+      'without the wait that a wrong clock wrote',
+      working({ waitingUntil: '2031-01-01T00:00:00.000Z' }),
+      'is working on it (page 26, 25 %, about 38 minutes left)',
+    ],
+    ['whose first page tells nothing', working({ pages: 1 }), 'is working on it (page 26, 25 %)'],
+    ['of a list without a length', working({ total: null }), 'is working on it (page 26)'],
+    [
+      'at its end',
+      working({ nextPage: null, walkSeen: 2500 }),
+      'is working on it (all pages read, 100 %, about 0 seconds left)',
+    ],
+    ['by hand', working({ trigger: 'backfill', pages: 1 }), 'is working on it (a backfill, page 26, 25 %)'],
+    ['that is a refresh', working({ trigger: 'refresh' }), 'is refreshing it'],
+    ['without a run', { isDaemon: true, run: null }, 'is working on it (comparing it, or about to begin)'],
+  ])('tells of its work, %s', (_, work, expected) => {
+    expect(workText(work, NOW)).toBe(expected)
+  })
+})
