@@ -1,4 +1,5 @@
-import { cutName, literal, quoted } from '../sql.ts'
+import { eventKeyNames } from '../../columns/event-keys.ts'
+import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 
 // `orders_changes`: one row an event. A version's end is an event of its row in the history. Its beginning is one only where no
 // kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
@@ -15,7 +16,8 @@ export function changesViewSql(name: string, keyColumns: readonly string[]): str
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const same = (one: string, other: string) =>
     keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
-  const columns = (row: string) => keys.map((key) => `${row}.${key} AS ${key}`).join(', ')
+  const names = ['_organization_id', ...eventKeyNames(keyColumns, POSTGRES_LIMITS)].map(quoted)
+  const columns = (row: string) => keys.map((key, index) => `${row}.${key} AS ${names[index]}`).join(', ')
   const previous = (what: string) => `(
     SELECT ${what} FROM ${history} AS p
     WHERE ${same('p', 'h')} AND ${isBefore('p', 'h')}

@@ -1,3 +1,4 @@
+import { eventKeyNames } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
 
@@ -51,7 +52,8 @@ function changesViewSql({ name, keyColumns }: Shape): string {
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const same = (one: string, other: string) =>
     keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
-  const columns = (row: string) => keys.map((key) => `${row}.${key} AS ${key}`).join(', ')
+  const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
+  const columns = (row: string) => keys.map((key, index) => `${row}.${key} AS ${names[index]}`).join(', ')
   const previous = (what: string) => `(
     SELECT ${what} FROM ${history} AS p
     WHERE ${same('p', 'h')} AND ${isBefore('p', 'h')}
