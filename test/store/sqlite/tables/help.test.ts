@@ -48,7 +48,9 @@ describe('sync_help', () => {
   it('tells of every column of ours that people read', async () => {
     const { test, copy } = await createMirror()
     // Before their first value, the keys of a collection are not in sync_columns.
-    const keys = ['field_a__b', 'at', 'c'].map((column) => ({ column })).map((key) => ({ table: 'visits', ...key }))
+    const keys = ['field_a__b', 'at', 'c']
+      .map((column) => ({ column }))
+      .map((key) => ({ table: 'visits', ...key }))
     // Workings among the columns of a table that people read.
     const workings =
       /fingerprint|^(origin|path|first_page|account|untrusted|new_rejects|total_off|role|wide|brief|rows_added_before|only_refreshed)$/
