@@ -4,6 +4,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import { publishDueAt } from '../schedule/publish-due.ts'
+import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { startCopy } from '../store/sqlite/publish/start.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -23,7 +24,7 @@ export interface Publisher {
 
 export interface PublisherOptions {
   config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
-  runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
   logger: Logger
   /** Null: the mirror is no file. */
   connection: Connection | null
@@ -71,7 +72,11 @@ export function createPublisher({
         isPublished: true,
         version: manifest.version,
       }
-      const { rows, bytes, isPlaced } = await startCopy(task, signal)
+      const { rows, bytes, isPlaced } = await startCopy(
+        task,
+        newLockName(runtime.pid, runtime.newToken),
+        signal,
+      )
       const fields = { event: 'published', file: target, rows, bytes, duration_ms: now() - begun }
       if (isPlaced) logger.info(fields, 'published')
       else

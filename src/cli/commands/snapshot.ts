@@ -2,6 +2,7 @@ import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { isPostgresAddress } from '../../config/database/postgres-address.ts'
 import { InterruptedError, UsageError } from '../../errors.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { counted } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
@@ -21,7 +22,7 @@ export async function run(
   file: string,
   { database }: SnapshotOptions,
 ): Promise<number> {
-  const { cwd, signal, stderr } = runtime
+  const { cwd, newToken, pid, signal, stderr } = runtime
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
   if (config?.postgres || (database !== undefined && isPostgresAddress(database)))
     throw new UsageError(
@@ -34,7 +35,7 @@ export async function run(
   assertMirror(mirror)
   const task = { mirror, target: output.place, mode: null, isPublished: false, version: manifest.version }
   try {
-    const { rows, bytes } = await startCopy(task, signal)
+    const { rows, bytes } = await startCopy(task, newLockName(pid, newToken), signal)
     stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)
     return 0
   } catch (error) {

@@ -10,17 +10,19 @@ interface ChangesTables {
   history: string
   /** `_organization_id` and the key. */
   keys: readonly string[]
+  /** What the view calls them. */
+  names: readonly string[]
   /** The column of the history that rises with each version. */
   order: string
 }
 
 /** The SELECT of the view, for any store. Filters on `at` are pushed into each of the four parts, and each has an index for it. */
-export function selectChanges({ raw, history, keys, order }: ChangesTables): string {
+export function selectChanges({ raw, history, keys, names, order }: ChangesTables): string {
   const isBefore = (one: string, other: string) =>
     `(${one}."_valid_to", ${one}.${order}) < (${other}."_valid_to", ${other}.${order})`
   const same = (one: string, other: string) =>
     keys.map((key) => `${one}.${key} = ${other}.${key}`).join(' AND ')
-  const columns = (row: string) => keys.map((key) => `${row}.${key} AS ${key}`).join(', ')
+  const columns = (row: string) => keys.map((key, index) => `${row}.${key} AS ${names[index]}`).join(', ')
   const previous = (what: string) => `(
     SELECT ${what} FROM ${history} AS p
     WHERE ${same('p', 'h')} AND ${isBefore('p', 'h')}

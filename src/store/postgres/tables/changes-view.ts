@@ -1,5 +1,6 @@
 import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
-import { cutName, literal, quoted } from '../sql.ts'
+import { eventKeyNames } from '../../columns/event-keys.ts'
+import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 
 export function changesViewName(collection: string): string {
   return cutName(collection, CHANGES_END.length) + CHANGES_END
@@ -12,6 +13,7 @@ export function changesViewSql(name: string, keyColumns: readonly string[]): str
     raw: quoted(`${name}_raw`),
     history: quoted(`${name}_history`),
     keys: ['_organization_id', ...keyColumns].map(quoted),
+    names: ['_organization_id', ...eventKeyNames(keyColumns, POSTGRES_LIMITS)].map(quoted),
     order: '"_sequence"',
   })
   return `CREATE VIEW ${view} AS

@@ -3,11 +3,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { UsageError } from '../../../errors.ts'
 import { inspectHeader } from '../file/header.ts'
-import { leasesFolder, lockState } from '../file/lock-file.ts'
-import { COPY_ID } from '../file/open.ts'
+import { COPY_ID, makeFolder } from '../file/open.ts'
 
-// Where a copy is put. Other users may write to its folder: the new file gets a name that nobody can guess, and nothing is opened
-// or deleted there that is not a file of ours by its name and by its kind.
+// Where a copy is put, and whose it is. Other users may write to its folder.
 
 /** The file that a copy is to replace. */
 export interface Place {
@@ -63,56 +61,53 @@ export function roomFor(mirror: string, { file, before }: Place): number | null 
   return most > expected ? most : null
 }
 
-/** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of the lock that its process holds. */
-const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished$/
-
-/** Makes an empty file beside another one. */
-export function makeUnfinished(file: string, lock: string, mode: number): string {
-  const unfinished = path.join(path.dirname(file), `.${path.basename(file)}.${lock}.unfinished`)
-  const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
-  fs.closeSync(fs.openSync(unfinished, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode))
-  return unfinished
-}
-
-/** A process that could hold no lock may still be at work on a younger file. */
-const SWEPT_AFTER_MS = 3_600_000
-
-/** Deletes what killed processes of this user left beside a file. `own`: the stat of a file of ours, just made. */
-export function sweepUnfinished(mirror: string, { file }: Place, own: fs.Stats): void {
-  const [folder, locks] = [path.dirname(file), leasesFolder(mirror)]
-  const names = [path.basename(file), `${path.basename(file)}.json`]
-  for (const name of fs.readdirSync(folder)) {
-    const [, of, lock] = UNFINISHED.exec(name) ?? []
-    if (of === undefined || lock === undefined || !names.includes(of)) continue
-    const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
-    if (!stat?.isFile() || stat.uid !== own.uid || stat.ino === own.ino) continue
-    if (isLeft(locks, lock, own.mtimeMs - stat.mtimeMs)) fs.rmSync(path.join(folder, name), { force: true })
-  }
-}
-
-function isLeft(locks: string, lock: string, age: number): boolean {
+/**
+ * Makes a folder and its missing parents: for those who may read files of this mode, whatever umask says. It belongs to whom the mirror
+ * belongs to, as far as this user may, since the first sync may be one of root.
+ */
+export function makePublicFolder(folder: string, mode: number, mirror: Ownership): void {
+  if (fs.existsSync(folder)) return
+  makePublicFolder(path.dirname(folder), mode, mirror)
+  makeFolder(folder)
+  const handle = fs.openSync(folder, fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW)
   try {
-    const state = lockState(locks, lock)
-    return state === 'free' || (state === 'none' && age > SWEPT_AFTER_MS)
-  } catch {
-    return false
+    const { gid, mode: bits } = fs.fstatSync(handle)
+    giveTo(handle, { uid: mirror.uid, gid: bits & SETGID ? gid : mirror.gid })
+    const readable = mode & 0o444
+    fs.fchmodSync(handle, (bits & SETGID) | 0o700 | readable | (readable >> 2))
+  } finally {
+    fs.closeSync(handle)
   }
+}
+
+/** Of a folder: what is made in it gets the group of the folder. */
+const SETGID = 0o2000
+
+export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
+
+/** Whose the published file is to be: the mirror's owner; the group of the file that it replaces, of its folder, or of the mirror. */
+export function ownershipOfPublic(mirror: Ownership, { file, before }: Place): Ownership {
+  const folder = fs.statSync(path.dirname(file))
+  const gid = before?.gid ?? (folder.mode & SETGID ? folder.gid : mirror.gid)
+  return { uid: mirror.uid, gid }
 }
 
 export interface Finish {
-  /** Null: as umask has made it, or as the file that is replaced. */
+  /** Null: as umask has made it, or as that of `like`. */
   mode: number | null
-  before: fs.Stats | null
+  like: (Ownership & { mode?: number }) | null
   /** The time of the file: of the moment that it shows. */
   at: Date
 }
 
-/** Gives a written file its rights and its time, and waits for the disk. */
-export function finishFile(file: string, { mode, before, at }: Finish): void {
+/** Gives a written file its owner, as far as this user may, its rights and its time, and waits for the disk. */
+export function finishFile(file: string, { mode, like, at }: Finish): void {
   const handle = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NOFOLLOW)
   try {
+    const isGroup = like === null || giveTo(handle, like)
     if (mode !== null) fs.fchmodSync(handle, mode)
-    else if (before) makeLike(handle, before)
+    // If the group stays ours, it gets no rights.
+    else if (like?.mode !== undefined) fs.fchmodSync(handle, like.mode & (isGroup ? 0o777 : 0o707))
     fs.futimesSync(handle, at, at)
     fs.fsyncSync(handle)
   } finally {
@@ -120,13 +115,12 @@ export function finishFile(file: string, { mode, before, at }: Finish): void {
   }
 }
 
-/** The owner, the group and the rights of the file that is replaced, as far as this user may. */
-function makeLike(handle: number, { mode, uid, gid }: fs.Stats): void {
+/** Returns whether it has that group. Only root may give files away; others may give them to a group that they belong to. */
+function giveTo(handle: number, { uid, gid }: Ownership): boolean {
   const own = fs.fstatSync(handle)
   const isGroup = own.gid === gid || succeeds(() => fs.fchownSync(handle, own.uid, gid))
   if (own.uid !== uid) succeeds(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
-  // If the group stays ours, it gets no rights.
-  fs.fchmodSync(handle, mode & (isGroup ? 0o777 : 0o707))
+  return isGroup
 }
 
 function succeeds(task: () => void): boolean {

@@ -1,7 +1,6 @@
 import { constants, setPriority } from 'node:os'
 import path from 'node:path'
 import { serveParent } from '../child-process.ts'
-import { newLockName } from '../file/lock-file.ts'
 import { type CopyTask, makeCopy } from './publish.ts'
 
 // The process that start.ts starts.
@@ -17,8 +16,7 @@ function prepare({ target }: CopyTask): void {
   }
 }
 
-async function work(task: CopyTask) {
-  const lockName = newLockName(process.pid, () => crypto.randomUUID().slice(-12))
+async function work({ lockName, ...task }: CopyTask & { lockName: string }) {
   return makeCopy(task, { now: Date.now, lockName })
 }
 

@@ -2,20 +2,21 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError } from '../../../errors.ts'
 import { holdLock } from '../file/lock-file.ts'
-import { makeFolder, translatingErrors } from '../file/open.ts'
+import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
 import { assertNumbersOrNothing, type Numbers, numbersFile } from './numbers.ts'
 import {
   finishFile,
   inspectPlace,
   isCopyFile,
-  makeUnfinished,
+  makePublicFolder,
+  ownershipOfPublic,
   type Place,
   roomFor,
   sha256,
-  sweepUnfinished,
   syncFolder,
 } from './place.ts'
+import { makeUnfinished, removeUnfinished, sweepUnfinished } from './unfinished.ts'
 
 /** What the child process is asked to do. */
 export interface CopyTask {
@@ -51,60 +52,66 @@ export interface CopyProcess {
  * Throws UsageError for a target that must not be touched, and MirrorError.
  */
 export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyResult {
-  const { mirror, target, isPublished, mode } = task
+  const { mirror, target, mode, isPublished } = task
   return translatingErrors(target, () => {
-    if (isPublished) makeFolder(path.dirname(target))
+    if (isPublished) makePublicFolder(path.dirname(target), mode ?? 0, fs.statSync(mirror))
     const place = inspectPlace(target)
-    const numbers = numbersFile(place.file)
-    if (isPublished) assertNumbersOrNothing(numbers)
-    const mostBytes = roomFor(mirror, place)
-    if (mostBytes === null)
-      throw new MirrorError(`there is not room enough for a copy of ${mirror} on the disk of ${target}`)
+    if (isPublished) assertNumbersOrNothing(numbersFile(place.file))
     const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName, now())
     const isNew = mode === null && place.before === null
-    const files = [makeUnfinished(place.file, lockName, isNew ? 0o666 : 0o600)]
     try {
-      const [copy = ''] = files
+      const copy = makeUnfinished(place.file, lockName, isNew ? 0o666 : 0o600)
+      // Before the disk is measured: what killed processes left may be what fills it.
       sweepUnfinished(mirror, place, fs.lstatSync(copy))
-      const { at, contents, isPlaced } = fill({ ...task, place, copy, mostBytes, now })
-      const { size: bytes } = fs.statSync(isPlaced ? place.file : copy)
-      if (isPlaced && isPublished) {
-        const text: Numbers = { created_at: at.toISOString(), version: task.version, bytes, ...contents }
-        const unfinished = makeUnfinished(numbers, lockName, 0o600)
-        files.push(unfinished)
-        fs.writeFileSync(unfinished, `${JSON.stringify(text, null, 2)}\n`)
-        finishFile(unfinished, { mode, before: null, at })
-        fs.renameSync(unfinished, numbers)
-      }
-      syncFolder(place.file)
-      return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
+      return fill({ ...task, place, copy, lockName, now })
     } finally {
-      for (const file of files) fs.rmSync(file, { force: true })
+      removeUnfinished(place.file, lockName)
       unlock()
     }
   })
 }
 
-interface FillOptions extends CopyTask {
+interface FillOptions extends CopyTask, CopyProcess {
   place: Place
   copy: string
-  mostBytes: number
-  now: () => number
 }
 
-function fill({ mirror, mode, target, place, copy, mostBytes, now }: FillOptions) {
+function fill({ mirror, mode, target, place, copy, lockName, now, ...task }: FillOptions): CopyResult {
+  const mostBytes = roomFor(mirror, place)
+  if (mostBytes === null)
+    throw new MirrorError(
+      `there is not room enough for a copy of ${mirror} on the disk of ${target}: make room, or name a file on another disk`,
+    )
   let at = new Date(now())
   const onBegin = () => {
     at = new Date(now())
   }
   const contents = buildCopy({ mirror, file: copy, mostBytes, onBegin })
-  finishFile(copy, { mode, before: place.before, at })
-  const sum = sha256(copy)
+  const like = task.isPublished ? ownershipOfPublic(fs.statSync(mirror), place) : place.before
+  finishFile(copy, { mode, like, at })
+  const { size: bytes } = fs.statSync(copy)
+  const renames: [from: string, to: string][] = [[copy, place.file]]
+  if (task.isPublished) {
+    const numbers = numbersFile(place.file)
+    const unfinished = makeUnfinished(numbers, lockName, 0o600)
+    const text: Numbers = {
+      created_at: at.toISOString(),
+      version: task.version,
+      bytes,
+      ...contents,
+      sha256: sha256(copy),
+    }
+    fs.writeFileSync(unfinished, `${JSON.stringify(text, null, 2)}\n`)
+    finishFile(unfinished, { mode, like, at })
+    renames.push([unfinished, numbers])
+  }
   // Another process may have been at it, too: the later moment stays. And what stood there may have been replaced.
   const { before } = inspectPlace(target)
   const isPlaced = before === null || before.mtimeMs <= at.getTime() || before.mtimeMs > now()
-  if (isPlaced) fs.renameSync(copy, place.file)
-  return { at, contents: { ...contents, sha256: sum }, isPlaced }
+  // When both are whole, so that a full disk does not part them.
+  if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)
+  syncFolder(place.file)
+  return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
 }
 
 /** Who may only read the mirror makes copies without a lock. */

@@ -1,4 +1,5 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { EVENT_COLUMNS, eventKeyNames } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { loadViews } from '../tables/array-views.ts'
 import { knownKey } from '../tables/column-records.ts'
@@ -72,7 +73,7 @@ function tablesOfCollection(connection: Connection, name: string): CopiedTable[]
   const keyNames = keyColumnNames(splitKey(knownKey(connection, name) ?? []))
   const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
   const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
-  const events = ['change', 'at', 'changed_fields', 'before', 'after']
+  const eventKeys = eventKeyNames(keyNames)
   const views = [...loadViews(connection, name).values()]
   return [
     ...sameTable(connection, name, (columns) => columnsToIndex(columns, keyNames)),
@@ -85,9 +86,13 @@ function tablesOfCollection(connection: Connection, name: string): CopiedTable[]
     ...tableOfView(
       connection,
       `${name}_changes`,
-      [ORGANIZATION, ...keys, ...events.map((event) => ({ name: event, type: 'TEXT' }))],
+      [
+        ORGANIZATION,
+        ...keys.map(({ type }, index) => ({ name: eventKeys[index] ?? '', type })),
+        ...EVENT_COLUMNS.map((event) => ({ name: event, type: 'TEXT' })),
+      ],
       [],
-      [['at'], ['_organization_id', ...keyNames]],
+      [['at'], [ORGANIZATION.name, ...eventKeys]],
     ),
   ]
 }

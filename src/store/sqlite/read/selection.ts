@@ -95,7 +95,7 @@ function fromWhere(connection: Connection, listed: Listed, { organizationIds, si
     FROM ${quoted(listed.name)} AS x
     LEFT JOIN organizations AS o ON o.id = x."_organization_id"
     WHERE ${conditions.join(' AND ') || 'true'}
-    ${isInOrder(connection, listed) ? 'ORDER BY x.rowid' : ''}
+    ${isInOrder(connection, listed) ? 'ORDER BY x._rowid_' : ''}
   `
   return { sql, values: [...(organizationIds ?? []), ...(since === null ? [] : [since])] }
 }

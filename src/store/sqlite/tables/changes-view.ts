@@ -1,4 +1,5 @@
 import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
+import { eventKeyNames } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
 
@@ -46,6 +47,7 @@ function changesViewSql({ name, keyColumns }: Shape): string {
     raw: quoted(tableName(name, 'raw')),
     history: quoted(tableName(name, 'history')),
     keys: ['_organization_id', ...keyColumns].map(quoted),
+    names: ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted),
     order: '_rowid_',
   })
   return `CREATE VIEW ${quoted(name + CHANGES_END)} AS ${MARK}

@@ -1,3 +1,4 @@
+import { EVENT_COLUMNS } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKINGS } from './help-texts.ts'
 
@@ -17,8 +18,11 @@ export function ensureHelp(connection: Connection): void {
 }
 
 function helpSql(): string {
-  // A key's path has dots where its column has two underscores.
-  const key = `replace(key.value, '.', '__')`
+  // A key's path has dots where its column has two underscores, and a name with `_` in front gets a prefix.
+  const key = `iif(key.value LIKE '\\_%' ESCAPE '\\', 'field', '') || replace(key.value, '.', '__')`
+  // As `eventKeyNames` does it.
+  const isTaken = `lower(key.value) IN (${EVENT_COLUMNS.map((column) => `'${column}'`).join(', ')})`
+  const eventKey = `iif(ending = '_changes' AND ${isTaken}, key.value || '_2', ${key})`
   const ofKeys = `
     FROM sync_collections AS of, json_each(of.key) AS key`
   const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
@@ -37,11 +41,11 @@ SELECT name AS "table", "column", says FROM own
 UNION ALL
 SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
 UNION ALL
-SELECT of.name || ending, ${key}, says ${ofKeys}, made WHERE "column" = 'KEY'
+SELECT of.name || ending, ${eventKey}, says ${ofKeys}, made WHERE "column" = 'KEY'
 UNION ALL
 SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
 UNION ALL
-SELECT view, '_parent_' || ${key}, says ${ofKeys}, ${array} AS a, arrays
+SELECT view, '_parent_' || (${key}), says ${ofKeys}, ${array} AS a, arrays
 WHERE a.collection = of.name AND "column" = '_parent_KEY'`
 }
 

@@ -9,7 +9,7 @@ import { beginTestWalk, openTestMirror, type Row } from '../../../helpers/test-m
 
 async function createMirror() {
   const test = openTestMirror()
-  makeConfigured(test.connection, [{ name: 'visits', key: ['a.b', 'c'] }])
+  makeConfigured(test.connection, [{ name: 'visits', key: ['_a.b', 'at', 'c'] }])
   const { saveItems } = await beginTestWalk(test, jobOf())
   await saveItems('{"id":1,"a":1,"items":[{"sku":"x"}]}')
   const copy = path.join(path.dirname(test.file), 'copy.db')
@@ -48,7 +48,9 @@ describe('sync_help', () => {
   it('tells of every column of ours that people read', async () => {
     const { test, copy } = await createMirror()
     // Before their first value, the keys of a collection are not in sync_columns.
-    const keys = [{ column: 'a__b' }, { column: 'c' }].map((key) => ({ table: 'visits', ...key }))
+    const keys = ['field_a__b', 'at', 'c']
+      .map((column) => ({ column }))
+      .map((key) => ({ table: 'visits', ...key }))
     // Workings among the columns of a table that people read.
     const workings =
       /fingerprint|^(origin|path|first_page|account|untrusted|new_rejects|total_off|role|wide|brief|rows_added_before|only_refreshed)$/

@@ -1,0 +1,55 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { leasesFolder, lockState } from '../file/lock-file.ts'
+import { numbersFile } from './numbers.ts'
+import type { Place } from './place.ts'
+
+// A copy while it is made. Other users may write to its folder: it has a name that nobody can guess, and nothing is deleted there that is
+// not a file of ours by its name and by its kind.
+
+/** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of the lock that its process holds. */
+const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished(?:-journal)?$/
+
+/** Makes an empty file beside another one. */
+export function makeUnfinished(file: string, lock: string, mode: number): string {
+  const unfinished = nameOf(file, lock)
+  const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
+  fs.closeSync(fs.openSync(unfinished, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode))
+  return unfinished
+}
+
+function nameOf(file: string, lock: string): string {
+  return path.join(path.dirname(file), `.${path.basename(file)}.${lock}.unfinished`)
+}
+
+/** Deletes what the process with this lock has left of a copy that was to go to `file`. */
+export function removeUnfinished(file: string, lock: string): void {
+  const [copy, numbers] = [nameOf(file, lock), nameOf(numbersFile(file), lock)]
+  for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
+}
+
+/** A process that could hold no lock may still be at work on a younger file. */
+const SWEPT_AFTER_MS = 3_600_000
+
+/** Deletes what killed processes left beside a file. `own`: the stat of a file of ours, just made. */
+export function sweepUnfinished(mirror: string, { file }: Place, own: fs.Stats): void {
+  const [folder, locks] = [path.dirname(file), leasesFolder(mirror)]
+  const names = [file, numbersFile(file)].map((name) => path.basename(name))
+  for (const name of fs.readdirSync(folder)) {
+    const [, of, lock] = UNFINISHED.exec(name) ?? []
+    if (of === undefined || lock === undefined || !names.includes(of)) continue
+    const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
+    if (!stat?.isFile() || stat.ino === own.ino) continue
+    if (isLeft(locks, lock, stat, own)) fs.rmSync(path.join(folder, name), { force: true })
+  }
+}
+
+function isLeft(locks: string, lock: string, found: fs.Stats, own: fs.Stats): boolean {
+  try {
+    const state = lockState(locks, lock)
+    const isOld = found.uid === own.uid && own.mtimeMs - found.mtimeMs > SWEPT_AFTER_MS
+    return state === 'free' || (state === 'none' && isOld)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,106 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
+import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
+import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
+import { jobOf } from '../../../helpers/jobs.ts'
+import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
+
+// Names of the API that are those of our own columns, of SQLite's, or those of each other.
+
+const OURS = '"at":"t","change":"c","changed_fields":[1],"before":"b","after":"a"'
+const OURS_TOO = '"_organization":"o","_organization_id":"p","_parent_id":7,"_index":9,"_json":"j"'
+const LINE = `{"rowid":9,"sku":"x","id":9223372036854775807,"Id":1,"m":1,${OURS},${OURS_TOO}}`
+const ITEMS = [
+  `{"id":1,"rowid":5,"oid":6,"Name":1,"name":2,"NAME":3,"lines":[${LINE},{"rowid":2,"sku":"y","m":"text"},null],${OURS},${OURS_TOO}}`,
+  `{"id":2,"big":-9223372036854775808,"long":12345678901234567890,"far":1e400,"nul":"a\\u0000b","x\\"y'":1,"=z":"=1+1"}`,
+  `{"id":3,"huge":"${'x'.repeat(100_000)}","wide":{${Array.from({ length: 600 }, (_, n) => `"c${n}":${n}`).join()}}}`,
+]
+
+async function copyOf(key: readonly string[], items: readonly string[]) {
+  const test = openTestMirror()
+  makeConfigured(test.connection, [{ name: 'orders', key }])
+  const { saveItems } = await beginTestWalk(test, jobOf({ key: [...key] }))
+  await saveItems(...items)
+  const file = path.join(path.dirname(test.file), 'copy.db')
+  fs.writeFileSync(file, '')
+  buildCopy({ mirror: test.file, file, mostBytes: 2 ** 30, onBegin: () => {} })
+  return { test, file }
+}
+
+/** The columns and the rows of a table, whole numbers exact. */
+function contents(file: string, table: string) {
+  const connection = new Database(file, { readonly: true })
+  try {
+    const statement = connection.prepare(`SELECT * FROM ${table}`).safeIntegers()
+    const rows = statement.raw().all() as unknown[][]
+    return {
+      columns: statement.columns().map(({ name }) => name),
+      rows: rows.map((row) => row.map(String).join('|')).toSorted(),
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+describe('a copy of a mirror with hostile names and values', () => {
+  it.each(['orders', 'orders_raw', 'orders_changes', 'orders__lines'])(
+    'holds %s as it is in the mirror',
+    async (table) => {
+      const { test, file } = await copyOf(['id'], ITEMS)
+
+      expect(contents(file, table)).toEqual(contents(test.file, table))
+      expect(contents(file, table).rows.length).toBeGreaterThan(1)
+    },
+  )
+
+  it('is exported in the order of the elements, whatever the API calls its columns', async () => {
+    const { test, file } = await copyOf(['id'], ITEMS)
+
+    for (const one of [test.file, file]) {
+      const reader = openReader(one)
+      const listed = reader?.find('orders__lines')
+      if (!reader || !listed) throw new Error('no lines')
+      const { columns, rows } = reader.rows(listed, { organizationIds: null, since: null })
+      const places = [...rows].map((row) => Number(row[columns.indexOf('_index')]))
+      reader.close()
+      expect(places).toEqual([0, 1])
+    }
+  })
+})
+
+describe('a key that has the name of a column of events', () => {
+  const KEYED = '{"at":7,"Change":"x","after":"y","v":1}'
+
+  it('gets another one there, so that queries on events mean the same in every mirror', async () => {
+    const { test, file } = await copyOf(['at', 'Change', 'after'], [KEYED])
+
+    for (const one of [test.file, file]) {
+      const connection = new Database(one, { readonly: true })
+      const [event] = connection.prepare('SELECT * FROM orders_changes').all()
+      const columns = connection.prepare(
+        `SELECT "column" AS name FROM sync_help WHERE "table" = 'orders_changes'`,
+      )
+      const told = columns.pluck().all()
+      connection.close()
+      expect(event).toMatchObject({ at_2: 7, Change_2: 'x', after_2: 'y', change: 'added', after: KEYED })
+      expect(told).toEqual(expect.arrayContaining(Object.keys(event as object)))
+    }
+  })
+
+  it('is no time of change', async () => {
+    const { test } = await copyOf(['at', 'Change', 'after'], [KEYED])
+    const reader = openReader(test.file)
+    const listed = reader?.find('orders_changes')
+    if (!reader || !listed) throw new Error('no events')
+
+    const since = (time: string) =>
+      [...reader.rows(listed, { organizationIds: null, since: time }).rows].length
+    const found = [since('2000-01-01T00:00:00.000Z'), since('2999-01-01T00:00:00.000Z')]
+    reader.close()
+
+    expect(found).toEqual([1, 0])
+  })
+})
