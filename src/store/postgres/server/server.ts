@@ -22,6 +22,8 @@ export interface Server extends Pick<Sql, 'rows'> {
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
+  /** Statements of a library, with pg's own results and errors. A server that is away is waited for, as everywhere. */
+  plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -73,6 +75,19 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     transaction: (task) => inTransaction('BEGIN', task),
     reading: (task) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task),
     connect: (onLost) => persist(() => pool.connect(onLost)),
+    async plain(text, values) {
+      const { result, error } = await persist(() =>
+        pool.plain(text, values).then(
+          (got) => ({ result: got, error: null }),
+          (failure: unknown) => {
+            if (isAway(failure) || isConflict(failure)) throw failure
+            return { result: null, error: failure }
+          },
+        ),
+      )
+      if (error !== null) throw error
+      return result
+    },
     close: () => pool.close(),
   }
 }
