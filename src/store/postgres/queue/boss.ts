@@ -33,11 +33,21 @@ const QUEUE = {
   retryDelayMax: 15,
 }
 
+/** A number of our own: workers that start at once make the schema one after the other, where pg-boss alone met a conflict. */
+const LOCK = 918_273_645
+
 /**
  * Starts pg-boss on the connections of the mirror, which wait for a server that is away. Makes and migrates its schema; any
  * number of workers may do so at once. Throws MirrorError. `onTrouble` gets what its maintenance met.
  */
-export async function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
+export function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
+  return server.transaction(async (sql) => {
+    await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, server.address.schema])
+    return startAlone(server, onTrouble)
+  })
+}
+
+async function startAlone(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
   const exists = await assertQueueSchema(server)
   const boss = new PgBoss({
     // Quoted, so that capitals stay.

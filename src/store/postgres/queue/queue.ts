@@ -53,7 +53,7 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     answer.catch((error: unknown) => {
       throw translate(address, error)
     })
-  const boss = await translating(startBoss(server, (error) => onTrouble(translate(address, error))))
+  const boss = await startBoss(server, (error) => onTrouble(translate(address, error)))
   await server.rows(DELETE_OLD_TICKS)
   return createQueue(server, boss, translating)
 }
