@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { StatusSchema } from '../../../src/report/status-schema.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
 import { createDoor, items, pageOf, serve } from '../list-server.ts'
 import type { LogLine, Running } from '../processes.ts'
@@ -50,6 +51,9 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', { t
     await expect.poll(() => isQueueEmpty(rows, mirror), WAIT).toBe(true)
     const last = mirror.start(['start'])
     const { due } = await last.log(isStarted)
+    const told = StatusSchema.parse(JSON.parse((await mirror.run(['status', '--json'])).stdout))
+    expect(told.queue).toEqual({ waiting: 0, oldest_ms: null, running: 0, failed: 0 })
+    expect((await mirror.run(['status'])).stdout).toContain('\nqueue: no list waits; 0 in hand\n')
 
     expect(await stopped([...workers, last])).toEqual([0, 0, 0, 0])
     expect(due).toBe(0)

@@ -2,7 +2,9 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
+import { readQueue } from '../../../src/store/postgres/read/queue.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
+import type { Server } from '../../../src/store/postgres/server/server.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 
@@ -23,6 +25,7 @@ function lists(count: number): QueuedList[] {
 
 interface Worker {
   queue: ListQueue
+  server: Server
   troubles: unknown[]
   /** Its server is no longer waited for. */
   stop(): void
@@ -33,7 +36,7 @@ async function openWorker(address: PostgresAddress): Promise<Worker> {
   const troubles: unknown[] = []
   const queue = await openQueue(mirror.server, (error) => troubles.push(error))
   onTestFinished(() => queue.close())
-  return { queue, troubles, stop: mirror.stop }
+  return { queue, server: mirror.server, troubles, stop: mirror.stop }
 }
 
 async function scene(workers: number) {
@@ -168,6 +171,26 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     await expect
       .poll(async () => (await other.take(5)).map(({ id }) => id), { timeout: 40_000 })
       .toEqual([silent.id])
+  })
+
+  it('is told of in numbers: what waits and since when, what runs, what failed', async () => {
+    const { address, rows, jobs, workers } = await scene(1)
+    const [worker] = workers as [Worker]
+    const { queue } = worker
+    const read = () => readQueue(worker.server, address.schema)
+    expect(await read()).toEqual({ waiting: 0, oldest_ms: null, running: 0, failed: 0 })
+    await queue.add(lists(6))
+    const [broken, sound, given] = await queue.take(4)
+    if (!broken || !sound || !given) throw new Error('not taken')
+    await queue.finish(broken, 'SERVER_ERROR')
+    await queue.finish(sound, null)
+    await queue.giveBack(given)
+    await rows(`UPDATE ${jobs} SET start_after = now() - interval '1 minute' WHERE state = 'created'`)
+
+    const depth = await read()
+    expect(depth).toMatchObject({ waiting: 3, running: 1, failed: 1 })
+    expect(depth?.oldest_ms).toBeGreaterThanOrEqual(60_000)
+    expect(await readQueue(worker.server, 'nobody')).toBeNull()
   })
 
   it('outlives connections that the server ends', async () => {
