@@ -40,7 +40,7 @@ function resolveImport(from: string, specifier: string): string {
 }
 
 function ofPostgres(file: string): boolean {
-  return /^(?:cli|store)\/postgres\/|^pg$/.test(file)
+  return /^(?:cli|store)\/postgres\/|^pg(?:-boss)?$|^schedule\/(?:shared-scheduler|ticks)\.ts$/.test(file)
 }
 
 function room(file: string): string {
@@ -146,6 +146,7 @@ describe('the house', () => {
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/output/log.ts'],
     ['pg', 'store/postgres/server/pool.ts'],
+    ['pg-boss', 'store/postgres/queue/boss.ts'],
     ['@hono/node-server', 'listener/listener.ts'],
     ['prom-client', 'listener/metrics.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],

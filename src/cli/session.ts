@@ -4,6 +4,7 @@ import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
+import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { announceDaemon, withdrawDaemon } from '../store/sqlite/daemons.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
@@ -34,8 +35,8 @@ export interface Session {
   budgetOf(organization: OrganizationConfig): string
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
-  /** The jobs whose owner died; of a mirror that several machines share. */
-  abandonedJobs?(): Promise<{ organizationId: string; collection: string }[]>
+  /** Of a mirror that several machines share. */
+  sharing?: Sharing
   /** Of a mirror in a file, which can be published. */
   connection: Connection | null
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
@@ -47,8 +48,18 @@ export interface Session {
 export interface OpenMirror
   extends Pick<
     Session,
-    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
+    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'sharing' | 'connection' | 'close'
   > {}
+
+/** How several workers divide the lists. */
+export interface Sharing {
+  /** The lists that wait for a worker. `onTrouble` gets what its maintenance met. Throws MirrorError. */
+  openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
+  /** The jobs whose owner died. */
+  abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
+  /** Whether a living process works on a job, be it this one. */
+  isOwned(organizationId: string, collection: string): Promise<boolean>
+}
 
 export interface SessionOptions {
   config: Config
@@ -88,7 +99,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     now: mirror.now,
     announceDaemon: mirror.announceDaemon,
     connection: mirror.connection,
-    ...(mirror.abandonedJobs ? { abandonedJobs: mirror.abandonedJobs } : {}),
+    ...(mirror.sharing ? { sharing: mirror.sharing } : {}),
     refreshes,
     budgetOf,
     source: async (organization, job) => {

@@ -37,6 +37,7 @@ function processMetrics(
   )
   single('usable', '1 while the mirror can be used, else 0.', flag(health.unusable === null))
   single('check_exit_code', 'What "status --check" exits with: 0 if all is well.', status.check_exit_code)
+  queueMetrics(status, single)
   single('database_bytes', 'Size of the mirror, without its WAL.', size.bytes)
   single(
     'wal_bytes',
@@ -51,6 +52,17 @@ function processMetrics(
     made === null ? null : seconds(made),
   )
   single('published_bytes', 'Size of the published file.', published?.bytes ?? null)
+}
+
+function queueMetrics(
+  { queue }: Overview['status'],
+  single: (name: string, help: string, value: number | null) => void,
+) {
+  if (!queue) return
+  single('queue_waiting', 'Lists that no worker has taken yet.', queue.waiting)
+  single('queue_oldest_seconds', 'How long the first of them has waited.', (queue.oldest_ms ?? 0) / 1000)
+  single('queue_running', 'Lists that workers have taken.', queue.running)
+  single('queue_failed', 'Runs of the last hour that failed, of all workers.', queue.failed)
 }
 
 function jobMetrics({ status, runs }: Overview, gauge: MakeGauge) {

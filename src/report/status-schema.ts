@@ -107,6 +107,15 @@ export const StatusSchema = z
         .array(z.object({ pid: count(), since: time(), running: z.boolean().nullable() }))
         .describe('Those that run, or died without being stopped'),
     }),
+    queue: z
+      .object({
+        waiting: count().describe('Lists that no worker has taken yet'),
+        oldest_ms: count().nullable().describe('How long the first of them has waited; null if none waits'),
+        running: count().describe('Lists that workers have taken'),
+        failed: count().describe('Runs of the last hour that failed'),
+      })
+      .nullable()
+      .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
     timezone: z.string().nullable(),
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),

@@ -1,3 +1,4 @@
+import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import type { JobStatus } from './job-status.ts'
 import { missedText, progressNotes } from './progress.ts'
@@ -16,7 +17,9 @@ const TYPED: Typed = { program: 'admin-mirror', ask: 'admin-mirror query' }
 /** One line a job: the list, its rows, as of when and how sure; below it what needs attention. */
 export function statusText(status: Status, { program, ask }: Typed = TYPED): string {
   const now = Date.parse(status.now)
-  const lines = [`mirror: ${status.database}`, daemonLine(status, program), status.verdict, '']
+  const lines = [`mirror: ${status.database}`, daemonLine(status, program)]
+  if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
+  lines.push(status.verdict, '')
   for (const job of status.jobs) lines.push(...jobLines(job, now, status))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
@@ -34,6 +37,14 @@ function daemonLine({ daemon, timezone, now }: Status, program: string): string 
   })
   if (told.length > 0) return `daemon: ${told.join('; ')}`
   return timezone === null ? 'daemon: none on this file' : `daemon: none runs; ${program} start begins one`
+}
+
+/** What waits for the workers, in words. */
+export function queueText({ waiting, oldest_ms: oldest, running, failed }: QueueDepth): string {
+  const wait =
+    oldest === null ? 'no list waits' : `${counted(waiting, 'list')} wait, the first for ${inWords(oldest)}`
+  const trouble = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
+  return `${wait}; ${grouped(running)} in hand${trouble}`
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */

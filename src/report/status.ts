@@ -1,3 +1,4 @@
+import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import type { DaemonRecord } from '../store/sqlite/daemons.ts'
 import type { JobStatus } from './job-status.ts'
 import { checkExitCode, verdict } from './verdict.ts'
@@ -15,6 +16,8 @@ export interface Status {
   /** What `status --check` exits with: 0, 1, 3 or 5. */
   check_exit_code: number
   daemon: DaemonStatus
+  /** What waits for the workers of a mirror that several share; null for one in a file. */
+  queue: QueueDepth | null
   /** Of the schedules; null without a configuration. */
   timezone: string | null
   /** The end of the rate limit's pause; null if there is none. */

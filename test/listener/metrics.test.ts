@@ -45,6 +45,18 @@ describe('a scrape', () => {
     expect(value('check_exit_code')).toBe(3)
   })
 
+  it('tells what waits for the workers of a mirror that several share', async () => {
+    const { status } = FULL
+    const queue = { waiting: 12, oldest_ms: 2500, running: 8, failed: 3 }
+
+    const { value } = await scrape({ ...FULL, status: { ...status, queue } })
+    const alone = await scrape(FULL)
+
+    const names = ['queue_waiting', 'queue_oldest_seconds', 'queue_running', 'queue_failed']
+    expect(names.map((name) => value(name))).toEqual([12, 2.5, 8, 3])
+    expect(alone.samples.filter(({ name }) => name.includes('queue'))).toEqual([])
+  })
+
   it('leaves out what is not known, so that no list looks as if it were of 1970', async () => {
     const never = job('acme', 'orders', {
       as_of: null,

@@ -37,6 +37,7 @@ export function overview(jobs: readonly JobStatus[], more: Partial<Overview> = {
     database: '/data/mirror.db',
     now: new Date(NOW).toISOString(),
     timezone: 'UTC',
+    queue: null,
     waiting_until: null,
     max_age: null,
     fresh: null,

@@ -34,6 +34,7 @@ const FACTS = {
   database: 'mirror.db',
   now: timeAt(0),
   timezone: 'UTC',
+  queue: null,
   waiting_until: null,
   max_age: null,
   fresh: null,

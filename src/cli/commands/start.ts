@@ -3,16 +3,22 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { MirrorLostError } from '../../errors.ts'
 import { createDueCheck } from '../../schedule/catch-up.ts'
-import { type ScheduledJob, startScheduler } from '../../schedule/scheduler.ts'
+import {
+  type ScheduledJob,
+  type Scheduler,
+  type SchedulerEvents,
+  startScheduler,
+} from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
 import { programName } from '../names.ts'
 import { nextRunText } from '../output/progress/next-run.ts'
-import { followTheDead } from '../refresh/follow-the-dead.ts'
+import type { SharedStart } from '../postgres/start-sharing.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
+import type { Sharing } from '../session.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
@@ -67,7 +73,7 @@ async function runScheduled(
   const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
-  const scheduler = startScheduler(scheduled, {
+  const events: SchedulerEvents = {
     onOverlap: (name) =>
       logger.warn(
         { event: 'schedule_skipped', job: name },
@@ -75,15 +81,17 @@ async function runScheduled(
       ),
     onError: (name, error) =>
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
-  })
+  }
+  const scheduler = session.sharing
+    ? await startShared(session.sharing, { config, runtime, jobs, scheduled, session, events, ...schedule })
+    : startScheduler(scheduled, events)
   listening?.serve(session, scheduler)
   session.reporter.showAtRest(nextRunText(scheduled, runtime.now))
   const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
   const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
-  const following = followTheDead(session, { jobs, scheduled, scheduler, runtime, signal })
   if (!signal.aborted) await once(signal, 'abort')
   logStop(logger, signal)
-  await Promise.all([keeping, following])
+  await keeping
   await scheduler.stop()
   // Without it, `status` says that the daemon died.
   if (runtime.signal.aborted) await withdraw().catch(() => {})
@@ -127,11 +135,9 @@ async function scheduledJob(
     ...schedule,
     dueAtStart,
     run: async () => {
-      const resumes = isFirst && last.unfinished
-      if (!resumes && (await isDoneElsewhere(session, selected, schedule))) return
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
-      const waitForOwner = isFirst && !session.abandonedJobs
+      const waitForOwner = isFirst
       isFirst = false
       const plan = syncPlan(config)
       const results = await runJobs([selected], { plan, trigger: 'schedule', waitForOwner, signal })
@@ -140,18 +146,10 @@ async function scheduledJob(
   }
 }
 
-/** Of workers that share a mirror, the first one at a tick runs the job. A walk that nobody works on any more is gone on with. */
-async function isDoneElsewhere(
-  { tokens, abandonedJobs, now }: CommandSession,
-  { organization, job }: SelectedJob,
-  schedule: { expression: string; timezone: string },
-): Promise<boolean> {
-  if (!abandonedJobs) return false
-  const last = await tokens.lastRuns(organization.id, job.collection.name)
-  if (createDueCheck(now())(last, schedule)) return false
-  const isOurs = ({ organizationId, collection }: { organizationId: string; collection: string }) =>
-    organizationId === organization.id && collection === job.collection.name
-  return !(await abandonedJobs()).some(isOurs)
+/** Nothing of it is loaded where the mirror is a file. */
+async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
+  const { startSharing } = await import('../postgres/start-sharing.ts')
+  return startSharing(sharing, options)
 }
 
 /** The refreshes of a job; none if it is only walked whole. */

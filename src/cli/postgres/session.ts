@@ -1,6 +1,7 @@
 import { claimAddress } from '../../store/postgres/address.ts'
-import { abandonedJobs, announceDaemon, forgetDeadDaemons } from '../../store/postgres/daemons.ts'
+import { abandonedJobs, announceDaemon, forgetDeadDaemons, isLocked } from '../../store/postgres/daemons.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
+import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
@@ -25,18 +26,30 @@ export async function openPostgresMirror({
     const leases = await createLeases(server, processName)
     const { keepRuns } = config
     const { signal } = runtime
+    let queue: ListQueue | null = null
     return {
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
       tokens,
       processName,
       now,
       connection: null,
-      abandonedJobs: () => abandonedJobs(server),
+      sharing: {
+        async openQueue(onTrouble) {
+          // Only `start` needs pg-boss.
+          const { openQueue } = await import('../../store/postgres/queue/queue.ts')
+          queue = await openQueue(server, onTrouble)
+          return queue
+        },
+        abandonedJobs: () => abandonedJobs(server),
+        isOwned: (organizationId, collection) => isLocked(server, organizationId, collection),
+      },
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
         return announceDaemon(server, leases, new Date(now()).toISOString())
       },
       close: async () => {
+        // Its timers would keep the process alive.
+        await queue?.close().catch(() => {})
         await leases.close()
         await close()
       },

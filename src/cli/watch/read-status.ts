@@ -4,6 +4,7 @@ import { lastAttempt } from '../../report/overdue.ts'
 import { createStatus, type Status } from '../../report/status.ts'
 import { nextFireAfter } from '../../schedule/cron.ts'
 import { neverSynced } from '../../store/sqlite/read/freshness.ts'
+import type { QueueDepth } from '../../store/postgres/read/queue.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/sqlite/read/status.ts'
 import { readMirror } from '../mirror-file.ts'
@@ -26,7 +27,13 @@ export interface StatusOptions {
   maxAge?: AgeLimit | null
   fresh?: AgeLimit | null
   /** What was read of a mirror that is no file; null: there is none yet. */
-  reader?: Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> | null | undefined
+  reader?: StatusReader | null | undefined
+}
+
+/** What `status` reads of a mirror of either kind. */
+export interface StatusReader extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> {
+  /** Of a mirror that several workers share. */
+  queue?(): QueueDepth | null
 }
 
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
@@ -50,7 +57,7 @@ function openFile(database: string, isCopy: boolean): Reader | null {
 
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
 export function statusOf(
-  reader: Pick<Reader, 'status' | 'daemons' | 'gateClosedUntil'> | null,
+  reader: Omit<StatusReader, 'close'> | null,
   { database, config, now, program, maxAge = null, fresh = null }: StatusOptions,
 ): Status {
   const known = reader?.status() ?? []
@@ -63,6 +70,7 @@ export function statusOf(
     {
       database,
       now: new Date(now).toISOString(),
+      queue: reader?.queue?.() ?? null,
       timezone: config?.timezone ?? null,
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,

@@ -1,4 +1,5 @@
 import { html, raw } from 'hono/html'
+import { queueText } from '../../report/status-text.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 import type { BudgetUse, Overview } from '../overview.ts'
 import { foldedItems } from './folded.ts'
@@ -47,6 +48,7 @@ function heading({ status, size }: Overview) {
   const facts = [
     `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
     ...(since === undefined ? [] : [`start runs for ${inWords(Date.parse(now) - Date.parse(since))}`]),
+    ...(status.queue ? [`queue: ${queueText(status.queue)}`] : []),
     `mirror ${inBytes(size.bytes)}, WAL ${inBytes(size.walBytes)}`,
     ...(size.freeBytes === null ? [] : [`${inBytes(size.freeBytes)} free`]),
   ]

@@ -60,6 +60,12 @@ export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>
   return new Set(rows.map(({ key }) => key))
 }
 
+/** Whether a living process works on a job. */
+export async function isLocked(server: Server, organizationId: string, collection: string): Promise<boolean> {
+  const locks = await advisoryLocks(server)
+  return locks.has(String(lockKey(server.address.schema, organizationId, collection)))
+}
+
 /** Jobs that a worker has not given back, and whose lock is gone: it died, or was cut off. */
 export async function abandonedJobs(
   server: Server,

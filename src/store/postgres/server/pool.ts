@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
-import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
+import { Client, type ClientBase, Pool as ClientPool, DatabaseError, type QueryConfig, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
   rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
+  /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
+  plain(text: string, values?: readonly unknown[]): Promise<unknown>
   /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open. */
   using<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
   /** A connection beside the pool, for locks that live as long as it. */
@@ -54,6 +56,22 @@ export function createPool(address: PostgresAddress): Pool {
         failed = !(error instanceof DatabaseError)
         throw error
       } finally {
+        client.release(failed)
+      }
+    },
+    async plain(text, values) {
+      const client = await pool.connect()
+      let failed = true
+      try {
+        const result: unknown = await client.query({
+          text,
+          ...(values === undefined ? {} : { values: [...values] }),
+          query_timeout: ANSWER_MS,
+        } as QueryConfig)
+        failed = false
+        return result
+      } finally {
+        // Of several statements one may have left a transaction open.
         client.release(failed)
       }
     },

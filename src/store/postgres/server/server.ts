@@ -24,6 +24,8 @@ export interface Server extends Pick<Sql, 'rows'> {
   connect(onLost: () => void): Promise<OwnConnection>
   /** Repeats a task on a connection of `connect` until the server is there. */
   patiently<T>(task: () => Promise<T>): Promise<T>
+  /** Statements of a library, with pg's own results and errors. A server that is away is waited for, as everywhere. */
+  plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -76,6 +78,19 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     reading: (task) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task),
     connect: (onLost) => pool.connect(onLost),
     patiently: persist,
+    async plain(text, values) {
+      const { result, error } = await persist(() =>
+        pool.plain(text, values).then(
+          (got) => ({ result: got, error: null }),
+          (failure: unknown) => {
+            if (isAway(failure) || isConflict(failure)) throw failure
+            return { result: null, error: failure }
+          },
+        ),
+      )
+      if (error !== null) throw error
+      return result
+    },
     close: () => pool.close(),
   }
 }

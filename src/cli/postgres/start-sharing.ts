@@ -1,0 +1,139 @@
+import type { Config } from '../../config/config.ts'
+import { InterruptedError, toKnownError } from '../../errors.ts'
+import { createDueCheck } from '../../schedule/catch-up.ts'
+import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
+import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
+import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
+import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
+import type { JobResult } from '../../sync/job.ts'
+import type { Runtime } from '../runtime.ts'
+import type { SelectedJob } from '../selection.ts'
+import type { Sharing } from '../session.ts'
+import { type CommandSession, syncPlan } from '../with-session.ts'
+
+export interface SharedStart {
+  config: Config
+  runtime: Runtime
+  jobs: readonly SelectedJob[]
+  /** Beside the jobs. */
+  scheduled: readonly ScheduledJob[]
+  session: CommandSession
+  events: SchedulerEvents
+  signal: AbortSignal
+  onResult: (result: JobResult) => void
+}
+
+/** How often a worker looks for lists of those that died. */
+const LOOK_EVERY_MS = 10_000
+
+/** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
+export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
+  const { runtime, jobs, scheduled, session, events, signal } = options
+  const { logger, now, budgetOf } = session
+  const onQueueError = (error: unknown) => {
+    const { code, message } = toKnownError(error)
+    logger.warn(
+      { event: 'queue_trouble', error_code: code, error_message: message },
+      'the queue of the workers cannot be used; trying again',
+    )
+  }
+  const queue = await sharing.openQueue(onQueueError)
+  const shared = scheduled.map((job, index): SharedJob<QueuedList> => {
+    const selected = jobs[index] as SelectedJob
+    const list = listOf(selected, budgetOf)
+    return { ...job, list, run: () => runOnce(sharing, selected, job, options) }
+  })
+  const byList = new Map(shared.map((job) => [keyOf(job.list), job]))
+  const scheduler = startSharedScheduler(shared, {
+    ...events,
+    queue,
+    jobOf: (claim) => byList.get(keyOf(claim)),
+    touchEveryMs: TOUCH_EVERY_MS,
+    now,
+    ownNow: runtime.now,
+    sleep: runtime.sleep,
+    random: runtime.random,
+    signal,
+    onQueueError,
+  })
+  const following = followTheDead(sharing, queue, byList, { runtime, signal, onQueueError })
+  return {
+    ...scheduler,
+    async stop() {
+      await Promise.all([following, scheduler.stop()])
+      await queue.close()
+    },
+  }
+}
+
+function listOf({ organization, job }: SelectedJob, budgetOf: CommandSession['budgetOf']): QueuedList {
+  return {
+    organizationId: organization.id,
+    collection: job.collection.name,
+    budget: budgetOf(organization),
+  }
+}
+
+function keyOf({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+  return `${organizationId} ${collection}`
+}
+
+const OVER: RunEnd = { again: false, errorCode: null }
+
+/**
+ * One run of a list that the queue has handed out, unless it was read since its time, by this entry's former worker or by hand.
+ * The lease decides who reads: a list that somebody has goes back to the queue until it is free.
+ */
+async function runOnce(
+  { isOwned }: Sharing,
+  selected: SelectedJob,
+  schedule: Pick<ScheduledJob, 'expression' | 'timezone'>,
+  { config, session, signal, onResult }: SharedStart,
+): Promise<RunEnd> {
+  const { organization, job } = selected
+  const name = [organization.id, job.collection.name] as const
+  const last = await session.tokens.lastRuns(...name)
+  if (!last.unfinished && !createDueCheck(session.now())(last, schedule)) return OVER
+  if (await isOwned(...name)) return { again: true }
+  const [result] = await session.runJobs([selected], {
+    plan: syncPlan(config),
+    trigger: 'schedule',
+    waitForOwner: false,
+    signal,
+  })
+  if (!result) return OVER
+  onResult(result)
+  const { error } = result
+  const again = error !== null && (error.code === 'BUSY' || error instanceof InterruptedError)
+  return again ? { again } : { again: false, errorCode: error?.code ?? null }
+}
+
+interface Following {
+  runtime: Pick<Runtime, 'sleep'>
+  signal: AbortSignal
+  onQueueError: (error: unknown) => void
+}
+
+/**
+ * Puts the lists of workers that died back into the queue. Their leases tell it within seconds, at no writing; the queue's own
+ * time-outs are for a worker that dies before it has the lease.
+ */
+async function followTheDead(
+  { abandonedJobs }: Sharing,
+  queue: Pick<ListQueue, 'rescue'>,
+  byList: ReadonlyMap<string, SharedJob<QueuedList>>,
+  { runtime, signal, onQueueError }: Following,
+): Promise<void> {
+  while (!signal.aborted) {
+    await runtime.sleep(LOOK_EVERY_MS, signal).catch(() => {})
+    if (signal.aborted) return
+    try {
+      for (const abandoned of await abandonedJobs()) {
+        const job = byList.get(keyOf(abandoned))
+        if (job) await queue.rescue(job.list)
+      }
+    } catch (error) {
+      if (!signal.aborted) onQueueError(error)
+    }
+  }
+}

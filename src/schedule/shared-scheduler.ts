@@ -1,0 +1,197 @@
+import type { Schedule } from './catch-up.ts'
+import type { ScheduledJob, Scheduler, SchedulerEvents } from './scheduler.ts'
+import { createTicks, type Tick } from './ticks.ts'
+
+// The schedule of workers that share a mirror. Each of them watches the time, one makes the tick, and any of them takes the
+// lists that the tick added to the queue.
+
+/** How a run of a list ended, for the queue: over, or to be tried again by some worker. */
+export type RunEnd = { again: true } | { again: false; errorCode: string | null }
+
+/** A list that this worker can read. */
+export interface SharedJob<L> extends Omit<ScheduledJob, 'run'> {
+  /** What the queue holds of it. */
+  list: L
+  /** Reads it, if that is due still. It never rejects. */
+  run: () => Promise<RunEnd>
+}
+
+/** What the queue has handed out. */
+export interface Handed {
+  id: string
+}
+
+export interface Queue<L, C extends Handed> {
+  tick(schedule: string, at: number, lists: readonly L[]): Promise<L[] | null>
+  add(lists: readonly L[]): Promise<void>
+  take(most: number): Promise<C[]>
+  touch(claims: readonly C[]): Promise<void>
+  finish(claim: C, errorCode: string | null): Promise<void>
+  giveBack(claim: C): Promise<void>
+}
+
+export interface SharedSchedulerOptions<L, C extends Handed> extends SchedulerEvents {
+  queue: Queue<L, C>
+  /** The job of a claim; undefined for one that is not configured here. */
+  jobOf: (claim: C) => SharedJob<L> | undefined
+  touchEveryMs: number
+  /** The clock that all workers share, and this machine's own; epoch milliseconds. */
+  now: () => number
+  ownNow: () => number
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  random: () => number
+  /** Ends all loops. Runs that are under way are awaited by `stop`. */
+  signal: AbortSignal
+  /** The queue could not be used; it is tried again. */
+  onQueueError(error: unknown): void
+}
+
+/** So many lists one worker reads at once: most of them wait for their rate limit. */
+const MOST_LISTS = 250
+
+/** So many it takes at once, so that workers share what a tick adds. */
+const MOST_TAKEN = 8
+
+const LOOK_EVERY_MS = 1000
+const AFTER_FULL_MS = 50
+const AFTER_ERROR_MS = 5000
+
+/** The loop that watches the time may be late by so much. */
+const LATE_MS = 60_000
+
+export function startSharedScheduler<L, C extends Handed>(
+  jobs: readonly SharedJob<L>[],
+  options: SharedSchedulerOptions<L, C>,
+): Scheduler & { jobs: readonly SharedJob<L>[] } {
+  const { queue, jobOf, touchEveryMs, now, ownNow, sleep, random, signal } = options
+  const claims = new Map<string, C>()
+  /** By list: what this worker does. */
+  const inProgress = new Map<ScheduledJob['name'], Promise<void>>()
+  const schedules = groupsOf(jobs)
+  let lookedAt = ownNow()
+  let isAsking = false
+
+  const pause = (ms: number) => sleep(ms, signal).catch(() => {})
+
+  /** Repeats `turn`, which returns how long to pause after it, until the signal. */
+  async function loop(turn: () => Promise<number>): Promise<void> {
+    while (!signal.aborted) {
+      const ms = await turn().catch((error: unknown) => {
+        if (!signal.aborted) options.onQueueError(error)
+        return AFTER_ERROR_MS
+      })
+      await pause(ms)
+    }
+  }
+
+  const ticks = createTicks(schedules, now())
+  /** Those that could not be made yet. */
+  let open: Tick<Group<L>>[] = []
+  async function watchTime(): Promise<number> {
+    lookedAt = ownNow()
+    open.push(...ticks.come(now()))
+    isAsking = true
+    try {
+      for (const tick of open) await make(tick)
+    } finally {
+      isAsking = false
+    }
+    open = []
+    return Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+  }
+
+  async function make({ schedule, at }: Tick<Group<L>>): Promise<void> {
+    const lists = schedule.jobs.map(({ list }) => list)
+    const waiting = new Set(await queue.tick(schedule.name, at, lists))
+    for (const { name, list } of schedule.jobs) if (waiting.has(list)) options.onOverlap(name)
+  }
+
+  async function takeLists(): Promise<number> {
+    const most = Math.min(MOST_TAKEN, MOST_LISTS - claims.size)
+    const taken = most > 0 ? await queue.take(most) : []
+    for (const claim of taken) begin(claim)
+    return taken.length > 0 && taken.length === most ? AFTER_FULL_MS : LOOK_EVERY_MS * (0.75 + random() / 2)
+  }
+
+  function begin(claim: C): void {
+    claims.set(claim.id, claim)
+    const job = jobOf(claim)
+    const isBusy = signal.aborted || (job !== undefined && inProgress.has(job.name))
+    const settle = async () => {
+      const end: RunEnd = isBusy || !job ? { again: isBusy, errorCode: 'UNKNOWN' } : await job.run()
+      if (end.again) await queue.giveBack(claim)
+      else await queue.finish(claim, end.errorCode)
+    }
+    const ended = guarded(job?.name ?? '', settle).finally(() => claims.delete(claim.id))
+    if (job && !isBusy) note(job.name, ended)
+    else note(`claim ${claim.id}`, ended)
+  }
+
+  function note(name: string, ended: Promise<void>): void {
+    inProgress.set(name, ended)
+    void ended.finally(() => inProgress.delete(name))
+  }
+
+  async function guarded(name: string, task: () => Promise<void>): Promise<void> {
+    try {
+      await task()
+    } catch (error) {
+      // The queue hands the job out again, when nobody has touched it for long enough.
+      if (!signal.aborted) options.onError(name, error)
+    }
+  }
+
+  async function addDue(): Promise<void> {
+    const due = jobs.filter(({ dueAtStart }) => dueAtStart).map(({ list }) => list)
+    while (due.length > 0 && !signal.aborted) {
+      const isAdded = await queue.add(due).then(
+        () => true,
+        (error: unknown) => options.onQueueError(error),
+      )
+      if (isAdded) return
+      await pause(AFTER_ERROR_MS)
+    }
+  }
+
+  const loops = [
+    addDue(),
+    loop(watchTime),
+    loop(takeLists),
+    loop(async () => {
+      await queue.touch([...claims.values()])
+      return touchEveryMs
+    }),
+  ]
+  let stopping: Promise<void> | null = null
+
+  async function stopAll(): Promise<void> {
+    await Promise.allSettled(loops)
+    await Promise.allSettled(inProgress.values())
+  }
+
+  return {
+    jobs,
+    runBetween(job, task) {
+      if (!inProgress.has(job.name) && !signal.aborted) note(job.name, guarded(job.name, task))
+    },
+    stop() {
+      stopping ??= stopAll()
+      return stopping
+    },
+    // A server that is away is waited for, and a new process would wait for it as well.
+    isTicking: (time) => isAsking || time - lookedAt <= LATE_MS,
+  }
+}
+
+interface Group<L> extends Schedule {
+  name: string
+  jobs: SharedJob<L>[]
+}
+
+function groupsOf<L>(jobs: readonly SharedJob<L>[]): Group<L>[] {
+  const groups = Map.groupBy(jobs, ({ expression, timezone }) => `${timezone} ${expression}`)
+  return [...groups].map(([name, [first, ...others]]) => {
+    const { expression, timezone } = first as SharedJob<L>
+    return { name, expression, timezone, jobs: [first as SharedJob<L>, ...others] }
+  })
+}

@@ -1,0 +1,43 @@
+import type { Schedule } from './catch-up.ts'
+import { nextFireAfter } from './cron.ts'
+
+/** How far ahead a schedule is searched at once. */
+const SEARCHED_MS = 86_400_000
+
+/** A time of a schedule that has come. */
+export interface Tick<T> {
+  schedule: T
+  /** Epoch milliseconds. */
+  at: number
+}
+
+export interface Ticks<T> {
+  /** The times that have come since the last call: of each schedule the first one, however many were missed. */
+  come(now: number): Tick<T>[]
+  /** Nothing comes before this moment. */
+  quietUntil(): number
+}
+
+/**
+ * Watches schedules by a clock that is passed in: that of the server which several workers share, so that all of them find the
+ * same times. `from`: epoch milliseconds, after which times count.
+ */
+export function createTicks<T extends Schedule>(schedules: readonly T[], from: number): Ticks<T> {
+  const watched = schedules.map((schedule) => ({ schedule, ...search(schedule, from) }))
+  return {
+    come(now) {
+      const due = watched.filter(({ at }) => at <= now)
+      const ticks = due.filter(({ fires }) => fires).map(({ schedule, at }) => ({ schedule, at }))
+      for (const one of due) Object.assign(one, search(one.schedule, one.fires ? now : one.at))
+      return ticks
+    },
+    quietUntil: () => Math.min(...watched.map(({ at }) => at)),
+  }
+}
+
+/** The next moment at which something is to be done: the schedule fires, or is searched further. */
+function search({ expression, timezone }: Schedule, after: number): { at: number; fires: boolean } {
+  const until = after + SEARCHED_MS
+  const fire = nextFireAfter(expression, timezone, after, until)
+  return { at: fire ?? until, fires: fire !== null }
+}

@@ -1,0 +1,85 @@
+import { type Db, PgBoss } from 'pg-boss'
+import type { Server } from '../server/server.ts'
+import { assertQueueSchema, queueSchema } from './schema.ts'
+
+/** The one queue of a mirror. A job of it is one run of one list. */
+export const LISTS = 'lists'
+
+/**
+ * A job whose worker is silent for so long is handed out again: it died between taking the job and its lease. One that died
+ * later is noticed by its lease, and sooner.
+ */
+const HEARTBEAT_SECONDS = 30
+
+export const TOUCH_EVERY_MS = 8000
+
+/** How often one of the workers looks for such jobs. */
+const LOOK_EVERY_SECONDS = 10
+
+/** Ended jobs are kept so long, for the numbers of `status`, and deleted so often. */
+export const KEPT_SECONDS = 3600
+const DELETE_EVERY_SECONDS = 600
+
+const QUEUE = {
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  // The longest that pg-boss knows. A walk that takes longer is handed out again, to a worker that finds its lease taken.
+  expireInSeconds: 86_400,
+  deleteAfterSeconds: KEPT_SECONDS,
+  retentionSeconds: 14 * 86_400,
+  // A job is given back whenever its worker stops or its list is busy. How often that happens says nothing.
+  retryLimit: 1_000_000,
+  retryBackoff: true,
+  retryDelay: 1,
+  retryDelayMax: 15,
+}
+
+/** A number of our own: workers that start at once make the schema one after the other, where pg-boss alone met a conflict. */
+const LOCK = 918_273_645
+
+/**
+ * Starts pg-boss on the connections of the mirror, which wait for a server that is away. Makes and migrates its schema; any
+ * number of workers may do so at once. Throws MirrorError. `onTrouble` gets what its maintenance met.
+ */
+export function startBoss(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
+  return server.transaction(async (sql) => {
+    await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, server.address.schema])
+    return startAlone(server, onTrouble)
+  })
+}
+
+async function startAlone(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
+  const exists = await assertQueueSchema(server)
+  const boss = new PgBoss({
+    // Quoted, so that capitals stay.
+    schema: `"${queueSchema(server.address.schema)}"`,
+    db: databaseOf(server),
+    createSchema: !exists,
+    // It knows minutes; ours are made by the scheduler.
+    schedule: false,
+    superviseIntervalSeconds: LOOK_EVERY_SECONDS,
+    monitorIntervalSeconds: LOOK_EVERY_SECONDS,
+    maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
+  })
+  boss.on('error', onTrouble)
+  try {
+    await boss.start()
+    await boss.createQueue(LISTS, { ...QUEUE, policy: 'exclusive' })
+    await boss.updateQueue(LISTS, QUEUE)
+    // Fills its cache, so that no later call needs a second connection while it has one.
+    await boss.findJobs(LISTS, { key: '' })
+    return boss
+  } catch (error) {
+    await boss.stop({ graceful: false }).catch(() => {})
+    throw error
+  }
+}
+
+/** What pg-boss runs its statements by. */
+function databaseOf(server: Server): Db {
+  return {
+    async executeSql(text, values) {
+      // Several statements have several results, as pg-boss expects.
+      return (await server.plain(text, values)) as Awaited<ReturnType<Db['executeSql']>>
+    },
+  }
+}

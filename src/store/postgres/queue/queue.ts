@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import type { PgBoss } from 'pg-boss'
+import { translate } from '../server/errors.ts'
+import type { Server } from '../server/server.ts'
+import type { Sql } from '../sql.ts'
+import { LISTS, startBoss } from './boss.ts'
+
+/** A list that is to be read. */
+export interface QueuedList {
+  organizationId: string
+  collection: string
+  /** Names its rate budget; pg-boss calls it the group. */
+  budget: string
+}
+
+/** A list that this worker has taken from the queue. */
+export interface Claim extends Pick<QueuedList, 'organizationId' | 'collection'> {
+  id: string
+  /** Tells this handing-out of the job from others. */
+  retryCount: number
+}
+
+/**
+ * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is no lease: a list may be handed out
+ * twice, and whoever has the lease reads it. Throws MirrorError.
+ */
+export interface ListQueue {
+  /**
+   * Adds the lists of a schedule whose time `at` (epoch milliseconds) has come, once for all workers. Returns the lists that
+   * wait or run still, or null if another worker has made this tick.
+   */
+  tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null>
+  /** Adds lists, unless they are there. */
+  add(lists: readonly QueuedList[]): Promise<void>
+  take(most: number): Promise<Claim[]>
+  /** Says that this worker lives. */
+  touch(claims: readonly Claim[]): Promise<void>
+  /** Ends a job. `errorCode`: why its run failed. */
+  finish(claim: Claim, errorCode: string | null): Promise<void>
+  /** Some worker takes it again, in a second or, the more often this happens, in some more. */
+  giveBack(claim: Claim): Promise<void>
+  /** The worker that read this list is gone: another one takes it. */
+  rescue(list: QueuedList): Promise<void>
+  close(): Promise<void>
+}
+
+/** So many lists are added by one statement. */
+const BATCH = 5000
+
+export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<ListQueue> {
+  const { address } = server
+  const translating = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      throw translate(address, error)
+    })
+  const boss = await startBoss(server, (error) => onTrouble(translate(address, error)))
+  await server.rows(DELETE_OLD_TICKS)
+  return createQueue(server, boss, translating)
+}
+
+function createQueue(
+  server: Server,
+  boss: PgBoss,
+  translating: <T>(answer: Promise<T>) => Promise<T>,
+): ListQueue {
+  let closed: Promise<void> | null = null
+
+  async function add(
+    sql: Pick<Sql, 'rows'>,
+    jobs: readonly ReturnType<typeof jobOf>[],
+  ): Promise<Set<string>> {
+    const executeSql = async (text: string, values: unknown[] = []) => ({
+      rows: await sql.rows<unknown>(text, values),
+    })
+    const added = new Set<string>()
+    for (let first = 0; first < jobs.length; first += BATCH) {
+      const options = { db: { executeSql }, returnId: true }
+      for (const id of (await boss.insert(LISTS, jobs.slice(first, first + BATCH), options)) ?? [])
+        added.add(id)
+    }
+    return added
+  }
+
+  return {
+    tick: (schedule, at, lists) =>
+      // All of a tick or nothing: a worker that dies in the middle leaves it to the others, which wait at the row for its end.
+      server.transaction(async (sql) => {
+        const time = new Date(at).toISOString()
+        const isOurs = await sql.rows(CLAIM_TICK, [tickName(schedule), time])
+        if (isOurs.length === 0) return null
+        const jobs = lists.map((list) => jobOf(list, time))
+        const added = await add(sql, jobs)
+        return lists.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
+      }),
+    async add(lists) {
+      await server.transaction((sql) =>
+        add(
+          sql,
+          lists.map((list) => jobOf(list, null)),
+        ),
+      )
+    },
+    async take(most) {
+      const jobs = await translating(
+        boss.fetch<Pick<Claim, 'organizationId' | 'collection'>>(LISTS, { batchSize: most }),
+      )
+      return jobs.map(({ id, retryCount, data: { organizationId, collection } }) => ({
+        id,
+        retryCount,
+        organizationId,
+        collection,
+      }))
+    },
+    async touch(claims) {
+      if (claims.length > 0) await translating(boss.touch(LISTS, [...claims]))
+    },
+    async finish(claim, errorCode) {
+      await translating(boss.complete(LISTS, claim, errorCode === null ? null : { error_code: errorCode }))
+    },
+    async giveBack(claim) {
+      await translating(boss.fail(LISTS, claim, { reason: 'given back' }))
+    },
+    async rescue(list) {
+      const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
+      const taken = jobs.filter(({ state }) => state === 'active')
+      // With the number of its handing-out, so that of several workers one succeeds.
+      if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
+      else await this.add([list])
+    },
+    close() {
+      closed ??= boss.stop({ graceful: false })
+      return closed
+    },
+  }
+}
+
+function keyOf({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+  return `${organizationId}/${collection}`
+}
+
+function jobOf(list: QueuedList, tick: string | null) {
+  const { organizationId, collection, budget } = list
+  return {
+    ...(tick === null ? {} : { id: idOf(`${keyOf(list)} ${tick}`) }),
+    data: { organizationId, collection },
+    singletonKey: keyOf(list),
+    group: { id: budget },
+  }
+}
+
+/** The same for every worker. */
+function idOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
+    '-',
+  )
+}
+
+const PREFIX = 'tick '
+
+function tickName(schedule: string): string {
+  return PREFIX + createHash('sha256').update(schedule).digest('hex').slice(0, 16)
+}
+
+// Of workers that come at once the first one writes; the others wait for the end of its transaction, and find its time. One in
+// the future comes from a wrong clock.
+const CLAIM_TICK = `
+  INSERT INTO sync_settings AS known (name, value) VALUES ($1, $2)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value
+  WHERE known.value COLLATE "C" < excluded.value COLLATE "C"
+    OR known.value::timestamptz > clock_timestamp() + interval '1 minute'
+  RETURNING name
+`
+
+/** Those of schedules that are no longer configured. */
+const DELETE_OLD_TICKS = `
+  DELETE FROM sync_settings
+  WHERE starts_with(name, '${PREFIX}') AND value COLLATE "C" < to_char(now() - interval '2 days', 'YYYY-MM-DD')
+`

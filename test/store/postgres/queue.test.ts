@@ -1,0 +1,262 @@
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
+import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
+import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
+import { readQueue } from '../../../src/store/postgres/read/queue.ts'
+import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
+import type { Server } from '../../../src/store/postgres/server/server.ts'
+import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+const NOON = Date.UTC(2026, 0, 1, 12)
+const HOURLY = 'UTC 0 * * * *'
+
+function lists(count: number): QueuedList[] {
+  return Array.from({ length: count }, (_one, index) => ({
+    organizationId: `organization-${index}`,
+    collection: 'orders',
+    budget: `token-${index % 3}`,
+  }))
+}
+
+interface Worker {
+  queue: ListQueue
+  server: Server
+  troubles: unknown[]
+  /** Its server is no longer waited for. */
+  stop(): void
+}
+
+async function openWorker(address: PostgresAddress): Promise<Worker> {
+  const mirror = await openPostgresMirror(address)
+  const troubles: unknown[] = []
+  const queue = await openQueue(mirror.server, (error) => troubles.push(error))
+  onTestFinished(() => queue.close())
+  return { queue, server: mirror.server, troubles, stop: mirror.stop }
+}
+
+async function scene(workers: number) {
+  const address = newSchema(server)
+  const rows = await openReader(address)
+  const jobs = `"${queueSchema(address.schema)}".job`
+  return {
+    address,
+    rows,
+    jobs,
+    workers: await Promise.all(Array.from({ length: workers }, () => openWorker(address))),
+  }
+}
+
+function only<T>(list: readonly T[]): T {
+  const [first] = list
+  if (first === undefined || list.length !== 1) throw new Error(`${list.length} instead of one`)
+  return first
+}
+
+describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_000 }, () => {
+  it('is made by any number of workers at once, and gets a tick from one of them', async () => {
+    const { rows, jobs, workers } = await scene(5)
+
+    const made = await Promise.all(workers.map(({ queue }) => queue.tick(HOURLY, NOON, lists(40))))
+
+    expect(made.filter((one) => one !== null)).toEqual([[]])
+    expect(await rows(`SELECT count(*)::int FROM ${jobs}`)).toEqual([{ count: 40 }])
+    expect(await workers[0]?.queue.tick(HOURLY, NOON - 1000, lists(40))).toBeNull()
+    expect(await workers[0]?.queue.tick('UTC 1 * * * *', NOON, lists(40))).toHaveLength(40)
+  })
+
+  it('makes no tick twice, though all its lists are read before another worker comes to it', async () => {
+    const { workers } = await scene(2)
+    const [first, second] = workers.map(({ queue }) => queue) as [ListQueue, ListQueue]
+    await first.tick(HOURLY, NOON, lists(1))
+    await first.finish(only(await first.take(5)), null)
+
+    expect(await second.tick(HOURLY, NOON, lists(1))).toBeNull()
+    expect(await second.take(5)).toEqual([])
+    expect(await second.tick(HOURLY, NOON + 3_600_000, lists(1))).toEqual([])
+    expect(await second.take(5)).toHaveLength(1)
+  })
+
+  it('hands out each list to one worker, and adds none that waits or runs', async () => {
+    const { workers } = await scene(3)
+    const [first] = workers as [Worker]
+    await first.queue.add(lists(40))
+
+    const taken = (await Promise.all(workers.flatMap(({ queue }) => [queue.take(8), queue.take(8)]))).flat()
+
+    const names = taken.map(({ organizationId }) => organizationId)
+    expect(new Set(names).size).toBe(40)
+    expect(names).toHaveLength(40)
+    await first.queue.add(lists(40))
+    expect(await first.queue.take(8)).toEqual([])
+    expect(await first.queue.tick(HOURLY, NOON, lists(40))).toHaveLength(40)
+  })
+
+  it('leaves a tick to the others when its worker is cut off in the middle', async () => {
+    const { address, rows, jobs, workers } = await scene(2)
+    const [first, second] = workers as [Worker, Worker]
+    const other = await openReader(address)
+    await other('BEGIN')
+    await other(`LOCK TABLE ${jobs} IN SHARE MODE`)
+    const cut = first.queue.tick(HOURLY, NOON, lists(4)).catch((error: unknown) => error)
+    const waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'relation'"
+    await expect.poll(async () => (await rows(waiting)).length).toBe(1)
+    first.stop()
+    await rows(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS worker`)
+    await other('COMMIT')
+
+    // The first worker may have come back before it noticed that it is to stop: then the tick is its own.
+    const made = [await cut, await second.queue.tick(HOURLY, NOON, lists(4))]
+    expect(made.filter(Array.isArray)).toEqual([[]])
+    expect(await rows(`SELECT count(*)::int FROM ${jobs}`)).toEqual([{ count: 4 }])
+  })
+
+  it('hands a list out again that was given back, and hears no more of who had it before', async () => {
+    const { rows, jobs, workers } = await scene(2)
+    const [first, second] = workers.map(({ queue }) => queue) as [ListQueue, ListQueue]
+    await first.add(lists(1))
+    const before = only(await first.take(1))
+    await first.giveBack(before)
+    await expect.poll(async () => (await second.take(1)).length, { timeout: 20_000 }).toBe(1)
+
+    await first.finish(before, null)
+    await first.giveBack(before)
+    expect(await rows(`SELECT state, retry_count FROM ${jobs}`)).toEqual([
+      { state: 'active', retry_count: 1 },
+    ])
+    await second.finish({ ...before, retryCount: 1 }, 'SERVER_ERROR')
+    expect(await rows(`SELECT state, output FROM ${jobs}`)).toEqual([
+      { state: 'completed', output: { error_code: 'SERVER_ERROR' } },
+    ])
+  })
+
+  it('hands out a list of a dead worker once more, though all others rescue it', async () => {
+    const { workers } = await scene(4)
+    const [dead, ...others] = workers.map(({ queue }) => queue) as [ListQueue, ...ListQueue[]]
+    const [list] = lists(1) as [QueuedList]
+    await dead.add([list])
+    const claim = only(await dead.take(1))
+
+    await Promise.all(others.map((queue) => queue.rescue(list)))
+
+    const taken: unknown[] = []
+    await expect
+      .poll(
+        async () => {
+          taken.push(...(await Promise.all(others.map((queue) => queue.take(5)))).flat())
+          return taken
+        },
+        { timeout: 20_000 },
+      )
+      .toEqual([{ ...claim, retryCount: 1 }])
+    // One that never was in the queue: a command by hand had it.
+    const [unknown] = lists(2).slice(1) as [QueuedList]
+    await Promise.all(others.map((queue) => queue.rescue(unknown)))
+    expect((await Promise.all(others.map((queue) => queue.take(5)))).flat()).toHaveLength(1)
+  })
+
+  it('hands out again what a worker took that has been silent since', async () => {
+    const { rows, jobs, workers } = await scene(2)
+    const [dead, other] = workers.map(({ queue }) => queue) as [ListQueue, ListQueue]
+    await dead.add(lists(2))
+    const [silent, alive] = await dead.take(2)
+    if (!silent || !alive) throw new Error('not taken')
+    await rows(`UPDATE ${jobs} SET heartbeat_on = now() - interval '1 hour'`)
+    await dead.touch([alive])
+
+    await expect
+      .poll(async () => (await other.take(5)).map(({ id }) => id), { timeout: 40_000 })
+      .toEqual([silent.id])
+  })
+
+  it('is told of in numbers: what waits and since when, what runs, what failed', async () => {
+    const { address, rows, jobs, workers } = await scene(1)
+    const [worker] = workers as [Worker]
+    const { queue } = worker
+    const read = () => readQueue(worker.server, address.schema)
+    expect(await read()).toEqual({ waiting: 0, oldest_ms: null, running: 0, failed: 0 })
+    await queue.add(lists(6))
+    const [broken, sound, given] = await queue.take(4)
+    if (!broken || !sound || !given) throw new Error('not taken')
+    await queue.finish(broken, 'SERVER_ERROR')
+    await queue.finish(sound, null)
+    await queue.giveBack(given)
+    await rows(`UPDATE ${jobs} SET start_after = now() - interval '1 minute' WHERE state = 'created'`)
+
+    const depth = await read()
+    expect(depth).toMatchObject({ waiting: 3, running: 1, failed: 1 })
+    expect(depth?.oldest_ms).toBeGreaterThanOrEqual(60_000)
+    expect(await readQueue(worker.server, 'nobody')).toBeNull()
+  })
+
+  it('outlives connections that the server ends', async () => {
+    const { rows, workers } = await scene(2)
+    const [first, second] = workers as [Worker, Worker]
+    await first.queue.add(lists(10))
+    await rows(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    )
+
+    const taken = await Promise.all([first.queue.take(8), second.queue.take(8)])
+    expect(taken.flat()).toHaveLength(10)
+    expect([...first.troubles, ...second.troubles]).toEqual([])
+  })
+})
+
+describe.skipIf(server.missing !== null)('the schema of the queue', { timeout: 60_000 }, () => {
+  /** A role that owns the mirror's schema, and nothing else. */
+  async function poorRole(): Promise<{
+    owner: Awaited<ReturnType<typeof openReader>>
+    address: PostgresAddress
+  }> {
+    const address = newSchema(server)
+    const owner = await openReader(address)
+    const user = `role_${address.schema}`
+    await owner(`CREATE ROLE ${user} LOGIN PASSWORD 'only for tests'`)
+    await owner(`CREATE SCHEMA ${address.schema} AUTHORIZATION ${user}`)
+    return { owner, address: { ...address, user, password: () => 'only for tests' } }
+  }
+
+  it('says what to run where the role may not make it, and that is enough', async () => {
+    const { owner, address } = await poorRole()
+    const refused = await openWorker(address).catch((error: unknown) => error)
+
+    expect(refused).toBeInstanceOf(MirrorError)
+    const { message } = refused as MirrorError
+    const cure = /run (CREATE SCHEMA \w+ AUTHORIZATION \w+) there/.exec(message)?.[1]
+    expect(message).toContain(queueSchema(address.schema))
+    await owner(cure ?? '')
+    const { queue } = await openWorker(address)
+    await queue.add(lists(1))
+    expect(await queue.take(1)).toHaveLength(1)
+  })
+
+  it('is refused where it is of somebody else, or of a newer version', async () => {
+    const address = newSchema(server)
+    const rows = await openReader(address)
+    const schema = queueSchema(address.schema)
+    await rows(`CREATE SCHEMA ${schema}`)
+    await rows(`CREATE TABLE ${schema}.job (id int)`)
+    const stranger = await openWorker(address).catch((error: unknown) => error)
+    await rows(`DROP TABLE ${schema}.job`)
+    await openWorker(address)
+    await rows(`UPDATE ${schema}.version SET version = version + 1`)
+    const newer = await openWorker(address).catch((error: unknown) => error)
+
+    expect(stranger).toBeInstanceOf(MirrorError)
+    expect((stranger as MirrorError).message).toMatch(/somebody else.*schema=NAME/)
+    expect(newer).toBeInstanceOf(MirrorLostError)
+    expect((newer as MirrorError).message).toMatch(/newer admin-mirror.*update this one/)
+  })
+
+  it('has a name of its own for each mirror, however long', () => {
+    const long = 'm'.repeat(63)
+    expect(queueSchema('admin_mirror')).toBe('admin_mirror_queue')
+    expect(queueSchema(long)).toHaveLength(50)
+    expect(queueSchema(long)).not.toBe(queueSchema(long.slice(1)))
+  })
+})
