@@ -29,14 +29,14 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
-  /** Told of each request: its answer without its token and its items, or that none came. */
+  /** Called after each request, with its answer but for token and items, or without one. */
   onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
 
 export interface AnswerNote {
   job: Job
   page: number
-  /** Null where no answer came; then nothing was announced. */
+  /** Null if no answer came; then `announced` is null, too. */
   status: number | null
   /** From the request to the end of the answer. Milliseconds. */
   ms: number

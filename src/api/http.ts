@@ -21,8 +21,8 @@ export interface Response {
 }
 
 /**
- * Sends one GET and returns its response, whatever the status. Only of a 2xx response the body is always
- * whole. Throws RetryableError or JobError that does not name the page. got's own errors hold the request's
+ * Sends one GET and returns its response, whatever the status. Only a 2xx response always has
+ * its whole body. Throws RetryableError or JobError that does not name the page. got's own errors hold the request's
  * headers, and so the token: they are never passed on, not even as a cause.
  */
 export type HttpGet = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>

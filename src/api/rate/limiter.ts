@@ -210,7 +210,7 @@ interface Turns {
 
 const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
 
-export function createTurns(): Turns {
+function createTurns(): Turns {
   const waiting: Record<Urgency, (() => Promise<void>)[]> = { refresh: [], walk: [], older: [] }
   let isRunning = false
 

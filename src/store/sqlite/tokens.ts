@@ -6,7 +6,7 @@ import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
 import { createLastRuns } from './walks/runs.ts'
 
-/** What the mirror knows of organizations, their tokens and budgets; what is read is read at once. */
+/** What the mirror knows of organizations, their tokens and budgets. It reads synchronously. */
 export interface SqliteTokens extends Tokens {
   heldReasonOf(organizationId: string, fingerprint: string): string | null
   lastRuns(organizationId: string, collection: string): LastRuns

@@ -117,7 +117,7 @@ export const OF_THE_MIRROR: Readonly<
   ],
 }
 
-/** Nobody has to know their columns, and every version may have others. */
+/** Their columns are our own affair, and each version may have others. */
 export const WORKINGS: Readonly<Record<string, string>> = {
   sync_jobs: 'a working of the program: its lists, and who is at work on them',
   sync_pages: 'a working of the program: the keys on each page that was read, until its walk is closed',

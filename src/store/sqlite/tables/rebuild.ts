@@ -10,7 +10,7 @@ import { type ArrayView, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
-import type { RowTimes } from './rows.ts'
+import type { StoredTimes } from './rows.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -96,7 +96,7 @@ interface Progress {
 
 type Step<T> = (from: Progress, most: number) => T
 
-interface RawLine extends RowTimes, Record<string, unknown> {
+interface RawLine extends StoredTimes, Record<string, unknown> {
   rowId: number
   organizationId: string
   _json: string

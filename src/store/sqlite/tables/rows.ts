@@ -19,13 +19,13 @@ export interface RowWriter {
     changedFields: readonly string[] | null,
   ): void
   /** Writes the typed row of a raw one, or replaces it. */
-  restore(organizationId: string, key: readonly KeyPart[], times: RowTimes, typed: TypedRow): void
+  restore(organizationId: string, key: readonly KeyPart[], times: StoredTimes, typed: TypedRow): void
   /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
   pruneHistory(organizationId: string, before: string): boolean
 }
 
 /** When an item was first seen, and since when it is as it is now. */
-export interface RowTimes {
+export interface StoredTimes {
   _first_seen_at: string
   _changed_at: string
 }
