@@ -70,12 +70,11 @@ export function finishRefresh(
   found: number,
 ): RefreshState {
   const { startedAt, done } = refresh
-  const cost = meanCost(state.cost, done)
   const [newestPage] = done
-  if (!newestPage) return { ...state, startedAt, cost }
+  if (!newestPage) return { ...state, startedAt }
   const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
   const lastPage = done.at(-1)?.lastPage ?? state.lastPage
-  const read = { ...state, startedAt, bothEndsAt, lastPage, cost }
+  const read = { ...state, startedAt, bothEndsAt, lastPage }
   const places = learnFrom(state, done, found)
   const outcome = judge(done, youngEnds(places, rules.newest))
   if (outcome === 'unsettled') return read
@@ -118,12 +117,4 @@ function learnFrom(state: RefreshState, done: readonly EndReading[], all: number
 function riseOf({ total }: RefreshState, [newestPage]: readonly EndReading[]): number | null {
   const now = newestPage?.topTotal ?? null
   return total === null || now === null ? null : now - total
-}
-
-/** The part of the last refresh in the mean. */
-const WEIGHT = 0.2
-
-function meanCost(cost: number | null, done: readonly EndReading[]): number {
-  const requests = done.reduce((sum, { answers }) => sum + answers, 0)
-  return cost === null ? requests : cost + WEIGHT * (requests - cost)
 }
