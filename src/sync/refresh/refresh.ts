@@ -53,7 +53,7 @@ function otherEnd(
 ): readonly End[] {
   const [only, other] = done
   if (newest !== 'auto' || !only || other) return []
-  if (hidden({ rise: riseOf(state, done), all: found }) === 0) return []
+  if (hidden({ rise: riseOf(state, done), all: found + rejectsOf(done) }) === 0) return []
   return [only.end === 'first' ? 'last' : 'first']
 }
 
@@ -108,10 +108,16 @@ function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutco
   return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
 }
 
-function learnFrom(state: RefreshState, done: readonly EndReading[], all: number): RefreshState['places'] {
+function learnFrom(state: RefreshState, done: readonly EndReading[], found: number): RefreshState['places'] {
   const at = (end: End) => done.find((reading) => reading.end === end)?.news.added ?? 0
   const rise = riseOf(state, done)
+  const all = found + rejectsOf(done)
   return learn(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
+}
+
+/** They are no rows, and were found all the same. */
+function rejectsOf(done: readonly EndReading[]): number {
+  return done.reduce((sum, { rejected }) => sum + rejected, 0)
 }
 
 function riseOf({ total }: RefreshState, [newestPage]: readonly EndReading[]): number | null {

@@ -112,7 +112,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       const { page, at, items, rowsAdded } = await refreshPage(tools, ask, 'refresh')
       written = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
-      const rows = items.map(({ id, seen }) => ({ seen, metIn: met.get(id) ?? null }))
+      const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
       for (const { id } of items) met.set(id, answers + 1)
       refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...written })
       if (refresh.reading?.end !== end) met = new Map()

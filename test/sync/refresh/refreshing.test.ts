@@ -199,6 +199,17 @@ describe('a refresh', () => {
     expect(second.untrusted).toBeNull()
   })
 
+  it('still knows the newest end where an item without a usable key appears', async () => {
+    const { test, list } = await synced({ item: withoutKey })
+    list.ids.push(32, 33, 34)
+    await refresh(test, list)
+    list.ids.push(31)
+
+    await refresh(test, list)
+
+    expect(stateOf(test)).toMatchObject({ places: { first: 0, last: 3, elsewhere: 0 } })
+  })
+
   it('hides neither the failure of the last walk nor its own from the status', async () => {
     const { test, list } = await synced()
     const failing = scriptedList({
