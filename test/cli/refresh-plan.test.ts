@@ -9,7 +9,8 @@ import { createWorkspace, organization } from './workspace.ts'
 const MINUTE = 60_000
 const NOW = Date.UTC(2026, 10, 20)
 
-it('a try that left no trace in the mirror is repeated as rarely as the share of all lists allows', async () => {
+/** Fifty lists that share a budget, read whole for the first time just now. */
+async function planOfFifty() {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: Array.from({ length: 50 }, (_, index) => organization(`o${index}`, index + 1)),
@@ -41,10 +42,24 @@ it('a try that left no trace in the mirror is repeated as rarely as the share of
   await plan.update()
   const [selected] = jobs
   if (!selected) throw new Error('no job')
+  return { plan, selected, jobs }
+}
+
+it('a try that left no trace in the mirror is repeated as rarely as the share of all lists allows', async () => {
+  const { plan, selected } = await planOfFifty()
 
   const interval = (plan.nextAt(selected, null) ?? 0) - NOW
   const again = plan.nextAt(selected, NOW + interval)
 
   expect(interval).toBeGreaterThan(10 * MINUTE)
   expect(again).toBe(NOW + 2 * interval)
+})
+
+it('what a refresh of a list has just cost counts at once, beside what is known of the others', async () => {
+  const { plan, selected, jobs } = await planOfFifty()
+  const policy = plan.policyOf(selected)
+  const others = jobs.slice(1).map(() => null)
+
+  expect(policy?.costs(null)).toEqual([null, ...others])
+  expect(policy?.costs(70)).toEqual([70, ...others])
 })

@@ -5,6 +5,8 @@ export type End = 'first' | 'last'
 export interface RefreshRow {
   /** Epoch milliseconds; null where the item has no usable key, and so no row. */
   seen: { firstAt: number; changedAt: number } | null
+  /** Whether it is an item without a usable key that the mirror had not met before: the total counts it, too. */
+  isNewReject?: boolean
   /** The number of the answer, in this reading of one end, that held the key before; null where this one is the first. */
   metIn: number | null
 }

@@ -29,7 +29,15 @@ export function addCredit(
 /** An older page to ask for, and the bands after its answer is written. */
 export interface OlderPage {
   depth: number
+  /** Its place in the plan. */
+  band: number
   next: BandState[]
+}
+
+/** The bands after it took more requests than one. */
+export function payForRetries({ band, next }: OlderPage, requests: number): BandState[] {
+  const retries = Math.max(0, requests - 1)
+  return next.map((state, index) => (index === band ? { ...state, credit: state.credit - retries } : state))
 }
 
 /** The next page of the band that is owed most of its pages; null where no page is due. */
@@ -43,7 +51,7 @@ export function takeOlderPage(states: readonly BandState[], plan: readonly Band[
   if (!band || !state) return null
   const depth = pageAfter(state.cursor, band)
   const taken = { cursor: depth, credit: state.credit - 1 }
-  return { depth, next: states.map((other, index) => (index === chosen ? taken : other)) }
+  return { depth, band: chosen, next: states.map((other, index) => (index === chosen ? taken : other)) }
 }
 
 /** From old to new: rows drift to older pages, and a cursor that went with them would miss them. */

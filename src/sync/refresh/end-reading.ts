@@ -25,6 +25,8 @@ export interface EndReading {
   /** Whether a page past the end was met in that search. */
   isPastEnd: boolean
   news: News
+  /** Items without a usable key that were met for the first time. */
+  rejected: number
   /** The total of the last answer, and the smallest one of the reading. */
   total: number | null
   leastTotal: number | null
@@ -51,6 +53,7 @@ export function beginReading(end: End, lastPage: number): EndReading {
     top: null,
     isPastEnd: false,
     news: NO_NEWS,
+    rejected: 0,
     total: null,
     leastTotal: null,
     topTotal: null,
@@ -66,7 +69,8 @@ export function noteAnswer(reading: EndReading, rules: ReadingRules, answer: Ref
   const leastTotal =
     total === null ? reading.leastTotal : Math.min(total, reading.leastTotal ?? Number.POSITIVE_INFINITY)
   const lastPage = answer.lastPage ?? reading.lastPage
-  return { ...reading, answers: reading.answers + 1, ask: null, total, leastTotal, lastPage }
+  const rejected = reading.rejected + answer.rows.filter(({ isNewReject }) => isNewReject).length
+  return { ...reading, answers: reading.answers + 1, ask: null, rejected, total, leastTotal, lastPage }
 }
 
 /** By how much the total rose since the last answer; below 0 where it fell. */

@@ -25,7 +25,7 @@ export interface RefreshedPage {
   /** When its rows were written, epoch milliseconds. */
   at: number
   /** The id of each item, and its row as it stands now; null for an item without a usable key. */
-  items: readonly { id: string; seen: RefreshRow['seen'] }[]
+  items: readonly ({ id: string } & Pick<RefreshRow, 'seen' | 'isNewReject'>)[]
   /** Rows that the job has ever added. */
   rowsAdded: number
 }
@@ -49,7 +49,11 @@ export async function refreshPage(
   const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: keep(added) })
   await yieldToEventLoop()
   const written = writtenIds(changes)
-  const items = listed.map(({ id }, index) => ({ id, seen: seenOf(stored[index], written.get(id), at) }))
+  const items = listed.map((item, index) => ({
+    id: item.id,
+    seen: seenOf(stored[index], written.get(item.id), at),
+    isNewReject: 'reject' in item && stored[index]?.state === 'absent',
+  }))
   return { page, kept: keptPage(changes, committed.notices), at, items, rowsAdded: committed.rowsAdded }
 }
 

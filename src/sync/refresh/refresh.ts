@@ -53,7 +53,7 @@ function otherEnd(
 ): readonly End[] {
   const [only, other] = done
   if (newest !== 'auto' || !only || other) return []
-  if (hidden({ rise: riseOf(state, done), all: found }) === 0) return []
+  if (hidden({ rise: riseOf(state, done), all: found + rejectsOf(done) }) === 0) return []
   return [only.end === 'first' ? 'last' : 'first']
 }
 
@@ -70,12 +70,11 @@ export function finishRefresh(
   found: number,
 ): RefreshState {
   const { startedAt, done } = refresh
-  const cost = meanCost(state.cost, done)
   const [newestPage] = done
-  if (!newestPage) return { ...state, startedAt, cost }
+  if (!newestPage) return { ...state, startedAt }
   const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
   const lastPage = done.at(-1)?.lastPage ?? state.lastPage
-  const read = { ...state, startedAt, bothEndsAt, lastPage, cost }
+  const read = { ...state, startedAt, bothEndsAt, lastPage }
   const places = learnFrom(state, done, found)
   const outcome = judge(done, youngEnds(places, rules.newest))
   if (outcome === 'unsettled') return read
@@ -109,21 +108,19 @@ function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutco
   return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
 }
 
-function learnFrom(state: RefreshState, done: readonly EndReading[], all: number): RefreshState['places'] {
+function learnFrom(state: RefreshState, done: readonly EndReading[], found: number): RefreshState['places'] {
   const at = (end: End) => done.find((reading) => reading.end === end)?.news.added ?? 0
   const rise = riseOf(state, done)
+  const all = found + rejectsOf(done)
   return learn(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
+}
+
+/** They are no rows, and were found all the same. */
+function rejectsOf(done: readonly EndReading[]): number {
+  return done.reduce((sum, { rejected }) => sum + rejected, 0)
 }
 
 function riseOf({ total }: RefreshState, [newestPage]: readonly EndReading[]): number | null {
   const now = newestPage?.topTotal ?? null
   return total === null || now === null ? null : now - total
-}
-
-/** The part of the last refresh in the mean. */
-const WEIGHT = 0.2
-
-function meanCost(cost: number | null, done: readonly EndReading[]): number {
-  const requests = done.reduce((sum, { answers }) => sum + answers, 0)
-  return cost === null ? requests : cost + WEIGHT * (requests - cost)
 }

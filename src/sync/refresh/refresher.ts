@@ -5,14 +5,14 @@ import { counting, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Job, PageSource, Urgency } from '../types.ts'
 import type { WalkObserver } from '../walk.ts'
-import { addCredit, takeOlderPage } from './band-credit.ts'
+import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
 import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { afterOlderPage, type RefreshState, stateOf } from './state.ts'
+import { afterOlderPage, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy {
@@ -87,15 +87,15 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
 
-  const budget = ({ every, share, costs }: RefreshPolicy): RefreshBudget => ({
+  const budget = ({ every, share, costs }: RefreshPolicy, cost: number | null): RefreshBudget => ({
     every,
     share,
     limit: source.limit(),
     // A walk may take hours, and what others know of this list is as old.
-    costs: costs(state?.cost ?? null),
+    costs: costs(cost),
   })
   const nextAt = (from: RefreshState): number =>
-    policy ? dueAt(from, refreshInterval(budget(policy)), now()) : Number.POSITIVE_INFINITY
+    policy ? dueAt(from, refreshInterval(budget(policy, from.cost)), now()) : Number.POSITIVE_INFINITY
   const toolsOf = (run: Run): RefreshTools => ({
     ...options,
     run,
@@ -112,25 +112,27 @@ export function createRefresher(options: RefresherOptions): Refresher {
       const { page, at, items, rowsAdded } = await refreshPage(tools, ask, 'refresh')
       written = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
-      const rows = items.map(({ id, seen }) => ({ seen, metIn: met.get(id) ?? null }))
+      const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
       for (const { id } of items) met.set(id, answers + 1)
       refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...written })
       if (refresh.reading?.end !== end) met = new Map()
     }
-    return { refresh, after: finishRefresh(from, rules, refresh, written.at, written.found) }
+    const after = finishRefresh(from, rules, refresh, written.at, written.found)
+    return { refresh, after: withCost(after, tools.run.traffic.requests) }
   }
 
   /** Gives the older pages what they may ask for until the next refresh. */
   function withCredit({ refresh, after }: ReadEnds, elapsed: number): RefreshState {
     if (!policy) return after
-    const interval = refreshInterval(budget(policy))
+    const shared = budget(policy, after.cost)
+    const interval = refreshInterval(shared)
     const { walkEvery } = policy
     const [newest = null] = youngEnds(after.places, rules.newest)
     plan = planBands({
       pages: after.lastPage,
       read: pagesRead(refresh, newest),
       interval,
-      budget: olderPagesBudget(budget(policy)),
+      budget: olderPagesBudget(shared),
       walkEvery: Math.max(walkEvery, after.walkTook),
       hasNewestEnd: newest !== null,
     })
@@ -141,15 +143,22 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function readOlder(from: RefreshState, tools: RefreshTools, urgency: Urgency): Promise<boolean> {
     const taken = takeOlderPage(from.bands, plan)
     if (!taken) return false
-    // Paid for whatever comes, or a page that cannot be read would be asked for again and again.
-    state = { ...from, bands: taken.next }
+    const { traffic } = tools.run
+    const before = traffic.requests
+    const paid = () => payForRetries(taken, traffic.requests - before)
     const newest = youngEnds(from.places, rules.newest)[0] ?? null
     const number = Math.max(1, pageAt(taken.depth, newest, from.lastPage))
     const keep = (added: number) => {
-      state = afterOlderPage(from, taken.next, added)
+      state = afterOlderPage(from, paid(), added)
       return keptRefresh(state, rules)
     }
-    await refreshPage(tools, number, urgency, keep)
+    try {
+      await refreshPage(tools, number, urgency, keep)
+    } catch (error) {
+      // Paid for, too, or a page that cannot be read would be asked for again and again.
+      state = { ...from, bands: paid() }
+      throw error
+    }
     return true
   }
 
@@ -176,6 +185,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       while (isMore) isMore = now() < nextAt(state) && (await readOlder(state, tools, 'older'))
     } catch (cause) {
       error = runError(cause, signal)
+      // The share counts what was sent, and failures may be tried many times.
+      if (state === from) state = withCost(from, run.traffic.requests)
+      await store.keepRefresh(lease, keptRefresh(state, rules))
     }
     const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
     const isAsked = !older

@@ -112,6 +112,15 @@ export function afterOlderPage(
   return { ...state, bands, older: state.older + added }
 }
 
+/** The part of the last refresh in the mean. */
+const WEIGHT = 0.2
+
+/** The state after a refresh, or one that failed, has sent so many requests, without those for older pages. */
+export function withCost(state: RefreshState, requests: number): RefreshState {
+  const { cost } = state
+  return { ...state, cost: cost === null ? requests : cost + WEIGHT * (requests - cost) }
+}
+
 /** Whether to warn: refreshes met changed rows only, so a field that changes in every answer should be ignored. */
 export function isAlwaysChanging({ holes }: RefreshState): boolean {
   return holes === 2

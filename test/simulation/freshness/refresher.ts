@@ -20,6 +20,7 @@ import {
   afterOlderPage,
   type CompleteWalk,
   type RefreshState,
+  withCost,
 } from '../../../src/sync/refresh/state.ts'
 import type { Policy } from './policies.ts'
 
@@ -72,17 +73,19 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
     limit,
     costs: [cost],
   })
-  const interval = () => refreshInterval(budget(state?.cost ?? null))
+  const interval = (cost = state?.cost ?? null) => refreshInterval(budget(cost))
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
 
   function readEnds(before: RefreshState, now: number, isKilled: () => boolean): ReadEnds | null {
     let refresh: Refresh = beginRefresh(before, RULES, now)
     let met = new Map<number, number>()
     let at = now
+    let requests = 0
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null || isKilled()) return null
       const page = read(ask)
+      requests++
       const rows = page.ids.map((id, index) => ({
         seen: page.seen[index] ?? null,
         metIn: met.get(id) ?? null,
@@ -95,7 +98,8 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
       refresh = advanceRefresh(before, RULES, refresh, answer)
       if (refresh.reading?.end !== end) met = new Map()
     }
-    return { refresh, after: finishRefresh(before, RULES, refresh, at, found(before.settledAt)) }
+    const after = finishRefresh(before, RULES, refresh, at, found(before.settledAt))
+    return { refresh, after: withCost(after, requests) }
   }
 
   function creditBands({ refresh, after }: ReadEnds, elapsed: number): BandState[] {
@@ -104,12 +108,12 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
     plan = planBands({
       pages: after.lastPage,
       read: pagesRead(refresh, newest),
-      interval: interval(),
+      interval: interval(after.cost),
       budget: olderPagesBudget(budget(after.cost)),
       walkEvery: policy.walkEvery * MINUTE,
       hasNewestEnd: newest !== null,
     })
-    return addCredit(after.bands, plan, elapsed, interval())
+    return addCredit(after.bands, plan, elapsed, interval(after.cost))
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { End, RefreshAnswer, RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import { advanceRefresh, beginRefresh, finishRefresh } from '../../../src/sync/refresh/refresh.ts'
-import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
+import { afterFullWalk, type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
   id: number
@@ -134,7 +134,11 @@ export class Listing {
       if (refresh.reading?.end !== end) met = new Map()
     }
     const after = finishRefresh(state, all, refresh, this.clock, this.foundSince(state.settledAt))
-    return { state: after, asked, outcomes: refresh.done.map(({ outcome }) => outcome) }
+    return {
+      state: withCost(after, asked.length),
+      asked,
+      outcomes: refresh.done.map(({ outcome }) => outcome),
+    }
   }
 
   private answer(page: number, rows: RefreshRow[], { settledAt }: RefreshState): RefreshAnswer {

@@ -126,6 +126,45 @@ describe('a refresh', () => {
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
   })
 
+  it('that fails counts what it sent', async () => {
+    const { test, list } = await synced()
+    await refresh(test, list)
+    const { cost, settledAt } = stateOf(test)
+    const failing = {
+      ...list.source,
+      fetchPage: async (...[, observer]: Parameters<typeof list.source.fetchPage>) => {
+        for (let attempt = 0; attempt < 10; attempt++) observer.onRequest()
+        throw new Error('no answer')
+      },
+    }
+
+    await refresh(test, { source: failing })
+
+    expect(stateOf(test)).toMatchObject({ cost: Number(cost) + 0.2 * (10 - Number(cost)), settledAt })
+  })
+
+  it('that tries pages several times counts each of them, older ones too', async () => {
+    const { test, list } = await synced({ ids: upTo(300) })
+    const source: typeof list.source = {
+      ...list.source,
+      limit: () => 60,
+      fetchPage: (page, observer, ...others) => {
+        observer.onRequest()
+        observer.onRequest()
+        return list.source.fetchPage(page, observer, ...others)
+      },
+    }
+    const policy = { ...POLICY, costs: (own: number | null) => [own] }
+
+    await runOnce(test, { source }, { instead: 'due', refresh: policy })
+    const requests = Number(runs(test).at(-1)?.requests)
+
+    // Both ends are read until 25 rows are known: nine pages each. What is left of a minute are six requests.
+    expect(stateOf(test).cost).toBe(3 * 18)
+    expect(requests).toBeGreaterThan(3 * 18)
+    expect(requests).toBeLessThanOrEqual(60 + 2)
+  })
+
   it.each(['no JSON', '1', '{"scope":"/api/v1/admin/orders {}"}'])(
     'is a full walk where somebody wrote another state into the mirror: %s',
     async (text) => {
@@ -158,6 +197,17 @@ describe('a refresh', () => {
 
     expect(first.untrusted).toContain('without a usable key')
     expect(second.untrusted).toBeNull()
+  })
+
+  it('still knows the newest end where an item without a usable key appears', async () => {
+    const { test, list } = await synced({ item: withoutKey })
+    list.ids.push(32, 33, 34)
+    await refresh(test, list)
+    list.ids.push(31)
+
+    await refresh(test, list)
+
+    expect(stateOf(test)).toMatchObject({ places: { first: 0, last: 3, elsewhere: 0 } })
   })
 
   it('hides neither the failure of the last walk nor its own from the status', async () => {
