@@ -122,7 +122,11 @@ export function readEnvelope(body: SplitBody): Envelope {
 }
 
 function isPaged(envelope: Record<string, unknown>, items: number): boolean {
-  if (isRecord(envelope.links)) return true
+  const { links } = envelope
+  if (isRecord(links)) return true
+  // PHP writes an empty object as an empty list. Anything else may be the links of a page, damaged on the way.
+  if (links !== undefined && links !== null && !(Array.isArray(links) && links.length === 0))
+    throw new EnvelopeError(`"links" is ${describe(links)}, not an object`)
   const meta = isRecord(envelope.meta) ? envelope.meta : {}
   const found = [...PAGING.filter((name) => name in envelope), ...PAGING.filter((name) => name in meta)]
   if (found.length === 0 || isWholeList([envelope, meta], items)) return false
@@ -167,6 +171,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function describe(value: unknown): string {
   if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 

@@ -22,7 +22,7 @@ export interface TokenFile {
   shown: string
 }
 
-/** Returns the token in the file, without the line's end. Throws a TokenFileError. */
+/** Returns the token in the file, without white space around it. Throws a TokenFileError. */
 export function readTokenFile(file: TokenFile): string {
   const token = readText(file)
   const fault = findFault(token)
@@ -36,7 +36,7 @@ function readText(file: TokenFile): string {
   try {
     return readRegularFile(file.path, LONGEST_TOKEN + LINE_END + 1)
       .toString()
-      .replace(/\r?\n$/, '')
+      .trim()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     throw explain(

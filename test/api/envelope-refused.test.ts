@@ -100,6 +100,8 @@ describe('an answer that is no list', () => {
       '{"data":[],"meta":{"current_page":1,"total":1}}',
       'the answer is paged (it has current_page, total) but has no "links" to follow',
     ],
+    ['links that are a text', '{"data":[1],"links":"x"}', '"links" is a string, not an object'],
+    ['links that are a list', '{"data":[1],"links":[{"next":null}]}', '"links" is a list, not an object'],
     [
       'a cursor',
       '{"data":[],"meta":{"next_cursor":"x"},"links":null}',

@@ -101,6 +101,15 @@ describe.concurrent('export', () => {
     expect(fs.readdirSync(workspace.folder).filter((name) => /unfinished/.test(name))).toEqual([])
   })
 
+  it('writes to standard output for --output -', async () => {
+    const args = ['orders', '--format', 'ndjson', '--org', 'acme']
+    const { code, stdout } = await exported(...args, '--output', '-')
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: (await exported(...args)).stdout })
+    expect(stdout).toContain('12345678901234567890')
+    expect(fs.existsSync(workspace.file('-'))).toBe(false)
+  })
+
   it.each([
     ['of a collection that nobody knows', ['order', '--format', 'csv'], /no collection order/],
     [
@@ -119,6 +128,37 @@ describe.concurrent('export', () => {
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(reason)
+  })
+})
+
+describe('export of an organization that left the configuration', () => {
+  it('writes its rows, which stay in the mirror', async () => {
+    const server = await serve((asked) => pageOf([{ id: 7 }], asked))
+    const left = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
+    await left.run(['sync'])
+    left.configure({ baseUrl: server.url, organizations: [ACME] })
+
+    const [byName, byId, both, nobody] = [
+      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'globex']),
+      await left.run(['export', 'orders', '--format', 'csv', '--org', GLOBEX.id]),
+      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--org', 'globex']),
+      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'nobody']),
+    ]
+
+    expect([byName, byId, both, nobody].map(({ code }) => code)).toEqual([0, 0, 0, 2])
+    expect(byName.stdout).toBe('{"id":7}\n')
+    expect(byId.stdout).toContain(`\n${GLOBEX.id},globex,`)
+    expect(both.stdout).toBe('{"id":7}\n{"id":7}\n')
+    expect(nobody.stderr).toMatch(/--org nobody/)
+  })
+
+  it('exits with 2 for an unknown name where there is no mirror yet', async () => {
+    const none = createWorkspace({ baseUrl: 'http://127.0.0.1:9', organizations: [ACME] })
+
+    const { code, stderr } = await none.run(['export', 'orders', '--format', 'csv', '--org', 'nobody'])
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/--org nobody/)
   })
 })
 

@@ -66,7 +66,8 @@ describe('a token file', () => {
     ['', 'is empty'],
     ['\n', 'is empty'],
     ['hidden value', 'holds more than a token'],
-    ['hidden\n\n', 'holds more than a token'],
+    ['hidden\nhidden\n', 'holds more than a token'],
+    [' \r\n\n', 'is empty'],
     ['hiddené', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
   ])('that holds %j is refused and not quoted', (content, message) => {
@@ -92,6 +93,16 @@ describe('a token file', () => {
     expect(message).toContain('holds more than a token, which has at most 8192 characters')
     expect(message).not.toContain('hidden')
   })
+
+  it.each(['abc', 'abc\n', 'abc\r\n', 'abc\n\n', ' \tabc \r\n', '\ufeffabc'])(
+    'may have white space around the token: %j',
+    (content) => {
+      const { file, readToken } = loadWithTokenFile('./token')
+      writeFileSync(file, content)
+
+      expect(readToken()).toBe('abc')
+    },
+  )
 
   it('may hold the longest token that fits a header', () => {
     const { file, readToken } = loadWithTokenFile('./token')

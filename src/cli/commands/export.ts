@@ -1,10 +1,13 @@
+import type { Config } from '../../config/config.ts'
+import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
 import { shellWord } from '../../text.ts'
 import type { Globals } from '../config-file.ts'
+import { isNotMadeYet } from '../mirror-file.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
 import { outputFor, screenOf } from '../reading/output.ts'
 import { runReading } from '../reading/run-reading.ts'
-import type { ExportFormat } from '../reading/task.ts'
+import type { ExportFormat, NamedOrganizations } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -35,18 +38,27 @@ export async function run(
     throw new UsageError(
       `Parquet is not for a terminal; write it to a file: --output ${shellWord(name)}.parquet`,
     )
-  const ofConfig = () => config && selectOrganizations(config, org).map(({ id }) => id)
-  const organizations = org.length > 0 ? (ofConfig() ?? org) : null
   const configured = config?.collections.map((collection) => collection.name) ?? []
   const isCopy = config === null
-  const rows = { organizations, areIds: !isCopy, configured, since }
+  const rows = { configured, since, name, format, envelope, bom }
   if (config?.postgres) {
     const { exportPostgres } = await import('../postgres/export.ts')
-    const task = { ...rows, name, format, envelope, bom }
-    return await exportPostgres(config, runtime, task, output)
+    const organizations = org.length > 0 ? selectOrganizations(config, org).map(({ id }) => id) : null
+    return await exportPostgres(config, runtime, { ...rows, organizations }, output)
   }
-  const work = { kind: 'export', name, format, ...rows, envelope, bom } as const
+  const organizations = org.length > 0 ? namedOrganizations(config, database, org) : null
+  const work = { kind: 'export', ...rows, organizations } as const
   return await runReading(runtime, { task: { database, isCopy, ...screen, work }, output })
+}
+
+/** Throws UsageError for a name that is not in the configuration, if there is no mirror yet that could know it. */
+function namedOrganizations(config: Config | null, database: string, org: string[]): NamedOrganizations {
+  if (config && isNotMadeYet(database)) selectOrganizations(config, org)
+  const found = org.map((typed) => ({ typed, id: config && findOrganization(config, typed)?.id }))
+  return {
+    ids: found.flatMap(({ id }) => id ?? []),
+    typed: found.flatMap(({ typed, id }) => (id ? [] : typed)),
+  }
 }
 
 /** A day or a time of ISO 8601; without an offset it is UTC, as all times of the mirror. */

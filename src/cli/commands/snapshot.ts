@@ -8,7 +8,7 @@ import { counted } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../mirror-file.ts'
-import { assertMayReplace, outputFile } from '../output/output-file.ts'
+import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface SnapshotOptions {
@@ -32,6 +32,7 @@ export async function run(
   if (file === '') throw new UsageError('name the file of the copy')
   const output = outputFile('snapshot', path.resolve(cwd, file))
   assertMayReplace(output, mirror, config)
+  assertFolder(output)
   assertMirror(mirror)
   const task = { mirror, target: output.place, mode: null, isPublished: false, version: manifest.version }
   try {

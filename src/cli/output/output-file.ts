@@ -30,6 +30,15 @@ export function outputFile(option: string, file: string): OutputFile {
   }
 }
 
+/** Throws UsageError if the folder of an output is not there, or this user may not write to it. */
+export function assertFolder({ shown, place }: OutputFile): void {
+  try {
+    fs.accessSync(path.dirname(place), fs.constants.W_OK)
+  } catch (error) {
+    throw explained(shown, error)
+  }
+}
+
 /**
  * Throws UsageError if an output would replace a file that the program needs: the file that is read and those beside it, the
  * published copy, the configuration, a token; through links, too.

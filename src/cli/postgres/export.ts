@@ -11,7 +11,10 @@ import type { ExportWork } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 import { withReader, write } from './read.ts'
 
-type Export = Omit<ExportWork, 'kind' | 'areIds'>
+interface Export extends Omit<ExportWork, 'kind' | 'organizations'> {
+  /** Ids; null: all. */
+  organizations: readonly string[] | null
+}
 
 /** `export`: the rows of a collection or of a view of it; as NDJSON, a collection's items as they were sent. */
 export async function exportPostgres(

@@ -21,8 +21,8 @@ export function exported(
     throw new UsageError(
       `--envelope is for the items of a collection, and ${name} has none; its rows say whose they are`,
     )
-  const { organizations, areIds, since } = work
-  const organizationIds = areIds ? organizations : organizations && idsOf(reader, organizations)
+  const { organizations, since } = work
+  const organizationIds = organizations && [...organizations.ids, ...idsOf(reader, organizations.typed)]
   const selection: Selection = { organizationIds, since }
   if (format === 'ndjson' && isCollection)
     return itemLines(reader.items(name, selection), { envelope, safe: isTerminal })

@@ -4,14 +4,14 @@ import { assertMayReplace, type OutputFile, outputFile } from '../output/output-
 import type { Runtime } from '../runtime.ts'
 import type { ReadingTask } from './task.ts'
 
-/** The file of `--output`; null without it. Throws UsageError for one that must not be written. */
+/** The file of `--output`; null without it, and for `-`, which is standard output. Throws UsageError for one that must not be written. */
 export function outputFor(
   { cwd }: Runtime,
   typed: string | undefined,
   database: string,
   config: Config | null,
 ): OutputFile | null {
-  if (typed === undefined) return null
+  if (typed === undefined || typed === '-') return null
   const file = outputFile('--output', path.resolve(cwd, typed))
   assertMayReplace(file, database, config)
   return file

@@ -28,15 +28,20 @@ export interface ExportWork {
   name: string
   format: ExportFormat
   /** Null: all. */
-  organizations: readonly string[] | null
-  /** Whether these are ids of the configuration; else they are names or ids that the file is to know. */
-  areIds: boolean
+  organizations: NamedOrganizations | null
   /** The collections of the configuration. */
   configured: readonly string[]
   /** As the mirror writes times. */
   since: string | null
   envelope: boolean
   bom: boolean
+}
+
+export interface NamedOrganizations {
+  /** Of the configuration. */
+  ids: readonly string[]
+  /** Names or ids that the file is to know: it keeps the rows of organizations that left the configuration. */
+  typed: readonly string[]
 }
 
 export interface DescribeWork {
