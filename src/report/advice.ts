@@ -122,9 +122,11 @@ export function adviceText(
 ): string[] {
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
   const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
-  const shown = [...new Set(some)].flatMap((band) =>
-    band ? [`${inMinutes(band.minutes)} among the newest ${grouped(band.rows)} rows`] : [],
+  // Of bands that sound alike, the deepest says it all.
+  const deepest = new Map(
+    some.flatMap((band) => (band ? [[inMinutes(band.minutes), band.rows] as const] : [])),
   )
+  const shown = [...deepest].map(([time, rows]) => `${time} among the newest ${grouped(rows)} rows`)
   return [
     `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
     `refresh: { every: ${advice.refresh_every_minutes}m, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,

@@ -6,7 +6,7 @@ import { printable, shellWord } from '../text.ts'
  * @param isTooOld True if it is older than `--max-age`.
  */
 export function nextStep(row: StatusRow, now: number, isTooOld = false): string | null {
-  const org = shellWord(row.organization)
+  const org = orgWord(row)
   const sync = syncCommand(row)
   if (row.held_since)
     return `give ${printable(row.organization, 80)} a new token, or if it is valid again: admin-mirror resume --org ${org}`
@@ -56,9 +56,16 @@ function afterFailure(row: StatusRow): string {
   return row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : syncListCommand(row)
 }
 
-function syncCommand({ organization }: StatusRow): string {
-  return `admin-mirror sync --org ${shellWord(organization)}`
+function syncCommand(row: StatusRow): string {
+  return `admin-mirror sync --org ${orgWord(row)}`
 }
+
+/** A name with characters that only show as escapes cannot be pasted: then the UUID. */
+function orgWord({ organization, organization_id: id }: Named): string {
+  return printable(organization, organization.length) === organization ? shellWord(organization) : id
+}
+
+type Named = Pick<StatusRow, 'organization' | 'organization_id'>
 
 function syncListCommand(row: StatusRow): string {
   return `${syncCommand(row)} --collection ${shellWord(row.collection)}`
@@ -66,17 +73,17 @@ function syncListCommand(row: StatusRow): string {
 
 /** The command that continues an interrupted backfill. */
 export function backfillCommand(
-  { organization, collection }: Pick<StatusRow, 'organization' | 'collection'>,
+  { collection, ...row }: Named & Pick<StatusRow, 'collection'>,
   { kind, filters, first_page: firstPage }: OpenBackfill,
 ): string {
-  const words = ['admin-mirror', 'backfill', '--org', organization, '--collection', collection]
+  const words = ['--collection', collection]
   // A full backfill has the configured filters; typing them would make it partial.
   if (kind === 'partial') {
     for (const [name, value] of Object.entries(filters))
       for (const one of [value].flat()) words.push('--filter', `${name}=${String(one)}`)
     if (firstPage > 1) words.push('--from-page', String(firstPage))
   }
-  return words.map(shellWord).join(' ')
+  return `admin-mirror backfill --org ${orgWord(row)} ${words.map(shellWord).join(' ')}`
 }
 
 /**

@@ -186,6 +186,13 @@ describe.skipIf(!hasTerminal)('query on a terminal', () => {
     ])
   })
 
+  it('loses nothing of a long value where no terminal is', async () => {
+    const { stdout } = await workspace.run(['query', wide.replace('.70c', '.5000c')])
+
+    expect(stdout).toContain(`first   ${'x'.repeat(5000)}  a\\u{1b}b\n`)
+    expect(stdout.split('\n')[0]?.length).toBeLessThan(200)
+  })
+
   it('shows a table that fits as a table', async () => {
     expect(await onTerminal(['query', 'SELECT 1 AS one'], workspace)).toBe('one\r\n---\r\n  1\r\n')
   })

@@ -61,6 +61,14 @@ describe('the advice', () => {
     ])
   })
 
+  it('says once what is the same for several bands', () => {
+    const advice = { ...advise(ORDERS), shown: [100, 400, 1600].map((rows) => ({ rows, minutes: 5 })) }
+
+    expect(adviceText(advice, ORDERS).at(-1)).toBe(
+      'with 10 % of the limit, changes show within 5 minutes among the newest 1,600 rows',
+    )
+  })
+
   it('of an empty list, or of none, has no bands', () => {
     expect(advise({ ...ORDERS, lists: [{ rows: 0, perPage: 1 }] }).shown).toEqual([])
     expect(advise({ ...ORDERS, lists: [] }).shown).toEqual([])

@@ -92,6 +92,11 @@ describe('the next step', () => {
       { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
       `look at the error, then: ${SYNC} --collection orders`,
     ],
+    [
+      'of one whose name can only be shown with escapes',
+      { as_of: null, organization: 'ac\u202eme' },
+      `admin-mirror sync --org ${ACME.id}`,
+    ],
     ['of a list that is no longer configured', { as_of: null, configured: 0 }, null],
   ])('%s', (_, changed, step) => {
     expect(nextStep(rowOf(changed), START)).toBe(step)
@@ -108,7 +113,7 @@ describe('the command that continues a backfill', () => {
     [{ kind: 'full', filters: { configured: 'yes' } }, ''],
   ])('types %j', (changed, options) => {
     const command = backfillCommand(
-      { organization: 'acme', collection: 'orders' },
+      { organization: 'acme', organization_id: ACME.id, collection: 'orders' },
       { ...PARTIAL, ...changed },
     )
 

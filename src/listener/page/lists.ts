@@ -55,8 +55,9 @@ function asOf({ as_of: time, age_ms: age, fresh_as_of: fresh }: JobStatus) {
   return html`<span title="${known}">${inWords(age)} ago</span>`
 }
 
-function nextRun({ next_run_at: next, schedule }: JobStatus, now: number) {
-  if (next === null) return html`<span class="quiet">-</span>`
+/** Nothing is sent with a held token. */
+function nextRun({ next_run_at: next, schedule, held_since: held }: JobStatus, now: number) {
+  if (next === null || held !== null) return html`<span class="quiet">-</span>`
   return html`<span title="${next}, by the schedule ${schedule ?? ''}">in ${inWords(Date.parse(next) - now)}</span>`
 }
 

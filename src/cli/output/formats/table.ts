@@ -2,8 +2,11 @@ import type { Rows, Value } from '../../../store/sqlite/read/rows.ts'
 import { printable } from '../../../text.ts'
 import { recordText, valueText } from './record.ts'
 
+/** On a terminal longer cells are cut. Elsewhere they are whole, and stand out of their column. */
 const WIDEST = 60
 const BETWEEN = '  '
+
+const WHOLE = Number.POSITIVE_INFINITY
 
 /** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
 const SAMPLE = 1000
@@ -13,7 +16,7 @@ type Layout = { width: number; isNumeric: boolean }[]
 
 /**
  * A row a line, numbers to the right. `width`: that of the terminal; a table that is wider becomes a list of fields for each
- * row. Null: not a terminal, so any width will do.
+ * row. Null: not a terminal, so any width will do, and nothing is cut.
  */
 export function* tableText({ columns, rows }: Rows, width: number | null): Iterable<string> {
   const sample: Value[][] = []
@@ -21,8 +24,9 @@ export function* tableText({ columns, rows }: Rows, width: number | null): Itera
   let index = 0
   const begin = () => {
     const layout = layOut(columns, sample)
+    const longest = width === null ? WHOLE : WIDEST
     const isWide = width !== null && widthOf(layout) > width
-    show = isWide ? recordText(columns, width) : (row) => tableRow(row, layout)
+    show = isWide ? recordText(columns, width) : (row) => tableRow(row, layout, longest)
     const head = isWide ? '' : tableHead(columns, layout)
     if (isWide && sample.length === 0) return 'no rows\n'
     return head + sample.map(show).join('')
@@ -68,8 +72,11 @@ function tableHead(columns: readonly string[], layout: Layout): string {
   return line(columns.map(heading), layout) + line(rule, layout)
 }
 
-function tableRow(row: readonly Value[], layout: Layout): string {
-  return line(row.map(cellText), layout)
+function tableRow(row: readonly Value[], layout: Layout, longest: number): string {
+  return line(
+    row.map((value) => valueText(value, longest)),
+    layout,
+  )
 }
 
 function line(texts: readonly string[], layout: Layout): string {
