@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { tempFolder } from '../helpers/temp-folder.ts'
 import { createMirror } from './mirrors.ts'
 import { measure, whileServing } from './processes.ts'
-import { race } from './scenarios.ts'
+import { race } from './rounds.ts'
 
 const BARE_LOOP = path.join(import.meta.dirname, 'bare-loop.ts')
 const PROGRAM = path.resolve(import.meta.dirname, '../../src/bin.js')

@@ -4,7 +4,8 @@ import path from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { killMeasured } from './processes.ts'
-import { type Bench, runScenarios, SCENARIOS } from './scenarios.ts'
+import type { Bench } from './rounds.ts'
+import { runScenarios, SCENARIOS } from './scenarios.ts'
 import { markdownTable, ratioOf } from './table.ts'
 
 // npm run bench: compares this program with a bare loop over the same pages, and with another checkout.

@@ -3,20 +3,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BenchMirror, createMirror, type MirrorOptions } from './mirrors.ts'
 import { type Measured, measure, type Serving, whileServing } from './processes.ts'
-import { digits, type Row, ratioOf, type Unit } from './table.ts'
-
-export interface Bench {
-  /** Orders of the longest list. */
-  orders: number
-  rounds: number
-  /** `src/bin.js` of the checkouts to measure, by name; that of this one is `ours`. */
-  programs: { ours: string; [name: string]: string }
-  /** A folder for mirrors, which the caller removes. */
-  folder: string
-  report: (words: string) => void
-}
-
-type Contenders = Record<string, () => Promise<Measured>>
+import { publishing, queries } from './reading.ts'
+import { type Bench, type Contenders, grouped, newFolder, race, rowsOf } from './rounds.ts'
+import { digits, type Row, ratioOf } from './table.ts'
 
 const BARE_LOOP = fileURLToPath(new URL('./bare-loop.ts', import.meta.url))
 const GOT = 'got loop'
@@ -30,6 +19,8 @@ export const SCENARIOS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   unchanged,
   'many jobs': manyJobs,
   start,
+  publishing,
+  queries,
 }
 
 /** Without latency, so that only the cost of a page counts; and its memory. */
@@ -163,42 +154,6 @@ function eachProgram(
   return Object.fromEntries(Object.entries(mirrors).map(([name, mirror]) => [name, () => run(mirror)]))
 }
 
-function newFolder({ folder }: Bench): string {
-  return fs.mkdtempSync(path.join(folder, 'contender-'))
-}
-
-/** Runs all contenders once a round, in turn, so that changes of the machine's speed affect all of them. */
-export async function race(
-  { rounds, report }: Pick<Bench, 'rounds' | 'report'>,
-  contenders: Contenders,
-): Promise<Record<string, Measured[]>> {
-  const names = Object.keys(contenders)
-  const results: Record<string, Measured[]> = Object.fromEntries(names.map((name) => [name, []]))
-  for (let round = 1; round <= rounds; round++) {
-    report(`  round ${round} of ${rounds}`)
-    for (const [name, run] of Object.entries(contenders)) results[name]?.push(await run())
-  }
-  return results
-}
-
-/** A row for each contender but `ours`. */
-function rowsOf(
-  scenario: string,
-  what: string,
-  unit: Unit,
-  { ours = [], ...others }: Record<string, Measured[]>,
-  figureOf: (measured: Measured, name: string) => number,
-): Row[] {
-  return Object.entries(others).map(([against, measured]) => ({
-    scenario,
-    what,
-    unit,
-    ours: ours.map((one) => figureOf(one, 'ours')),
-    against,
-    theirs: measured.map((one) => figureOf(one, against)),
-  }))
-}
-
 /** Runs the scenarios one after another. */
 export async function runScenarios(names: readonly string[], bench: Bench): Promise<Row[]> {
   const rows: Row[] = []
@@ -211,8 +166,4 @@ export async function runScenarios(names: readonly string[], bench: Bench): Prom
     rows.push(...found)
   }
   return rows
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString('en')
 }

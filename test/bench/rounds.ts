@@ -1,0 +1,57 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Measured } from './processes.ts'
+import type { Row, Unit } from './table.ts'
+
+export interface Bench {
+  /** Orders of the longest list. */
+  orders: number
+  rounds: number
+  /** `src/bin.js` of the checkouts to measure, by name; that of this one is `ours`. */
+  programs: { ours: string; [name: string]: string }
+  /** A folder for mirrors, which the caller removes. */
+  folder: string
+  report: (words: string) => void
+}
+
+export type Contenders = Record<string, () => Promise<Measured>>
+
+export function newFolder({ folder }: Bench): string {
+  return fs.mkdtempSync(path.join(folder, 'contender-'))
+}
+
+/** Runs all contenders once a round, in turn, so that changes of the machine's speed affect all of them. */
+export async function race(
+  { rounds, report }: Pick<Bench, 'rounds' | 'report'>,
+  contenders: Contenders,
+): Promise<Record<string, Measured[]>> {
+  const names = Object.keys(contenders)
+  const results: Record<string, Measured[]> = Object.fromEntries(names.map((name) => [name, []]))
+  for (let round = 1; round <= rounds; round++) {
+    report(`  round ${round} of ${rounds}`)
+    for (const [name, run] of Object.entries(contenders)) results[name]?.push(await run())
+  }
+  return results
+}
+
+/** A row for each contender but `ours`. */
+export function rowsOf(
+  scenario: string,
+  what: string,
+  unit: Unit,
+  { ours = [], ...others }: Record<string, Measured[]>,
+  figureOf: (measured: Measured, name: string) => number,
+): Row[] {
+  return Object.entries(others).map(([against, measured]) => ({
+    scenario,
+    what,
+    unit,
+    ours: ours.map((one) => figureOf(one, 'ours')),
+    against,
+    theirs: measured.map((one) => figureOf(one, against)),
+  }))
+}
+
+export function grouped(count: number): string {
+  return count.toLocaleString('en')
+}
