@@ -42,7 +42,9 @@ function daemonLine({ daemon, timezone, now }: Status, program: string): string 
 /** What waits for the workers, in words. */
 export function queueText({ waiting, oldest_ms: oldest, running, failed }: QueueDepth): string {
   const wait =
-    oldest === null ? 'no list waits' : `${counted(waiting, 'list')} wait, the first for ${inWords(oldest)}`
+    oldest === null
+      ? 'no list waits'
+      : `${counted(waiting, 'list')} ${waiting === 1 ? 'waits' : 'wait'}, the first for ${inWords(oldest)}`
   const trouble = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
   return `${wait}; ${grouped(running)} in hand${trouble}`
 }

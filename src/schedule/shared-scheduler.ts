@@ -53,7 +53,7 @@ const MOST_LISTS = 250
 const MOST_TAKEN = 8
 
 const LOOK_EVERY_MS = 1000
-const AFTER_FULL_MS = 50
+const AFTER_FULL_MS = 300
 const AFTER_ERROR_MS = 5000
 
 /** The loop that watches the time may be late by so much. */
@@ -77,7 +77,7 @@ export function startSharedScheduler<L, C extends Handed>(
   async function loop(turn: () => Promise<number>): Promise<void> {
     while (!signal.aborted) {
       const ms = await turn().catch((error: unknown) => {
-        if (!signal.aborted) options.onQueueError(error)
+        options.onQueueError(error)
         return AFTER_ERROR_MS
       })
       await pause(ms)
@@ -110,7 +110,8 @@ export function startSharedScheduler<L, C extends Handed>(
     const most = Math.min(MOST_TAKEN, MOST_LISTS - claims.size)
     const taken = most > 0 ? await queue.take(most) : []
     for (const claim of taken) begin(claim)
-    return taken.length > 0 && taken.length === most ? AFTER_FULL_MS : LOOK_EVERY_MS * (0.75 + random() / 2)
+    const isFull = taken.length > 0 && taken.length === most
+    return (isFull ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
   }
 
   function begin(claim: C): void {

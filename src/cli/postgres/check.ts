@@ -1,6 +1,7 @@
 import { type Finding, fail, ok } from '../../check/finding.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
+import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
 
@@ -8,9 +9,14 @@ import { openPostgresForReading } from './open.ts'
 export async function checkPostgres(config: Config, runtime: Runtime): Promise<Finding[]> {
   try {
     const server = await openPostgresForReading(config, runtime)
-    await server?.close()
-    const state = server ? 'holds the mirror' : 'can be reached; the first sync makes the mirror'
-    return [ok('mirror', `${config.database} ${state}`)]
+    if (!server) return [ok('mirror', `${config.database} can be reached; the first sync makes the mirror`)]
+    try {
+      // Without it no `start` begins.
+      await assertQueueSchema(server)
+    } finally {
+      await server.close()
+    }
+    return [ok('mirror', `${config.database} holds the mirror`)]
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error
     return [fail('mirror', 4, error.message, null)]

@@ -31,6 +31,8 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const { runtime, jobs, scheduled, session, events, signal } = options
   const { logger, now, budgetOf } = session
   const onQueueError = (error: unknown) => {
+    // What waits for a server that is away is ended by the signal.
+    if (signal.aborted) return
     const { code, message } = toKnownError(error)
     logger.warn(
       { event: 'queue_trouble', error_code: code, error_message: message },
@@ -133,7 +135,7 @@ async function followTheDead(
         if (job) await queue.rescue(job.list)
       }
     } catch (error) {
-      if (!signal.aborted) onQueueError(error)
+      onQueueError(error)
     }
   }
 }

@@ -89,6 +89,7 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', { t
     expect(await stopped([third])).toEqual([0])
     const { logs } = await third.ended
     expect(logs.filter(({ event }) => event === 'run_crashed' || event === 'queue_trouble')).toEqual([])
+    expect(await mirror.run(['sync'])).toMatchObject({ code: 0 })
     const rows = await mirror.rows()
     expect(await rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 * ORGANIZATIONS.length }])
   })
@@ -145,6 +146,9 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', { t
     const env = { PGPASSWORD: password }
 
     expect(await workspace.run(['sync'], { env })).toMatchObject({ code: 0 })
+    const check = await workspace.run(['check', '--offline'], { env })
+    expect(check).toMatchObject({ code: 4 })
+    expect(check.stdout + check.stderr).toContain(`run CREATE SCHEMA ${schema}_queue AUTHORIZATION ${user}`)
     const refused = await workspace.run(['start'], { env })
     expect(refused).toMatchObject({ code: 4 })
     expect(refused.stderr).toContain(`run CREATE SCHEMA ${schema}_queue AUTHORIZATION ${user}`)

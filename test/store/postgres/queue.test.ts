@@ -207,20 +207,20 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
   })
 })
 
-describe.skipIf(server.missing !== null)('the schema of the queue', { timeout: 60_000 }, () => {
-  /** A role that owns the mirror's schema, and nothing else. */
-  async function poorRole(): Promise<{
-    owner: Awaited<ReturnType<typeof openReader>>
-    address: PostgresAddress
-  }> {
-    const address = newSchema(server)
-    const owner = await openReader(address)
-    const user = `role_${address.schema}`
-    await owner(`CREATE ROLE ${user} LOGIN PASSWORD 'only for tests'`)
-    await owner(`CREATE SCHEMA ${address.schema} AUTHORIZATION ${user}`)
-    return { owner, address: { ...address, user, password: () => 'only for tests' } }
-  }
+/** A role that owns the mirror's schema, and nothing else. */
+async function poorRole(): Promise<{
+  owner: Awaited<ReturnType<typeof openReader>>
+  address: PostgresAddress
+}> {
+  const address = newSchema(server)
+  const owner = await openReader(address)
+  const user = `role_${address.schema}`
+  await owner(`CREATE ROLE ${user} LOGIN PASSWORD 'only for tests'`)
+  await owner(`CREATE SCHEMA ${address.schema} AUTHORIZATION ${user}`)
+  return { owner, address: { ...address, user, password: () => 'only for tests' } }
+}
 
+describe.skipIf(server.missing !== null)('the schema of the queue', { timeout: 60_000 }, () => {
   it('says what to run where the role may not make it, and that is enough', async () => {
     const { owner, address } = await poorRole()
     const refused = await openWorker(address).catch((error: unknown) => error)

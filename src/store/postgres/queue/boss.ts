@@ -17,7 +17,7 @@ export const TOUCH_EVERY_MS = 8000
 const LOOK_EVERY_SECONDS = 10
 
 /** Ended jobs are kept so long, for the numbers of `status`, and deleted so often. */
-export const KEPT_SECONDS = 3600
+const KEPT_SECONDS = 3600
 const DELETE_EVERY_SECONDS = 600
 
 const QUEUE = {

@@ -64,7 +64,7 @@ function lacking({ host, port, user, database }: PostgresAddress, schema: string
 
 async function assertKnownVersion(server: Server, schema: string): Promise<void> {
   const [row] = await server.rows<{ version: number }>(`SELECT version FROM ${quoted(schema)}.version`)
-  if (Number(row?.version ?? 0) <= LATEST_VERSION) return
+  if ((row?.version ?? 0) <= LATEST_VERSION) return
   throw new MirrorLostError(
     `the schema ${schema} was made by a newer admin-mirror (version ${row?.version} of the queue, this one knows ` +
       `${LATEST_VERSION}): update this one`,

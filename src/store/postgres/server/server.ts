@@ -98,18 +98,23 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
 /** Returns a function that repeats a task until the server is there and nothing conflicts. */
 function createPersistence(address: PostgresAddress, { now, sleep, signal, report }: Patience) {
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
+  /** Of all tasks together: hundreds of lists may wait at once. */
+  let reportedAt: number | null = null
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
 
   return async <T>(task: () => Promise<T>): Promise<T> => {
     let conflicts = 0
-    let reportedAt: number | null = null
+    let waited = false
     let waitMs = FIRST_WAIT_MS
     for (;;) {
       try {
         const result = await task()
-        if (reportedAt !== null) report?.('the PostgreSQL server answers again')
+        if (waited && reportedAt !== null) {
+          report?.('the PostgreSQL server answers again')
+          reportedAt = null
+        }
         return result
       } catch (error) {
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
@@ -122,6 +127,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
           reportedAt = now()
         }
       }
+      waited = true
       // The sleep of a process ends early at the signal.
       await sleep(waitMs).catch(() => {})
       waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
