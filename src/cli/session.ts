@@ -17,6 +17,7 @@ import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
+import type { Publishing } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
@@ -36,8 +37,10 @@ export interface Session {
   announceDaemon(): Promise<() => Promise<void>>
   /** The jobs whose owner died; of a mirror that several machines share. */
   abandonedJobs?(): Promise<{ organizationId: string; collection: string }[]>
-  /** Of a mirror in a file, which can be published. */
+  /** Of a mirror in a file. */
   connection: Connection | null
+  /** Of a mirror on a server: how a file is made of it. */
+  publishing?: Publishing
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
   close(): Promise<void>
@@ -47,7 +50,15 @@ export interface Session {
 export interface OpenMirror
   extends Pick<
     Session,
-    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'abandonedJobs' | 'connection' | 'close'
+    | 'store'
+    | 'processName'
+    | 'tokens'
+    | 'now'
+    | 'announceDaemon'
+    | 'abandonedJobs'
+    | 'connection'
+    | 'publishing'
+    | 'close'
   > {}
 
 export interface SessionOptions {
@@ -89,6 +100,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     announceDaemon: mirror.announceDaemon,
     connection: mirror.connection,
     ...(mirror.abandonedJobs ? { abandonedJobs: mirror.abandonedJobs } : {}),
+    ...(mirror.publishing ? { publishing: mirror.publishing } : {}),
     refreshes,
     budgetOf,
     source: async (organization, job) => {

@@ -5,6 +5,7 @@ import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres } from './open.ts'
+import { createPublishing } from './publishing.ts'
 import { workerName } from './with-postgres.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
@@ -31,6 +32,7 @@ export async function openPostgresMirror({
       processName,
       now,
       connection: null,
+      publishing: createPublishing(server, leases, runtime, now),
       abandonedJobs: () => abandonedJobs(server),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)

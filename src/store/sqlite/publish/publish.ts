@@ -29,6 +29,8 @@ export interface CopyTask {
   isPublished: boolean
   /** Of the program. */
   version: string
+  /** The moment that the copy shows, where it is not that of the copying. Epoch milliseconds. */
+  at?: number
 }
 
 export interface CopyResult {
@@ -92,10 +94,10 @@ interface FillOptions extends CopyTask {
   now: () => number
 }
 
-function fill({ mirror, mode, target, place, copy, mostBytes, now }: FillOptions) {
-  let at = new Date(now())
+function fill({ mirror, mode, target, place, copy, mostBytes, now, at: shown }: FillOptions) {
+  let at = new Date(shown ?? now())
   const onBegin = () => {
-    at = new Date(now())
+    at = new Date(shown ?? now())
   }
   const contents = buildCopy({ mirror, file: copy, mostBytes, onBegin })
   finishFile(copy, { mode, before: place.before, at })
