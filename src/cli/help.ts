@@ -68,6 +68,17 @@ const HELP: Readonly<Record<string, Help>> = {
   export: { examples: ['export orders --format csv --output orders.csv'], codes: LOCAL },
   describe: { examples: ['describe', 'describe orders --json'], codes: LOCAL },
   snapshot: { examples: ['snapshot copy.db'], codes: [...LOCAL, 130] },
+  move: {
+    examples: ["move --from data/mirror.db --to 'postgres://mirror@db.example.com/shop?schema=admin_mirror'"],
+    codes: [
+      0,
+      [1, 'the mirror is in use'],
+      2,
+      4,
+      [5, 'it was moved before, and one of both has changed since'],
+      130,
+    ],
+  },
   rebuild: { examples: ['rebuild', 'rebuild orders'], codes: [...LOCAL, 130] },
   forget: {
     examples: ['forget --org acme', 'forget --org acme --collection orders --yes'],

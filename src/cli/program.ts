@@ -189,6 +189,13 @@ function defineCopiers(define: Define): void {
   )
     .argument('<file>')
     .option('--database <file>', 'a mirror or a copy, instead of the mirror of the configuration')
+  define(
+    'move',
+    'copy a mirror into a schema of a PostgreSQL server, and compare',
+    () => import('./move/move.ts'),
+  )
+    .requiredOption('--from <file>', 'the mirror')
+    .requiredOption('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror')
 }
 
 /** The other commands. */

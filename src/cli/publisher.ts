@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import { publishDueAt } from '../schedule/publish-due.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
+import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import { startCopy } from '../store/sqlite/publish/start.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import type { JobResult } from '../sync/job.ts'
@@ -22,12 +23,33 @@ export interface Publisher {
   close(): Promise<void>
 }
 
+/** How a file is made of a mirror. */
+export interface Publishing {
+  /** When the last walk or refresh ended that a reader sees. Epoch milliseconds, by the clock of this machine. */
+  lastNews(): Promise<number | null>
+  /** Makes and places the file; null: another worker does so right now. Throws as `startCopy`. */
+  publish(task: Omit<CopyTask, 'mirror' | 'at'>, signal: AbortSignal): Promise<CopyResult | null>
+}
+
+/** For a mirror of either kind; null where the configuration publishes nothing. */
+export function publishingOf(
+  { publish, database: mirror }: Pick<Config, 'publish' | 'database'>,
+  { connection, publishing }: { connection: Connection | null; publishing?: Publishing },
+  { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
+): Publishing | null {
+  if (publish === null || connection === null) return publish === null ? null : (publishing ?? null)
+  return {
+    lastNews: async () => lastNewsIn(connection),
+    publish: (task, signal) => startCopy({ ...task, mirror }, newLockName(pid, newToken), signal),
+  }
+}
+
 export interface PublisherOptions {
-  config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
-  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
+  config: Pick<Config, 'publish' | 'publishEvery' | 'publishMode'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
   logger: Logger
-  /** Null: the mirror is no file. */
-  connection: Connection | null
+  /** Null: nothing is published. */
+  publishing: Publishing | null
   /** For a service: publishes by itself when it is time. A command does at its end. */
   isService: boolean
 }
@@ -46,16 +68,17 @@ export function createPublisher({
   config,
   runtime,
   logger,
-  connection,
+  publishing,
   isService,
 }: PublisherOptions): Publisher {
-  const { database: mirror, publish: target, publishEvery, publishMode } = config
-  if (target === null || connection === null) return NOTHING
+  const { publish: target, publishEvery, publishMode } = config
+  if (target === null || publishing === null) return NOTHING
   const { now } = runtime
+  const source = publishing
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   // A service that was stopped before it published does so now.
-  let newsSince = isService ? unpublishedSince(connection, target) : null
+  let newsSince: number | null = null
   let attemptedAt: number | null = null
   let running: Promise<void> | null = null
 
@@ -66,17 +89,19 @@ export function createPublisher({
     attemptedAt = begun
     try {
       const task = {
-        mirror,
         target: target ?? '',
         mode: publishMode,
         isPublished: true,
         version: manifest.version,
       }
-      const { rows, bytes, isPlaced } = await startCopy(
-        task,
-        newLockName(runtime.pid, runtime.newToken),
-        signal,
-      )
+      const published = await source.publish(task, signal)
+      if (published === null) {
+        // The other one may have begun before our news.
+        newsSince ??= begun
+        logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
+        return
+      }
+      const { rows, bytes, isPlaced } = published
       const fields = { event: 'published', file: target, rows, bytes, duration_ms: now() - begun }
       if (isPlaced) logger.info(fields, 'published')
       else
@@ -113,6 +138,14 @@ export function createPublisher({
     if (dueAt !== null && dueAt <= now()) void publishOnce()
   }
 
+  async function noteUnpublished(file: string): Promise<void> {
+    const last = await source.lastNews()
+    if (last !== null && last > (timeOf(file) ?? 0)) newsSince ??= last
+  }
+
+  // What goes wrong here goes wrong for the jobs, too, and is told by them.
+  if (isService) void noteUnpublished(target).catch(() => {})
+
   const noteNews = () => {
     newsSince ??= now()
   }
@@ -138,11 +171,9 @@ function timeOf(file: string | null): number | null {
   return file === null ? null : (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null)
 }
 
-/** When the last walk or refresh ended that the published file does not show; null if it shows all. */
-function unpublishedSince(connection: Connection, target: string): number | null {
+function lastNewsIn(connection: Connection): number | null {
   const last = connection.prepare(LAST_NEWS_SQL).pluck().get()
-  const newsAt = typeof last === 'string' ? Date.parse(last) : null
-  return newsAt !== null && newsAt > (timeOf(target) ?? 0) ? newsAt : null
+  return typeof last === 'string' ? Date.parse(last) : null
 }
 
 const LAST_NEWS_SQL = `

@@ -18,6 +18,7 @@ import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { openMirror } from './mirror-file.ts'
+import type { Publishing } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
@@ -37,8 +38,10 @@ export interface Session {
   announceDaemon(): Promise<() => Promise<void>>
   /** Of a mirror that several machines share. */
   sharing?: Sharing
-  /** Of a mirror in a file, which can be published. */
+  /** Of a mirror in a file. */
   connection: Connection | null
+  /** Of a mirror on a server: how a file is made of it. */
+  publishing?: Publishing
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
   close(): Promise<void>
@@ -48,7 +51,15 @@ export interface Session {
 export interface OpenMirror
   extends Pick<
     Session,
-    'store' | 'processName' | 'tokens' | 'now' | 'announceDaemon' | 'sharing' | 'connection' | 'close'
+    | 'store'
+    | 'processName'
+    | 'tokens'
+    | 'now'
+    | 'announceDaemon'
+    | 'sharing'
+    | 'connection'
+    | 'publishing'
+    | 'close'
   > {}
 
 /** How several workers divide the lists. */
@@ -100,6 +111,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     announceDaemon: mirror.announceDaemon,
     connection: mirror.connection,
     ...(mirror.sharing ? { sharing: mirror.sharing } : {}),
+    ...(mirror.publishing ? { publishing: mirror.publishing } : {}),
     refreshes,
     budgetOf,
     source: async (organization, job) => {

@@ -12,7 +12,7 @@ import { USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
-import { createPublisher, type Publisher } from './publisher.ts'
+import { createPublisher, type Publisher, publishingOf } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
@@ -77,8 +77,8 @@ export async function withSession(
   }
   const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
   const pings = pingsOf(config, runtime, logger, userAgent)
-  const { connection } = session
-  const publisher = createPublisher({ config, runtime, logger, connection, isService: !byHand })
+  const publishing = publishingOf(config, session, runtime)
+  const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
   const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
   const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
     const results = await run(jobs, how)

@@ -18,6 +18,8 @@ export function publishDueAt(
   now: number,
 ): number | null {
   if (newsSince === null) return null
+  // Another worker may have published meanwhile.
+  if (publishedAt !== null && publishedAt > newsSince && publishedAt <= now) return null
   const past = [publishedAt, attemptedAt].filter((at): at is number => at !== null && at <= now)
   return Math.max(newsSince, ...past.map((at) => at + every))
 }

@@ -63,7 +63,8 @@ export async function openPostgres(
   }
 }
 
-function addressOf(
+/** The address of the server, with what belongs to this machine. Throws MirrorError. */
+export function addressOf(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
   { env }: Runtime,
 ): PostgresAddress {

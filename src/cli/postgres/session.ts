@@ -6,6 +6,7 @@ import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres } from './open.ts'
+import { createPublishing } from './publishing.ts'
 import { workerName } from './with-postgres.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
@@ -43,6 +44,7 @@ export async function openPostgresMirror({
         abandonedJobs: () => abandonedJobs(server),
         isOwned: (organizationId, collection) => isLocked(server, organizationId, collection),
       },
+      publishing: createPublishing(server, leases, runtime, now),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
         return announceDaemon(server, leases, new Date(now()).toISOString())

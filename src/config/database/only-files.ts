@@ -3,7 +3,6 @@ import { isPostgresAddress } from './postgres-address.ts'
 
 /** What works with a mirror in a file only, and what to use instead. */
 const ONLY_FILES = {
-  publish: 'Remove it: analysts read the tables on the server, with a role that only reads.',
   http: 'Remove it, and watch the mirror with "admin-mirror status --check" or "status --json".',
 } as const
 

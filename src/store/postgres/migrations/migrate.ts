@@ -10,19 +10,24 @@ const STEPS = ['0001-tables-of-the-interface.sql']
 
 export const LATEST_VERSION = STEPS.length
 
+/** The version of a schema into which a mirror is being moved: until it is whole nobody uses it. */
+export const MOVING = 'moving'
+
 /** A number of our own, so that only migrations wait for each other. */
 const LOCK = 7_362_004_117
 
 /** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. */
 export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
-  if ((await hasSettings(server, schema)) && (await versionOf(server)) === LATEST_VERSION) return
+  if ((await hasSettings(server, schema)) && (await versionOf(server, server)) === LATEST_VERSION) return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK % 2 ** 31, schema])
     const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
     if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
-    const done = (await hasSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
+    const done = (await hasSettings(sql, schema))
+      ? await versionOf(sql, server)
+      : await assertEmpty(sql, server)
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     await sql.rows(
@@ -44,9 +49,22 @@ async function hasSettings(sql: Pick<Sql, 'rows'>, schema: string): Promise<bool
   return (await sql.rows(text, [schema])).length > 0
 }
 
-async function versionOf(sql: Pick<Sql, 'rows'>): Promise<number> {
+/** The number of the last step. Throws MirrorError while a mirror is being moved into the schema. */
+async function versionOf(sql: Pick<Sql, 'rows'>, { address }: Pick<Server, 'address'>): Promise<number> {
   const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
+  if (row?.value === MOVING)
+    throw new MirrorError(
+      `a mirror is being moved into the schema ${address.schema} of the database ${address.database}, and it is not whole yet: wait for ` +
+        '"admin-mirror move", or run the same move again if it was stopped',
+    )
   return Number(row?.value ?? 0)
+}
+
+/** All that the program has noted of the schema; nothing if there is no mirror. */
+export async function readSettings(server: Server): Promise<Map<string, string>> {
+  if (!(await hasSettings(server, server.address.schema))) return new Map()
+  const rows = await server.rows<{ name: string; value: string }>('SELECT name, value FROM sync_settings')
+  return new Map(rows.map(({ name, value }) => [name, value]))
 }
 
 /** Our names may belong to somebody else's tables, which must not be touched. */
@@ -77,6 +95,6 @@ function tooNew({ address }: Pick<Server, 'address'>, version: number): MirrorLo
 
 /** Throws MirrorLostError if a newer worker has migrated the schema meanwhile. */
 export async function assertKnownVersion(server: Server): Promise<void> {
-  const version = await versionOf(server)
+  const version = await versionOf(server, server)
   if (version > LATEST_VERSION) throw tooNew(server, version)
 }

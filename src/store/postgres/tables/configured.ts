@@ -54,7 +54,7 @@ export async function makeTables(server: Server, { name, key }: ConfiguredCollec
 }
 
 /** With the ends of the names of its tables it has to fit into the 63 bytes of a name. */
-const LONGEST_COLLECTION = 50
+export const LONGEST_COLLECTION = 50
 
 function tooLong(name: string): JobError {
   return new JobError(

@@ -65,14 +65,14 @@ export function roomFor(mirror: string, { file, before }: Place): number | null 
  * Makes a folder and its missing parents: for those who may read files of this mode, whatever umask says. It belongs to whom the mirror
  * belongs to, as far as this user may, since the first sync may be one of root.
  */
-export function makePublicFolder(folder: string, mode: number, mirror: Ownership): void {
+export function makePublicFolder(folder: string, mode: number, mirror: Ownership | null): void {
   if (fs.existsSync(folder)) return
   makePublicFolder(path.dirname(folder), mode, mirror)
   makeFolder(folder)
   const handle = fs.openSync(folder, fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW)
   try {
     const { gid, mode: bits } = fs.fstatSync(handle)
-    giveTo(handle, { uid: mirror.uid, gid: bits & SETGID ? gid : mirror.gid })
+    if (mirror) giveTo(handle, { uid: mirror.uid, gid: bits & SETGID ? gid : mirror.gid })
     const readable = mode & 0o444
     fs.fchmodSync(handle, (bits & SETGID) | 0o700 | readable | (readable >> 2))
   } finally {

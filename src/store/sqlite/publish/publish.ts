@@ -30,6 +30,8 @@ export interface CopyTask {
   isPublished: boolean
   /** Of the program. */
   version: string
+  /** The moment that the copy shows, where it is not that of the copying. Epoch milliseconds. */
+  at?: number
 }
 
 export interface CopyResult {
@@ -76,15 +78,25 @@ interface FillOptions extends CopyTask, CopyProcess {
   copy: string
 }
 
-function fill({ mirror, mode, target, place, copy, lockName, now, ...task }: FillOptions): CopyResult {
+function fill({
+  mirror,
+  mode,
+  target,
+  place,
+  copy,
+  lockName,
+  now,
+  at: shown,
+  ...task
+}: FillOptions): CopyResult {
   const mostBytes = roomFor(mirror, place)
   if (mostBytes === null)
     throw new MirrorError(
       `there is not room enough for a copy of ${mirror} on the disk of ${target}: make room, or name a file on another disk`,
     )
-  let at = new Date(now())
+  let at = new Date(shown ?? now())
   const onBegin = () => {
-    at = new Date(now())
+    at = new Date(shown ?? now())
   }
   const contents = buildCopy({ mirror, file: copy, mostBytes, onBegin })
   const like = task.isPublished ? ownershipOfPublic(fs.statSync(mirror), place) : place.before

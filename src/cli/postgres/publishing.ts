@@ -1,0 +1,89 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Leases } from '../../store/postgres/leases.ts'
+import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
+import type { Server } from '../../store/postgres/server/server.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
+import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
+import { startCopy } from '../../store/sqlite/publish/start.ts'
+import type { Publishing } from '../publisher.ts'
+import type { Runtime } from '../runtime.ts'
+
+const LOCK = 'publish'
+
+/** Publishes a file of a mirror on a PostgreSQL server. `now`: the clock of the server. */
+export function createPublishing(
+  server: Server,
+  leases: Leases,
+  runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>,
+  now: () => number,
+): Publishing {
+  return {
+    async lastNews() {
+      const [row] = await server.rows<{ at: number | null }>(LAST_NEWS_SQL)
+      // The file's time is by the clock of this machine.
+      return row?.at == null ? null : row.at - (now() - runtime.now())
+    },
+    async publish(task, signal) {
+      // One worker at a time: it reads the whole mirror.
+      if (!(await leases.lock(LOCK, ''))) return null
+      try {
+        return await throughFolder(task, async (mirror) => {
+          let at = runtime.now()
+          await writeMirrorFile(server, mirror, () => {
+            signal.throwIfAborted()
+            for (const end of ['', '-wal', '-shm']) fs.rmSync(mirror + end, { force: true })
+            at = runtime.now()
+          })
+          const lockName = newLockName(runtime.pid, runtime.newToken)
+          return await startCopy({ ...task, mirror, at }, lockName, signal)
+        })
+      } finally {
+        await leases.unlock(LOCK, '')
+      }
+    },
+  }
+}
+
+/** Runs `task` with the name of a file in a folder of its own beside the target, which nobody else can read. */
+async function throughFolder<T>(
+  { target, mode }: Pick<CopyTask, 'target' | 'mode'>,
+  task: (file: string) => Promise<T>,
+): Promise<T> {
+  const folder = translatingErrors(target, () => {
+    makePublicFolder(path.dirname(target), mode ?? 0, null)
+    const { file } = inspectPlace(target)
+    const begin = `.${path.basename(file)}.mirror-`
+    const beside = path.dirname(file)
+    const made = fs.mkdtempSync(path.join(beside, begin))
+    sweep(beside, begin, fs.lstatSync(made))
+    return made
+  })
+  try {
+    return await task(path.join(folder, 'mirror.db'))
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** What a killed worker left: we hold the lock, so nobody is at work in such a folder of this user. */
+function sweep(beside: string, begin: string, own: fs.Stats): void {
+  for (const name of fs.readdirSync(beside)) {
+    if (!name.startsWith(begin)) continue
+    const left = path.join(beside, name)
+    const stat = fs.lstatSync(left, { throwIfNoEntry: false })
+    if (stat?.isDirectory() && stat.uid === own.uid && stat.ino !== own.ino)
+      fs.rmSync(left, { recursive: true, force: true })
+  }
+}
+
+const LAST_NEWS_SQL = `
+  SELECT max(at) AS at
+  FROM (
+    SELECT last_complete_at AS at FROM sync_status
+    UNION ALL
+    SELECT coalesce(finished_at, started_at) FROM sync_runs WHERE trigger = 'refresh' AND rows_added + rows_changed > 0
+  ) AS news
+`

@@ -1,0 +1,141 @@
+import type { SqlValue } from '../../columns/column.ts'
+import { type Connection, quoted } from '../../sqlite/sql.ts'
+import type { MovedCollection } from './collections.ts'
+import { OWN_TABLES } from './own-tables.ts'
+import type { MovedColumn } from './values.ts'
+
+/** A table that is copied row by row. */
+export interface MovedTable {
+  /** On the server. */
+  name: string
+  columns: readonly MovedColumn[]
+  /** The rows of the file, in the order of the columns. Read one after another, so that memory does not grow. */
+  rows(): Iterable<SqlValue[]>
+}
+
+/** All tables, those of the collections last. */
+export function movedTables(connection: Connection, collections: readonly MovedCollection[]): MovedTable[] {
+  return [
+    ...OWN_TABLES.map(({ name, columns, order }) => {
+      const values = columns.map(({ name: column }) => (column === 'sequence' ? '_rowid_' : quoted(column)))
+      return { name, columns, rows: reading(connection, selectSql(values, name, order)) }
+    }),
+    columnsTable(connection, collections),
+    viewColumnsTable(collections),
+    ...collections.flatMap((collection) => tablesOfCollection(connection, collection)),
+  ]
+}
+
+function selectSql(values: readonly string[], table: string, order = ''): string {
+  return `SELECT ${values.join(', ')} FROM ${quoted(table)} ${order}`
+}
+
+function reading(connection: Connection, sql: string): () => Iterable<SqlValue[]> {
+  return () => connection.prepare(sql).raw().safeIntegers().iterate() as Iterable<SqlValue[]>
+}
+
+const text = (name: string): MovedColumn => ({ name, type: 'text' })
+const whole = (name: string): MovedColumn => ({ name, type: 'bigint' })
+const time = (name: string): MovedColumn => ({ name, type: 'timestamptz' })
+
+function columnsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
+  const find = connection.prepare(
+    'SELECT first_seen_at, last_changed_at FROM sync_columns WHERE collection = ? AND "column" = ?',
+  )
+  return {
+    name: 'sync_columns',
+    columns: [
+      ...['collection', 'column', 'path', 'type', 'role'].map(text),
+      ...['wide', 'sequence'].map(whole),
+      ...['first_seen_at', 'last_changed_at'].map(time),
+    ],
+    *rows() {
+      let sequence = 0n
+      for (const { name: collection, columns } of collections)
+        for (const { from, column } of columns) {
+          const { name, path, type, role, wide } = column
+          const times = find.raw().get(collection, from) as [string, string]
+          yield [collection, name, path, type, role, wide ? 1n : 0n, ++sequence, ...times]
+        }
+    },
+  }
+}
+
+function viewColumnsTable(collections: readonly MovedCollection[]): MovedTable {
+  return {
+    name: 'sync_view_columns',
+    columns: [...['view', 'array_column', 'column', 'path', 'type', 'holds'].map(text), whole('sequence')],
+    *rows() {
+      let sequence = 0n
+      for (const { name: view, arrayColumn, elements } of collections.flatMap(({ views }) => views))
+        for (const { name, path, type, holds } of elements)
+          yield [view, arrayColumn, name, path, type, holds, ++sequence]
+    },
+  }
+}
+
+function tablesOfCollection(connection: Connection, collection: MovedCollection): MovedTable[] {
+  const { name, keys, columns } = collection
+  const organization = text('_organization_id')
+  const keyColumns = keys.map(
+    ({ to, type }): MovedColumn => ({ name: to, type: type === 'TEXT' ? 'text' : 'bigint' }),
+  )
+  const keyNames = keys.map(({ from }) => quoted(from))
+  const lived = [time('_first_seen_at'), time('_changed_at')]
+  const values = columns.filter(({ column }) => column.role !== 'key')
+  const table = (end: string, own: readonly MovedColumn[], select: readonly string[]): MovedTable => ({
+    name: name + end,
+    columns: [organization, ...keyColumns, ...own],
+    rows: reading(connection, selectSql(['"_organization_id"', ...keyNames, ...select], name + end)),
+  })
+  return [
+    table('_raw', [text('_json'), ...lived], ['"_json"', '"_first_seen_at"', '"_changed_at"']),
+    table(
+      '_history',
+      [
+        text('_json'),
+        time('_valid_from'),
+        time('_valid_to'),
+        text('_reason'),
+        time('_first_seen_at'),
+        text('_changed_fields'),
+        whole('_sequence'),
+      ],
+      [
+        '"_json"',
+        '"_valid_from"',
+        '"_valid_to"',
+        '"_reason"',
+        firstSeenSql(name, keyNames),
+        '"_changed_fields"',
+        '_rowid_',
+      ],
+    ),
+    table(
+      '',
+      [
+        ...lived,
+        ...values.map(({ column }): MovedColumn => ({ name: column.name, type: TYPES[column.type] })),
+      ],
+      ['"_first_seen_at"', '"_changed_at"', ...values.map(({ from }) => quoted(from))],
+    ),
+  ]
+}
+
+const TYPES = { INTEGER: 'bigint', REAL: 'double precision', TEXT: 'list' } as const
+
+/**
+ * When the item was first seen. Versions that an early version of the program wrote do not say it: then a time from which
+ * `orders_changes` tells the same as in the file.
+ */
+function firstSeenSql(name: string, keyNames: readonly string[]): string {
+  const history = quoted(`${name}_history`)
+  const same = ['"_organization_id"', ...keyNames].map((key) => `p.${key} = ${history}.${key}`).join(' AND ')
+  return `coalesce("_first_seen_at", (
+    SELECT CASE p."_reason" WHEN 'changed' THEN p."_valid_from" END
+    FROM ${history} AS p
+    WHERE ${same} AND (p."_valid_to", p._rowid_) < (${history}."_valid_to", ${history}._rowid_)
+    ORDER BY p."_valid_to" DESC, p._rowid_ DESC
+    LIMIT 1
+  ), "_valid_from")`
+}

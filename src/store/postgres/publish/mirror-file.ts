@@ -1,0 +1,136 @@
+import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
+import type { SqlValue } from '../../columns/column.ts'
+import { openForWriting } from '../../sqlite/file/open.ts'
+import type { Connection } from '../../sqlite/sql.ts'
+import { loadViews, replaceView } from '../../sqlite/tables/array-views.ts'
+import { loadCatalog } from '../../sqlite/tables/column-records.ts'
+import { makeTables } from '../../sqlite/tables/configured.ts'
+import { ensureHelp } from '../../sqlite/tables/help-view.ts'
+import { OWN_TABLES } from '../move/own-tables.ts'
+import type { Cursor } from '../server/pool.ts'
+import type { Server } from '../server/server.ts'
+import { quoted, type Sql } from '../sql.ts'
+import { keyNames } from '../tables/shape.ts'
+
+/** What no copy holds. */
+const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates']
+
+/** Rows that are held in memory, and written in one step of some milliseconds. */
+const BATCH = 500
+
+interface Copied {
+  /** On both sides. */
+  table: string
+  from: readonly string[]
+  /** Names in the file, where they differ. */
+  to?: readonly string[]
+  order?: string
+  map?: (row: SqlValue[]) => SqlValue[]
+}
+
+/**
+ * Writes what readers need of the mirror into a file that is a mirror of its own, from which a copy is made as from any
+ * other. All is of one moment. `begin` is called before that moment, and again if the server went away meanwhile: it
+ * makes room for the file. Throws MirrorError.
+ */
+export function writeMirrorFile(server: Server, file: string, begin: () => void): Promise<void> {
+  return server.reading(async (sql) => {
+    begin()
+    const connection = openForWriting(file)
+    try {
+      // Nobody reads a half of it.
+      connection.pragma('synchronous = OFF')
+      const copy = copier(sql, connection)
+      for (const { name, columns } of OWN_TABLES)
+        if (!WORKINGS.includes(name)) await copy({ table: name, from: columns.map((column) => column.name) })
+      const collections = await sql.rows<{ name: string; key: string }>(
+        'SELECT name, key FROM sync_collections ORDER BY name',
+      )
+      const keys = new Map(collections.map(({ name, key }) => [name, splitKey(JSON.parse(key) as string[])]))
+      await copy({ table: 'sync_columns', from: COLUMN_RECORD, order: 'sequence', map: withKeysOfFile(keys) })
+      await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
+      ensureHelp(connection)
+      for (const [name, keyPaths] of keys) {
+        makeTables(connection, name, keyPaths)
+        const shape = shapeOf(name, loadCatalog(connection, name, keyPaths))
+        for (const view of loadViews(connection, name).values()) replaceView(connection, shape, view)
+        const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
+          '_organization_id',
+          ...all,
+        ])
+        await copyCollection(
+          copy,
+          name,
+          from ?? [],
+          to ?? [],
+          shape.columns.map((column) => column.name),
+        )
+      }
+    } finally {
+      connection.close()
+    }
+  })
+}
+
+const COLUMN_RECORD = [
+  'collection',
+  'column',
+  'path',
+  'type',
+  'first_seen_at',
+  'last_changed_at',
+  'role',
+  'wide',
+]
+const VIEW_RECORD = ['view', 'array_column', 'column', 'path', 'type', 'holds']
+
+/** A key may be called otherwise on the server, where some names are taken. */
+function withKeysOfFile(keys: ReadonlyMap<string, string[][]>): (row: SqlValue[]) => SqlValue[] {
+  return ([collection = null, column = null, ...others]) => {
+    const role = others[4]
+    const paths = keys.get(String(collection)) ?? []
+    const at = role === 'key' ? keyNames(paths).indexOf(String(column)) : -1
+    return [collection, at === -1 ? column : (keyColumnNames(paths)[at] ?? column), ...others]
+  }
+}
+
+async function copyCollection(
+  copy: (copied: Copied) => Promise<void>,
+  name: string,
+  from: readonly string[],
+  to: readonly string[],
+  columns: readonly string[],
+): Promise<void> {
+  const raw = ['_json', '_first_seen_at', '_changed_at']
+  const history = ['_json', '_valid_from', '_valid_to', '_reason', '_first_seen_at', '_changed_fields']
+  const typed = ['_first_seen_at', '_changed_at', ...columns]
+  const order = from.map(quoted).join(', ')
+  await copy({ table: `${name}_raw`, from: [...from, ...raw], to: [...to, ...raw], order })
+  await copy({
+    table: `${name}_history`,
+    from: [...from, ...history],
+    to: [...to, ...history],
+    order: '_sequence',
+  })
+  await copy({ table: name, from: [...from, ...typed], to: [...to, ...typed], order })
+}
+
+/** Returns a function that copies a table, a batch at a time. */
+function copier(sql: Sql & Cursor, connection: Connection): (copied: Copied) => Promise<void> {
+  return async ({ table, from, to = from, order, map = (row) => row }) => {
+    const names = to.map(quoted).join(', ')
+    const marks = to.map(() => '?').join(', ')
+    const insert = connection.prepare(`INSERT INTO ${quoted(table)} (${names}) VALUES (${marks})`)
+    const write = connection.transaction((rows: SqlValue[][]) => {
+      for (const row of rows) insert.run(map(row))
+    })
+    const select = `SELECT ${from.map(quoted).join(', ')} FROM ${quoted(table)}${order ? ` ORDER BY ${order}` : ''}`
+    await sql.exec(`DECLARE copied NO SCROLL CURSOR FOR ${select}`)
+    for (;;) {
+      const { rows } = await sql.arrays(`FETCH ${BATCH} FROM copied`)
+      if (rows.length === 0) break
+      write(rows as SqlValue[][])
+    }
+    await sql.exec('CLOSE copied')
+  }
+}

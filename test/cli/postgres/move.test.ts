@@ -1,0 +1,270 @@
+import Database from 'better-sqlite3'
+import { afterAll, describe, expect, it } from 'vitest'
+import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
+import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { type openReader, startPostgres } from '../../helpers/postgres.ts'
+import { createDoor, items, pageOf, type Reply, serve } from '../list-server.ts'
+import { createWorkspace, organization, variable } from '../workspace.ts'
+import { ACME, onPostgres } from './on-postgres.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+const HELD = organization('held', 2)
+
+/** Tables that both stores have with the same columns, but for those of one of them alone. */
+const TABLES = [
+  'orders',
+  'orders_raw',
+  'orders_history',
+  'orders_changes',
+  'orders__lines',
+  'organizations',
+  'sync_collections',
+  'sync_columns',
+  'sync_view_columns',
+  'sync_jobs',
+  'sync_runs',
+  'sync_walks',
+  'sync_pages',
+  'sync_rejects',
+  'sync_refreshed',
+  'sync_missing',
+  'sync_gates',
+  'sync_status',
+]
+const OWN = ['sequence', '_sequence', 'owner', 'epoch', 'version']
+
+type Row = Record<string, unknown>
+
+/** As texts, in one order: databases sort texts differently. */
+function shown(rows: readonly Row[]): string[] {
+  const lines = rows.map((row) =>
+    Object.entries(row)
+      .filter(([name]) => !OWN.includes(name))
+      .map(([name, value]) => JSON.stringify([name, textOf(value)]))
+      .toSorted((one, other) => (one < other ? -1 : 1))
+      .join(),
+  )
+  return lines.toSorted((one, other) => (one < other ? -1 : 1))
+}
+
+function textOf(value: unknown): string | null {
+  if (value === null) return null
+  return value instanceof Date ? value.toISOString() : `${value as string | number | bigint}`
+}
+
+function tablesIn(file: string): Record<string, string[]> {
+  const reader = new Database(file, { readonly: true }).defaultSafeIntegers()
+  try {
+    return Object.fromEntries(
+      TABLES.map((name) => [name, shown(reader.prepare(`SELECT * FROM "${name}"`).all() as Row[])]),
+    )
+  } finally {
+    reader.close()
+  }
+}
+
+/** A mirror in a file, with history, rejects, a hold, rows that are missed, and a walk that stopped at its third page. */
+async function scene() {
+  let listed: unknown[] = [
+    { id: 1, total: 1.5, paid: true, note: 'a', lines: [{ sku: 'x', n: 1 }, { sku: 'y' }] },
+    { id: 2, total: 2, note: 'nul \u0000 here', lines: [{ sku: 'nul \u0000' }] },
+    { id: 3, total: 1e300, note: 17, when: '2026-01-01T00:00:00Z' },
+    { total: 4 },
+    ...items(9).map((item) => ({ ...item, id: item.id + 10 })),
+  ]
+  const door = createDoor()
+  let isOpen = true
+  const api = await serve(async (asked): Promise<Reply> => {
+    if (asked.organization === HELD.id) return { status: 401, body: { message: 'Unauthenticated.' } }
+    if (!isOpen && asked.page === 4) await door.opened
+    return pageOf(listed, asked)
+  })
+  const settings = { organizations: [ACME, HELD] }
+  const postgres = onPostgres(server, api.url, settings)
+  const workspace = createWorkspace({ baseUrl: api.url, ...settings })
+  await workspace.run(['sync'])
+  listed = listed
+    .map((item) => ((item as { id?: number }).id === 1 ? { ...(item as object), total: 7 } : item))
+    .filter((item) => (item as { id?: number }).id !== 12)
+  await workspace.run(['sync', '--org', 'acme'])
+  isOpen = false
+  const interrupted = workspace.start(['sync', '--org', 'acme'])
+  await api.arrivals(({ page }) => page === 4, 3)
+  interrupted.killAll('SIGKILL')
+  await interrupted.ended
+  door.open()
+  isOpen = true
+  workspace.change('CREATE TABLE mine (a); CREATE VIEW my_view AS SELECT id FROM orders')
+  const { user, host, port, database, schema } = postgres.address
+  const to = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
+  const args = ['move', '--from', workspace.mirror, '--to', to]
+  return {
+    ...postgres,
+    file: workspace.mirror,
+    api,
+    source: workspace,
+    args,
+    move: () => postgres.run(args),
+    settle: (next: unknown[]) => {
+      listed = next
+    },
+  }
+}
+
+describe.skipIf(server.missing !== null)('move', () => {
+  it('copies all of a mirror, and the next sync goes on with its open walk', {
+    timeout: 120_000,
+  }, async () => {
+    const { file, api, run, rows, move } = await scene()
+    const before = tablesIn(file)
+
+    const moved = await move()
+
+    expect(moved).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^moved: \d+ tables with \d+ rows are equal/) as string,
+    })
+    expect(moved.stderr).toMatch(/not copied, since it is none of ours: the table mine/)
+    expect(moved.stderr).toMatch(/not copied, since it is none of ours: the view my_view/)
+    const read = await rows()
+    for (const name of TABLES) {
+      // The reader's own times are as Dates, its counts as texts.
+      const found = shown(await read(`SELECT * FROM "${name}"`))
+      expect([name, found.map(storable)]).toEqual([name, (before[name] ?? []).map(storable)])
+    }
+    expect(tablesIn(file)).toEqual(before)
+    const asked = api.asked.length
+    expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
+    expect(api.asked.slice(asked).map(({ page }) => page)).not.toContain(1)
+    expect((await run(['verify', '--org', 'acme'])).code).toBe(0)
+    expect(JSON.parse((await run(['status', '--json'])).stdout)).toMatchObject({
+      jobs: [{ coverage: expect.any(String) as string }, { held_since: expect.any(String) as string }],
+    })
+    const [runs] = await read('SELECT count(*)::int AS n, max(id)::int AS last FROM sync_runs')
+    expect(runs).toMatchObject({ n: runs?.last })
+  })
+
+  it.each(['moved organizations', 'moved orders_raw', 'moved orders', 'version'])(
+    'goes on after a kill at %s, and nobody uses the schema before it is whole',
+    { timeout: 120_000 },
+    async (place) => {
+      const { file, address, args, start, run, rows, move, settle } = await scene()
+      const before = tablesIn(file)
+      await makeSchema(address)
+      const [one, two] = [await rows(), await rows()]
+      await one('BEGIN')
+      await one("INSERT INTO sync_settings VALUES ($1, '')", place === 'version' ? 'moved orders' : place)
+      const moving = start(args)
+      await waiting(two)
+      if (place === 'version') {
+        await two('BEGIN')
+        await two("SELECT 1 FROM sync_settings WHERE name = 'version' FOR UPDATE")
+        await one('ROLLBACK')
+        await waiting(two)
+      }
+      const others = [await run(['sync']), await run(['status'])]
+      moving.killAll('SIGKILL')
+      await moving.ended
+      await Promise.all([one('ROLLBACK'), two('ROLLBACK')])
+      const status = await run(['status'])
+      if (place !== 'moved organizations') await two('DELETE FROM sync_runs')
+
+      const again = await move()
+
+      for (const other of [...others, status]) {
+        expect(other).toMatchObject({ code: 4 })
+        expect(other.stderr).toMatch(/a mirror is being moved into the schema/)
+      }
+      expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/^moved: /) as string })
+      // What was changed there meanwhile is copied again; the rest is not.
+      expect(again.stderr).toMatch(/^sync_runs: \d rows, copied and compared$/m)
+      if (place !== 'moved organizations') expect(again.stderr).toMatch(/^sync_walks: \d rows, compared$/m)
+      for (const name of TABLES)
+        expect([name, shown(await one(`SELECT * FROM "${name}"`)).map(storable)]).toEqual([
+          name,
+          (before[name] ?? []).map(storable),
+        ])
+      settle(items(3))
+      expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
+    },
+  )
+
+  it('begins again where the file got other columns after a kill', { timeout: 120_000 }, async () => {
+    const { address, args, start, rows, move, source, settle } = await scene()
+    await makeSchema(address)
+    const [one, two] = [await rows(), await rows()]
+    await one('BEGIN')
+    await one("INSERT INTO sync_settings VALUES ('moved organizations', '')")
+    const moving = start(args)
+    await waiting(two)
+    moving.kill('SIGINT')
+    await one('ROLLBACK')
+    expect(await moving.ended).toMatchObject({ code: 130 })
+    settle([{ id: 1, total: 1.5, fresh: { column: 1 } }])
+    expect(await source.run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
+
+    expect(await move()).toMatchObject({ code: 0 })
+    expect(await one('SELECT fresh__column::int AS it FROM orders WHERE id = 1')).toEqual([{ it: 1 }])
+  })
+
+  it('compares only where it was moved before, and finds what differs', { timeout: 120_000 }, async () => {
+    const { move, rows } = await scene()
+    expect(await move()).toMatchObject({ code: 0 })
+    expect(await move()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^moved before; /) as string,
+    })
+    const read = await rows()
+    await read("UPDATE orders_raw SET _json = replace(_json, 'open', 'opem') WHERE id = 11")
+
+    const changed = await move()
+
+    expect(changed).toMatchObject({ code: 5, stdout: '' })
+    expect(changed.stderr).toMatch(/nothing was written now: orders_raw differs/)
+  })
+
+  it('refuses what it must not touch, and what others work on', { timeout: 120_000 }, async () => {
+    const { run, move, source, file, args } = await scene()
+    const move2 = (from: string, to = args[4] ?? '') => run(['move', '--from', from, '--to', to])
+    const refused = async (ended: ReturnType<typeof run>, code: number, message: RegExp) => {
+      const { code: found, stderr } = await ended
+      expect([found, stderr]).toEqual([code, expect.stringMatching(message)])
+    }
+    await refused(move2('absent.db'), 4, /there is no mirror/)
+    await refused(move2(source.file('admin-mirror.yaml')), 4, /no SQLite database/)
+    await refused(move2(file, 'mirror2.db'), 2, /--to must be the address of a PostgreSQL database/)
+    await refused(move2(file, `${args[4]}x&nonsense=1`), 2, /--to must have no other settings/)
+    await refused(run(['move', '--from', file]), 2, /--to/)
+
+    const daemon = source.start(['start'])
+    await daemon.log(({ event }) => event === 'daemon_started')
+    await refused(move(), 1, /BUSY: .* is in use: "admin-mirror start" runs on it/)
+    daemon.killAll('SIGTERM')
+    await daemon.ended
+    expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
+    await refused(move(), 4, /holds a mirror already, and nothing of it was touched/)
+  })
+})
+
+async function makeSchema(address: PostgresAddress): Promise<void> {
+  const { now, sleep } = { now: Date.now, sleep: () => Promise.resolve() }
+  const connected = await connectServer(address, { now, sleep, signal: new AbortController().signal })
+  await migrate(connected)
+  await connected.close()
+}
+
+/** Until a statement waits for a row that the test has locked. */
+async function waiting(read: Awaited<ReturnType<typeof openReader>>): Promise<void> {
+  const sql =
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'admin-mirror'"
+  while ((await read(sql)).length === 0) await new Promise((wake) => setTimeout(wake, 20))
+}
+
+/** PostgreSQL cannot hold NUL. */
+function storable(text: string): string {
+  return text.replaceAll(/\\+u0000/g, '?')
+}
