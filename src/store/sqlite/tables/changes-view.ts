@@ -45,7 +45,10 @@ function isOurs({ type, sql }: Found): boolean {
   return type === 'view' && sql?.includes(MARK) === true
 }
 
-/** CREATE VIEW. Filters on `at` are pushed into each of the four parts, and each has an index for it. */
+/**
+ * CREATE VIEW. Filters on `at` are pushed into each of the four parts, and each has an index for it. Each CAST declares a type:
+ * DuckDB reads a column without one as bytes.
+ */
 function changesViewSql({ name, keyColumns }: Shape): string {
   const [raw, history] = [quoted(tableName(name, 'raw')), quoted(tableName(name, 'history'))]
   const keys = ['_organization_id', ...keyColumns].map(quoted)
@@ -86,20 +89,20 @@ function changesViewSql({ name, keyColumns }: Shape): string {
   )`
   return `CREATE VIEW ${quoted(name + END)} AS ${MARK}
 SELECT ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
-  h."_json" AS "before", CASE h."_reason" WHEN 'changed' THEN ${after} END AS "after"
+  h."_json" AS "before", CAST(CASE h."_reason" WHEN 'changed' THEN ${after} END AS TEXT) AS "after"
 FROM ${history} AS h
 UNION ALL
-SELECT ${columns('h')}, CASE
+SELECT ${columns('h')}, CAST(CASE
     WHEN h."_first_seen_at" < h."_valid_from" THEN 'changed'
     WHEN ${previous('1')} IS NULL THEN 'added'
     WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
     ELSE 'returned'
-  END, h."_valid_from", NULL, NULL, h."_json"
+  END AS TEXT), h."_valid_from", NULL, NULL, h."_json"
 FROM ${history} AS h
 WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT 1
 UNION ALL
-SELECT ${columns('r')}, iif(${wasThereBefore}, 'returned', 'added'), r."_first_seen_at", NULL, NULL,
-  iif(r."_changed_at" = r."_first_seen_at", r."_json", NULL)
+SELECT ${columns('r')}, CAST(iif(${wasThereBefore}, 'returned', 'added') AS TEXT), r."_first_seen_at", NULL, NULL,
+  CAST(iif(r."_changed_at" = r."_first_seen_at", r."_json", NULL) AS TEXT)
 FROM ${raw} AS r
 WHERE NOT ${beganInHistory}
 UNION ALL
