@@ -6,6 +6,7 @@ import type { Budget, RateRules } from './budget.ts'
 import { allowedPerMinute, decide } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
 import { createPermits, type Permit } from './permits.ts'
+import { ROUNDING_MS } from './window.ts'
 
 export interface RateLimiterOptions {
   scope: string
@@ -52,6 +53,12 @@ interface Started<T> {
   result: Promise<T>
 }
 
+/** Processes that share a budget send again at different moments after a pause. */
+const LONGEST_JITTER_MS = 900
+
+/** What is added to a pause that a server announces. `maxWait` is about what it announced. */
+const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
+
 /** Another process may have changed the budget, or got the response that we wait for. */
 const LOOK_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
@@ -63,9 +70,11 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   /** Aborted to make the first in line look at the budget again. */
   let woken = new AbortController()
 
+  const jitter = () => Math.min(LONGEST_JITTER_MS, Math.floor(random() * 1000))
+
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
-    if (wait <= rules.maxWaitMs) return null
+    if (wait <= rules.maxWaitMs + MARGIN_MS) return null
     return new JobError(
       'RATE_LIMITED',
       `the server asked for a pause, ${inWords(wait)} long, which is more than rateLimit.maxWait ` +
@@ -129,7 +138,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     try {
       return await send({
         accepted: (announced) => report(() => permits.answered(permit, announced)),
-        throttled: (announced) => report(() => permits.throttled(announced, Math.floor(random() * 1000))),
+        throttled: (announced) => report(() => permits.throttled(announced, jitter())),
       })
     } finally {
       if (!isReported) report(() => permits.answered(permit, null))

@@ -16,7 +16,10 @@ interface ChangesTables {
   order: string
 }
 
-/** The SELECT of the view, for any store. Filters on `at` are pushed into each of the four parts, and each has an index for it. */
+/**
+ * The SELECT of the view, for any store. Filters on `at` are pushed into each of the four parts, and each has an index for it. Each CAST
+ * declares a type: DuckDB reads a column of SQLite without one as bytes.
+ */
 export function selectChanges({ raw, history, keys, names, order }: ChangesTables): string {
   const isBefore = (one: string, other: string) =>
     `(${one}."_valid_to", ${one}.${order}) < (${other}."_valid_to", ${other}.${order})`
@@ -56,20 +59,20 @@ export function selectChanges({ raw, history, keys, names, order }: ChangesTable
       AND (x."_reason" <> 'changed' OR x."_valid_from" < r."_first_seen_at")
   )`
   return `SELECT ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
-  h."_json" AS "before", CASE h."_reason" WHEN 'changed' THEN ${after} END AS "after"
+  h."_json" AS "before", CAST(CASE h."_reason" WHEN 'changed' THEN ${after} END AS TEXT) AS "after"
 FROM ${history} AS h
 UNION ALL
-SELECT ${columns('h')}, CASE
+SELECT ${columns('h')}, CAST(CASE
     WHEN h."_first_seen_at" < h."_valid_from" THEN 'changed'
     WHEN ${previous('1')} IS NULL THEN 'added'
     WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
     ELSE 'returned'
-  END, h."_valid_from", NULL, NULL, h."_json"
+  END AS TEXT), h."_valid_from", NULL, NULL, h."_json"
 FROM ${history} AS h
 WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT TRUE
 UNION ALL
-SELECT ${columns('r')}, CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END, r."_first_seen_at", NULL, NULL,
-  CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END
+SELECT ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", NULL, NULL,
+  CAST(CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END AS TEXT)
 FROM ${raw} AS r
 WHERE NOT ${beganInHistory}
 UNION ALL

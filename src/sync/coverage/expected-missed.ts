@@ -12,7 +12,9 @@ export function expectedMissed(coverage: Coverage | null, state: CoverageState):
   const { newToWalk } = state.movement
   // Earlier passes saw nearly all that this one missed: as large a part as of what this one saw.
   const share = state.passDistinct > 0 ? newToWalk / state.passDistinct : 0
-  return Number((missedInPass(state, state.movement) * share).toPrecision(3))
+  // Differences of nearly equal floats: what is below one in a billion is rounding, also below 0.
+  const missed = Math.max(0, missedInPass(state, state.movement) * share)
+  return missed < 1e-9 ? 0 : Number(missed.toPrecision(3))
 }
 
 /**

@@ -88,16 +88,32 @@ describe('a pause', () => {
     expect(store.kept('a').closedUntil).toBe(closedUntil)
   })
 
-  it('is refused if it is longer than maxWait, by however little', async () => {
+  it('of just maxWait is waited for, whatever is added to it; a second more is refused', async () => {
     const { limiter, clock, store } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
 
-    store.change('a', { closedUntil: clock.now() + 5 * MINUTE })
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1900 })
     expect(await limiter.refusal()).toBeNull()
-    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1 })
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1901 })
 
     expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     expect((await limiter.refusal())?.message).toContain('(admin-mirror resume forgets the wait)')
   })
+
+  it.each([
+    [5 * MINUTE, true],
+    [5 * MINUTE + 1000, false],
+  ])(
+    'that a server announces with %i ms, and a maxWait of five minutes',
+    async (retryAfterMs, isWaitedFor) => {
+      const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+      const one = passing(limiter)
+      await settle()
+      one.throttle({ retryAfterMs })
+      await clock.pass(1)
+
+      expect((await limiter.refusal()) === null).toBe(isWaitedFor)
+    },
+  )
 
   it('that is longer than maxWait is refused at once, with nothing sent', async () => {
     const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })

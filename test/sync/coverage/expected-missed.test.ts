@@ -46,6 +46,14 @@ describe('what a walk expects to have missed', () => {
       0.42,
     ],
     [
+      '0, and nothing below, in a short list that moved in front and behind alike',
+      passOf(
+        { rises: 2, falls: 2, pushes: 2, newToWalk: 300 },
+        { lastPage: 39, passAnswers: 41, askedAgain: 2, passDistinct: 300, perPage: 25 },
+      ),
+      0,
+    ],
+    [
       '0 if the list became empty',
       passOf({ newToWalk: 0, falls: 1 }, { lastPage: 1, passAnswers: 2, askedAgain: 0, passDistinct: 0 }),
       0,

@@ -13,6 +13,7 @@ const STEPS = [
   '0006-expected-missed.sql',
   '0007-removals-by-sets.sql',
   '0008-refreshes.sql',
+  '0009-types-of-status.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -37,6 +37,7 @@ WITH
   own(name, "column", says) AS (VALUES ${own}),
   made(ending, "column", says) AS (VALUES ${made}),
   arrays(ending, "column", says) AS (VALUES ${arrays})
+SELECT CAST("table" AS TEXT) AS "table", CAST("column" AS TEXT) AS "column", CAST(says AS TEXT) AS says FROM (
 SELECT name AS "table", "column", says FROM own
 UNION ALL
 SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
@@ -46,7 +47,7 @@ UNION ALL
 SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
 UNION ALL
 SELECT view, '_parent_' || (${key}), says ${ofKeys}, ${array} AS a, arrays
-WHERE a.collection = of.name AND "column" = '_parent_KEY'`
+WHERE a.collection = of.name AND "column" = '_parent_KEY')`
 }
 
 function values(rows: (string | null)[][]): string {

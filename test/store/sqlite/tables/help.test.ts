@@ -37,6 +37,23 @@ const WITHOUT_LINE = `
     AND name NOT IN (SELECT "table" FROM sync_help WHERE "column" IS NULL)
 `
 
+/** DuckDB reads a column of a view that declares no type as bytes. */
+const WITHOUT_TYPE = `
+  SELECT t.name AS "table", c.name AS "column", c.type
+  FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+  WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@'
+    AND c.type NOT IN ('INTEGER', 'INT', 'REAL', 'TEXT')
+`
+
+describe('each column of each table and view', () => {
+  it('declares its type, so that strict readers take texts for texts', async () => {
+    const { test, copy } = await createMirror()
+
+    expect(test.connection.prepare(WITHOUT_TYPE).all()).toEqual([])
+    expect(copy(WITHOUT_TYPE)).toEqual([])
+  })
+})
+
 describe('sync_help', () => {
   it('tells of every table of the mirror and of a copy', async () => {
     const { test, copy } = await createMirror()
