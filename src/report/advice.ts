@@ -46,10 +46,7 @@ const WEEKLY = '0 3 * * 0'
 export function advise(facts: AdviceFacts): Advice {
   const { lists, requestsPerMinute: rate, sharePercent, every, betweenWalks } = facts
   const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
-  const [interval, schedule] = SCHEDULES.find(([minutes]) => walkMinutes <= minutes * BUSY) ?? [
-    7 * MINUTES_A_DAY,
-    WEEKLY,
-  ]
+  const [interval, schedule] = scheduleFor(walkMinutes)
   const share = (sharePercent / 100) * rate
   const refreshEvery = everyFor(lists, every, share)
   const requests = costOf(lists, refreshEvery)
@@ -63,6 +60,11 @@ export function advise(facts: AdviceFacts): Advice {
     refresh_percent: (100 * requests) / (refreshEvery * rate),
     shown: largest ? bandsOf(largest, left, refreshEvery, betweenWalks ?? interval) : [],
   }
+}
+
+/** A schedule of which full walks that take so long leave most of the time free, with the minutes between two of them. */
+export function scheduleFor(walkMinutes: number): readonly [minutes: number, schedule: string] {
+  return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * BUSY) ?? [7 * MINUTES_A_DAY, WEEKLY]
 }
 
 function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {

@@ -120,6 +120,7 @@ export const StatusSchema = z
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),
     fresh: z.string().nullable().describe('As typed'),
+    advice: z.array(z.string()).describe('Where the configuration asks for more than the rate limit carries'),
     jobs: z.array(Job),
   })
   .meta({ title: 'admin-mirror status --json' })

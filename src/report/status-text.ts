@@ -23,6 +23,7 @@ export function statusText(status: Status, { program, ask }: Typed = TYPED): str
   for (const job of status.jobs) lines.push(...jobLines(job, now, status))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
+  if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
   lines.push('', ...nextLines(status.jobs, ask))
   return lines.map((line) => `${line}\n`).join('')
 }

@@ -25,6 +25,8 @@ export interface Status {
   /** `--max-age` and `--fresh` as typed. */
   max_age: string | null
   fresh: string | null
+  /** Where the configuration asks for more than the rate limit carries. */
+  advice: string[]
   jobs: JobStatus[]
 }
 
@@ -38,10 +40,11 @@ export interface DaemonStatus {
 
 /** Completes what `status` says. */
 export function createStatus(
-  facts: Omit<Status, 'version' | 'verdict' | 'check_exit_code' | 'daemon'>,
+  facts: Omit<Status, 'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice'> &
+    Partial<Pick<Status, 'advice'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, ...others } = facts
+  const { database, now, advice = [], ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: STATUS_VERSION,
@@ -50,6 +53,7 @@ export function createStatus(
     verdict: verdict({ ...facts, daemon }),
     check_exit_code: checkExitCode(facts.jobs),
     daemon,
+    advice,
     ...others,
   }
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
@@ -108,6 +109,24 @@ describe.concurrent('status', () => {
 
     const view = workspace.rows('SELECT * FROM sync_status ORDER BY organization')
     expect(told).toEqual(view.map((line) => expect.objectContaining(line)))
+  })
+
+  it('advises where the rate limit does not carry the refreshes that are configured', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+    const database = new Database(workspace.file('mirror.db'))
+    database
+      .prepare(
+        "UPDATE sync_jobs SET refresh = json_set(refresh, '$.interval', 2000000) WHERE refresh IS NOT NULL",
+      )
+      .run()
+    database.close()
+
+    const { stdout } = await workspace.run(['status'])
+
+    expect(stdout).toMatch(
+      /^advice: new rows of 1 list are looked for every 33 minutes, not every 5 minutes: /m,
+    )
   })
 
   it.each([

@@ -2,7 +2,8 @@ import type { Config } from '../../config/config.ts'
 import { type JobPlan, jobStatus } from '../../report/job-status.ts'
 import { lastAttempt } from '../../report/overdue.ts'
 import { createStatus, type Status } from '../../report/status.ts'
-import { nextFireAfter } from '../../schedule/cron.ts'
+import { type ReadList, statusAdvice } from '../../report/status-advice.ts'
+import { nextFireAfter, nextFireAfter, periodOf } from '../../schedule/cron.ts'
 import type { QueueDepth } from '../../store/postgres/read/queue.ts'
 import { neverSynced } from '../../store/sqlite/read/freshness.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
@@ -75,6 +76,7 @@ export function statusOf(
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
+      advice: config ? statusAdvice(readLists(rows, config, now)) : [],
       jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
     },
     reader?.daemons() ?? [],
@@ -117,6 +119,26 @@ function createPlanner(
     const dueAt = attempt === null ? null : dueAfter(schedule, attempt)
     return { schedule, nextRunAt: nextRun(schedule), dueAt }
   }
+}
+
+/** The configured lists, with how they were read. */
+function readLists(
+  rows: readonly StatusRow[],
+  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  now: number,
+): ReadList[] {
+  const periods = new Map<string, number>()
+  const periodFor = (schedule: string) => {
+    const period = periods.get(schedule) ?? periodOf(schedule, timezone, now)
+    periods.set(schedule, period)
+    return period
+  }
+  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
+  return rows.flatMap((row) => {
+    const organization = byId.get(row.organization_id)
+    if (!organization || row.configured !== 1) return []
+    return [{ ...row, walkEvery: periodFor(organization.schedule), refresh: organization.refresh }]
+  })
 }
 
 /**

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { type ReadList, statusAdvice } from '../../src/report/status-advice.ts'
+
+const MINUTE = 60_000
+
+const LIST: ReadList = {
+  organization: 'acme',
+  collection: 'orders',
+  as_of: '2026-11-01T03:00:00.000Z',
+  last_complete_at: '2026-11-01T04:07:00.000Z',
+  refreshed_every_ms: 5 * MINUTE,
+  walkEvery: 1440 * MINUTE,
+  refresh: { every: 5 * MINUTE, share: 10 },
+}
+
+describe('what the configuration asks for, and the rate limit does not carry', () => {
+  it.each([
+    { lists: [] },
+    { lists: [LIST] },
+    { lists: [{ ...LIST, refreshed_every_ms: null }] },
+    { lists: [{ ...LIST, as_of: null, last_complete_at: null, walkEvery: MINUTE }] },
+    { lists: [{ ...LIST, last_complete_at: '2026-11-01T03:04:00.000Z', walkEvery: MINUTE }] },
+    { lists: [{ ...LIST, refresh: false as const, refreshed_every_ms: 60 * MINUTE }] },
+  ])('is nothing: $lists', ({ lists }) => {
+    expect(statusAdvice(lists)).toEqual([])
+  })
+
+  it('are refreshes of many lists on one token', () => {
+    const late = { ...LIST, refreshed_every_ms: 33 * MINUTE }
+
+    expect(statusAdvice([...Array.from({ length: 100 }, () => late), LIST])).toEqual([
+      'new rows of 100 lists are looked for every 33 minutes, not every 5 minutes: the rate limit allows no more with refresh.share 10',
+    ])
+  })
+
+  it.each([
+    { refresh: LIST.refresh, end: ' free, and refreshes show new rows meanwhile' },
+    { refresh: false as const, end: ' free' },
+  ])('are full walks that begin again before they can end: $end', ({ refresh, end }) => {
+    expect(statusAdvice([LIST, { ...LIST, walkEvery: 15 * MINUTE, refresh }])).toEqual([
+      `the last full walk of acme orders took 67 minutes, and one is due every 15 minutes: schedule: "0 */6 * * *" leaves most of the rate limit${end}`,
+    ])
+  })
+})
