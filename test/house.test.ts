@@ -148,6 +148,7 @@ describe('the house', () => {
     ['pg', 'store/postgres/server/pool.ts'],
     ['@hono/node-server', 'listener/listener.ts'],
     ['prom-client', 'listener/metrics.ts'],
+    ['@bomb.sh/tab/commander', 'cli/output/completion.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports
