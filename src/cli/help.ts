@@ -85,6 +85,10 @@ const HELP: Readonly<Record<string, Help>> = {
     codes: [0, 1, 2, 4, 130],
   },
   resume: { examples: ['resume', 'resume --org acme'], codes: LOCAL },
+  completion: {
+    examples: ['completion bash > ~/.local/share/bash-completion/completions/admin-mirror'],
+    codes: [0, 2],
+  },
   schema: { examples: ['schema > config/admin-mirror.schema.json', 'schema status'], codes: [0, 2] },
   sandbox: {
     examples: [

@@ -13,6 +13,7 @@ import {
   waitOption,
   wholeNumber,
 } from './options.ts'
+import { defineCompletion } from './output/completion.ts'
 import { silenced } from './output/silenced.ts'
 import { reportError } from './report-error.ts'
 import type { Runtime } from './runtime.ts'
@@ -57,6 +58,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   defineCopiers(define)
   defineHelpers(define)
   try {
+    await defineCompletion(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {

@@ -50,6 +50,34 @@ describe('help', async () => {
   })
 })
 
+describe.concurrent('completion', () => {
+  it.each([
+    [['sy'], 'sync'],
+    [['sync', '--acc'], '--accept-removals'],
+    [['--log-level', 'debug', 'query', '--format', ''], 'ndjson'],
+  ])('of %j offers %s', async (words, offered) => {
+    const { code, stdout, stderr } = await createWorkspace().run(['complete', '--', ...words])
+
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout.split('\n').map((line) => line.split('\t')[0])).toContain(offered)
+  })
+
+  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that asks this program', async (shell) => {
+    const { code, stdout } = await createWorkspace().run(['completion', shell])
+
+    expect(code).toBe(0)
+    expect(stdout).toContain('admin-mirror complete --')
+  })
+
+  it('knows its shells', async () => {
+    const wrong = await createWorkspace().run(['completion', 'tcsh'])
+    const none = await createWorkspace().run(['completion'])
+
+    expect([wrong.code, none.code]).toEqual([2, 2])
+    expect(wrong.stderr).toContain('Allowed choices are')
+  })
+})
+
 describe.concurrent('--quiet', () => {
   it('leaves nothing of a sync that goes well, and the errors of one that fails', async () => {
     const workspace = await createScene()

@@ -148,6 +148,20 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(free.lease?.job).toEqual(JOB)
       })
 
+      it('tells others what its owner does', async () => {
+        const other = await opened.other()
+        const { page } = await begin(store)
+        await page(...TEXTS)
+        await leaseOf(store, JOB)
+
+        const { work } = await other.acquire(JOB)
+
+        const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
+        const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
+        const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
+        expect(work).toEqual({ isDaemon: false, run })
+      })
+
       it('is of one organization and collection', async () => {
         await leaseOf(store, JOB)
 

@@ -1,7 +1,7 @@
 import type { OwnerWork, RunningRun } from '../../../sync/lease/owner.ts'
 import type { Job } from '../../../sync/types.ts'
 import type { Sql } from '../sql.ts'
-import { OF_JOB, ofJob } from './job.ts'
+import { OF_JOB, ofJob, timeOf } from './job.ts'
 
 /** Who has a job whose lock is taken, and what that one does. */
 export async function readOwner(
@@ -17,8 +17,25 @@ export async function readOwner(
     ofJob(job),
   )
   if (!known || known.owner === null) return { heldBy: 'one that begins', work: null }
-  const [run] = await sql.rows<RunningRun>(RUN_SQL, ofJob(job))
-  return { heldBy: known.owner, work: { isDaemon: known.isDaemon, run: run ?? null } }
+  const [run] = await sql.rows<RunRow>(RUN_SQL, ofJob(job))
+  return { heldBy: known.owner, work: { isDaemon: known.isDaemon, run: run ? runningRun(run) : null } }
+}
+
+/** Times come as epoch milliseconds. */
+interface RunRow extends Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> {
+  startedAt: number
+  updatedAt: number | null
+  waitingUntil: number | null
+}
+
+function runningRun({ startedAt, updatedAt, waitingUntil, ...run }: RunRow): RunningRun {
+  const known = (time: number | null) => (time === null ? null : timeOf(time))
+  return {
+    ...run,
+    startedAt: timeOf(startedAt),
+    updatedAt: known(updatedAt),
+    waitingUntil: known(waitingUntil),
+  }
 }
 
 const RUN_SQL = `

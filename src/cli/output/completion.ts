@@ -1,0 +1,21 @@
+import { Argument, type Command } from 'commander'
+import { helpText } from '../help.ts'
+
+const NAME = 'completion'
+
+/**
+ * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
+ * loaded only where one of them is typed; else `completion` only stands in the list of commands.
+ */
+export async function defineCompletion(program: Command, argv: readonly string[]): Promise<void> {
+  if (argv.some((word) => word === NAME || word === 'complete')) {
+    const { default: addCompletion } = await import('@bomb.sh/tab/commander')
+    addCompletion(program, { completionCommandName: NAME })
+  } else program.command(NAME).addArgument(new Argument('<shell>'))
+  program.commands
+    .find((command) => command.name() === NAME)
+    ?.description('print the script by which a shell completes commands and options')
+    .helpOption('-h, --help', 'show help')
+    .addHelpText('after', helpText(NAME))
+    .exitOverride()
+}
