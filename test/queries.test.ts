@@ -70,6 +70,13 @@ describe('the questions of analysts', () => {
     expect(await plan(sql)).toMatch(/SEARCH orders USING .*created_at>\? AND created_at<\?/)
     expect(await plan(sql.replace(/created_at >= '.*?\n {2}AND/, ''))).toMatch(/SCAN orders/)
   })
+
+  it('find the best customers without reading the table of orders', async () => {
+    const sql =
+      QUESTIONS.map((question) => question.sql).find((text) => text.includes('customer__email')) ?? ''
+
+    expect(await plan(sql)).toMatch(/orders USING COVERING INDEX _orders_by_customer__email/)
+  })
 })
 
 describe('the lines for other tools', () => {
