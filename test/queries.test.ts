@@ -39,6 +39,19 @@ function lines(pattern: RegExp): string[] {
   return [...TEXT.matchAll(pattern)].map(([, line = '']) => line)
 }
 
+const inShop = (program: string, ...options: string[]) =>
+  execFileSync(program, options, {
+    cwd: workspace.folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+
+/** With the CSV that the lines for spreadsheets export. */
+async function exportCsv(): Promise<void> {
+  const [line = ''] = lines(/^\$ npx admin-mirror (export .* --bom .*)$/gm)
+  expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
+}
+
 beforeAll(async () => {
   await syncSandbox(1000, 1)
   // As if three orders had been read before they were delivered.
@@ -81,12 +94,6 @@ describe('the questions of analysts', () => {
 })
 
 describe('the lines for other tools', () => {
-  const inShop = (program: string, ...options: string[]) =>
-    execFileSync(program, options, {
-      cwd: workspace.folder,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
   const byState = 'cancelled 181\ndelivered 879\npaid 372\npending 191\nshipped 373\n'
 
   it.runIf(OUTSIDE_READERS.some(({ name }) => name === 'the sqlite3 shell'))('run in sqlite3', () => {
@@ -108,12 +115,6 @@ describe('the lines for other tools', () => {
       byState,
     )
   })
-
-  /** With the CSV that the lines for spreadsheets export. */
-  async function exportCsv(): Promise<void> {
-    const [line = ''] = lines(/^\$ npx admin-mirror (export .* --bom .*)$/gm)
-    expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
-  }
 
   it.runIf(runs('/usr/bin/python3', '-c', 'import pandas'))(
     'run in pandas',
