@@ -5,6 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createWorkspace } from './cli/workspace.ts'
 import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
+import { runs } from './helpers/system.ts'
 
 // config/QUERIES.md: each query answers as it says there, on the published file and on the mirror; its lines for other tools run.
 
@@ -36,6 +37,19 @@ async function plan(sql: string): Promise<string> {
 /** What a block of another language or tool says to type. */
 function lines(pattern: RegExp): string[] {
   return [...TEXT.matchAll(pattern)].map(([, line = '']) => line)
+}
+
+const inShop = (program: string, ...options: string[]) =>
+  execFileSync(program, options, {
+    cwd: workspace.folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+
+/** With the CSV that the lines for spreadsheets export. */
+async function exportCsv(): Promise<void> {
+  const [line = ''] = lines(/^\$ npx admin-mirror (export .* --bom .*)$/gm)
+  expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
 }
 
 beforeAll(async () => {
@@ -70,6 +84,13 @@ describe('the questions of analysts', () => {
     expect(await plan(sql)).toMatch(/SEARCH orders USING .*created_at>\? AND created_at<\?/)
     expect(await plan(sql.replace(/created_at >= '.*?\n {2}AND/, ''))).toMatch(/SCAN orders/)
   })
+
+  it('find the best customers without reading the table of orders', async () => {
+    const sql =
+      QUESTIONS.map((question) => question.sql).find((text) => text.includes('customer__email')) ?? ''
+
+    expect(await plan(sql)).toMatch(/orders USING COVERING INDEX _orders_by_customer__email/)
+  })
 })
 
 describe('the lines for other tools', () => {
@@ -93,6 +114,57 @@ describe('the lines for other tools', () => {
     expect(execFileSync('python3', ['-c', program], { cwd: workspace.folder, encoding: 'utf8' })).toBe(
       byState,
     )
+  })
+
+  it.runIf(runs('/usr/bin/python3', '-c', 'import pandas'))(
+    'run in pandas',
+    { timeout: 60_000 },
+    async () => {
+      await exportCsv()
+      const [, program = ''] = lines(/^```python\n(.*?)^```/gms)
+      const shown = `
+print(orders['total'].iloc[0], orders['customer__address__zip'].iloc[0], orders['reference_number'].iloc[0], len(orders))`
+      const isOld = `import pandas; raise SystemExit(0 if int(pandas.__version__.split('.')[0]) < 2 else 1)`
+      const text = runs('/usr/bin/python3', '-c', isOld) ? program.replace(", format='ISO8601'", '') : program
+
+      expect(inShop('/usr/bin/python3', '-c', text + shown)).toBe('46.00 06381 51750063520500000000 1996\n')
+    },
+  )
+
+  it.runIf(runs('Rscript', '-e', 'library(RSQLite); library(bit64)'))(
+    'run in R',
+    { timeout: 60_000 },
+    async () => {
+      await exportCsv()
+      const [program = ''] = lines(/^```r\n(.*?)^```/gms)
+      const shown =
+        'cat(orders$total[1], orders$customer__address__zip[1], orders$reference_number[1], nrow(orders))'
+
+      const output = inShop('Rscript', '-e', program + shown)
+
+      expect(output).toMatch(/delivered +879/)
+      expect(output).toMatch(/46\.00 06381 51750063520500000000 1996$/)
+    },
+  )
+
+  it.runIf(runs('soffice', '--version'))('run in LibreOffice', { timeout: 120_000 }, async () => {
+    await exportCsv()
+    const columns = Array.from({ length: 36 }, (_, index) => `${index + 1}/2`).join('/')
+    const csv = 'Text - txt - csv (StarCalc):44,34,76,1'
+    const converted = (types: string) => {
+      const output = ['--convert-to', `csv:${csv},,0,false,true,false`, '--outdir', 'calc', 'orders.csv']
+      inShop(
+        'soffice',
+        `-env:UserInstallation=file://${workspace.file('office')}`,
+        '--headless',
+        `--infilter=${csv}${types}`,
+        ...output,
+      )
+      return fs.readFileSync(workspace.file('calc/orders.csv'), 'utf8')
+    }
+
+    expect(converted(`,${columns}`)).toMatch(/,51750063520500000000,ORD-000001,.*,46\.00,4600,.*,06381,/)
+    expect(converted('')).toMatch(/,5\.17500635205E\+019,ORD-000001,.*,46,4600,.*,6381,/)
   })
 
   it('run in DuckDB, on an export', async () => {

@@ -19,12 +19,12 @@ export function publishing(bench: Bench): Promise<Row[]> {
     await mirror.sync(orders)
     const results = await race(bench, {
       ours: async () => {
-        let isOver = false
+        const sync = { isOver: false }
         const copying = (async () => {
-          while (!isOver) await mirror.run('snapshot', path.join(folder, 'copy.db'))
+          while (!sync.isOver) await mirror.run('snapshot', path.join(folder, 'copy.db'))
         })()
         const measured = await mirror.sync(orders)
-        isOver = true
+        sync.isOver = true
         await copying
         return measured
       },

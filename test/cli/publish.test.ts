@@ -274,21 +274,6 @@ describe.concurrent('start with publish', () => {
 
     expect(ask(copy, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 13 }])
   })
-
-  it('killed in the middle leaves the old file', async () => {
-    const { list, workspace, copy } = await createScene()
-    await workspace.run(['sync'])
-    const before = fs.readFileSync(copy)
-    list.items = orders(5000, 2)
-    const sync = workspace.start(['sync'])
-    while (!left(workspace).some((name) => name.endsWith('.unfinished')))
-      await new Promise((resolve) => setTimeout(resolve, 2))
-
-    sync.kill('SIGKILL')
-    await sync.ended
-
-    expect(fs.readFileSync(copy).equals(before)).toBe(true)
-  })
 })
 
 describe.concurrent('snapshot', () => {
@@ -350,6 +335,22 @@ describe.concurrent('snapshot', () => {
     expect(refused.map(({ code }) => code)).toEqual([2, 2, 2])
     expect(fs.readFileSync(other, 'utf8')).toBe('precious')
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(6)
+  })
+
+  it.each([
+    ['snapshot', 'absent/copy.db'],
+    ['export', 'orders', '--format', 'csv', '--output', 'absent/orders.csv'],
+  ])('and %s into a folder that is not there end with 2, and name it', async (...args) => {
+    const { workspace } = await createScene({ publish: null })
+    await workspace.run(['sync'])
+
+    const { code, stderr } = await workspace.run(args)
+
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`there is no folder ${workspace.file('absent')};`),
+    ])
+    expect(fs.existsSync(workspace.file('absent'))).toBe(false)
   })
 
   it('of no mirror ends with 4 and makes nothing', async () => {

@@ -101,6 +101,16 @@ describe.concurrent('query', () => {
     expect(fs.readdirSync(workspace.folder).filter((name) => /^(other|copy)/.test(name))).toEqual([])
   })
 
+  it('says where the names are that it knows', async () => {
+    const ended = await Promise.all([query('SELECT totl FROM orders'), query('SELECT * FROM ordrs')])
+
+    expect(ended.map(({ stderr }) => stderr)).toEqual(
+      ['column: totl', 'table: ordrs'].map((what) =>
+        expect.stringContaining(`no such ${what}; "admin-mirror describe" lists the names`),
+      ),
+    )
+  })
+
   it.each([
     'EXPLAIN QUERY PLAN SELECT * FROM orders',
     'PRAGMA table_info(orders)',

@@ -24,7 +24,11 @@ export function outputFile(option: string, file: string): OutputFile {
     // Throws for a link that another user has put into a folder for all (/tmp): the kernel does not follow it.
     const before = fs.statSync(file, { throwIfNoEntry: false }) ?? null
     if (before?.isDirectory()) throw new UsageError(`${shown} is a folder; name a file in it`)
-    return { shown, place: realPath(file), isRegular: before?.isFile() ?? true, before }
+    const place = realPath(file)
+    const folder = path.dirname(place)
+    if (!before && !fs.existsSync(folder))
+      throw new UsageError(`${shown}: there is no folder ${folder}; make it, or name a file in another one`)
+    return { shown, place, isRegular: before?.isFile() ?? true, before }
   } catch (error) {
     throw explained(shown, error)
   }

@@ -82,13 +82,13 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
 
   it('call a key that has the name of a column of events alike', async () => {
     const [sqlite, postgres] = [openTestMirror(), await openPostgresMirror(newSchema(server))]
-    const [sql, events] = ['SELECT * FROM orders_changes', [] as Rows]
+    const sql = 'SELECT * FROM orders_changes'
     for (const mirror of [sqlite, postgres as unknown as TestMirror]) {
       const { source } = scriptedList({ ids: [1], item: () => '{"at":1,"After":"x"}' })
       const job = jobOf({ key: ['at', 'After'] })
       expect((await runJob({ ...jobOptions(mirror, source), job })).error).toBeNull()
-      events.push(...(await mirror.rows(sql)))
     }
+    const events = [...sqlite.rows(sql), ...(await postgres.rows(sql))]
 
     expect(events.map((event) => Object.keys(event)[1])).toEqual(['at_2', 'at_2'])
     expect(events.map((event) => Object.keys(event))).toEqual([1, 2].map(() => Object.keys(events[0] ?? {})))

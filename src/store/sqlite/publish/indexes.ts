@@ -6,9 +6,12 @@ const REFERENCE = /(^|_)(id|uuid|sku|ean|email)$/i
 /** Times, by which people sort and cut. */
 const TIME = /(_at|_on|(^|_)date)$/i
 
-// What people add up, and what they tell apart meanwhile: within the index of a reference, so that the table is not read.
+// What people add up, and what they tell apart meanwhile: within the index of a reference, so that the table is not read. One currency at a
+// time is added up, so rows are in that order; whose the reference is comes last.
 const AMOUNT = /(^|_)(total|amount|price|cents|quantity|qty)(_|$)/i
-const DIVIDER = /(^|_)(currency|state|status)$/i
+const CURRENCY = /(^|_)currency$/i
+const STATE = /(^|_)(state|status)$/i
+const ORGANIZATION = '_organization_id'
 
 /** In elements of arrays, beside the reference that it spells out. */
 const NAME = /^(name|title)$/i
@@ -16,7 +19,8 @@ const NAME = /^(name|title)$/i
 /** Each index takes a part of the time in which a copy is made. */
 const MOST_TIMES = 4
 const MOST_REFERENCES = 4
-const MOST_DIVIDERS = 2
+const MOST_CURRENCIES = 1
+const MOST_STATES = 1
 const MOST_AMOUNTS = 3
 
 export interface CopiedColumn {
@@ -37,8 +41,10 @@ export function columnsToIndex(columns: readonly CopiedColumn[], keys: readonly 
   const isOfElements = keys.length === 0
   const added = [
     ...(isOfElements ? named(NAME, 1) : []),
-    ...named(DIVIDER, MOST_DIVIDERS),
+    ...named(CURRENCY, MOST_CURRENCIES),
+    ...named(STATE, MOST_STATES),
     ...named(AMOUNT, MOST_AMOUNTS, false),
+    ORGANIZATION,
   ]
   const own = columns.map(({ name }) => name).filter((name) => /^_(changed|first_seen)_at$/.test(name))
   return [

@@ -73,8 +73,13 @@ function wrongSql(error: unknown, file: string): unknown {
   const code = 'code' in error ? error.code : undefined
   // better-sqlite3's own errors, for two statements or none, have no SQLite code.
   const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
-  if (isOfSql) return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}`)
+  if (isOfSql)
+    return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}${hintFor(error)}`)
   return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
+}
+
+function hintFor({ message }: Error): string {
+  return /^no such (?:column|table)/.test(message) ? '; "admin-mirror describe" lists the names' : ''
 }
 
 const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
