@@ -19,6 +19,8 @@ export interface SharedJob<L> extends Omit<ScheduledJob, 'run'> {
 /** What the queue has handed out. */
 export interface Handed {
   id: string
+  /** How often it was handed out before. */
+  retryCount: number
 }
 
 export interface Queue<L, C extends Handed> {
@@ -52,6 +54,12 @@ const MOST_LISTS = 250
 /** So many it takes at once, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
 
+/**
+ * A list that is not configured here goes back so often: another worker may have a newer configuration already. That takes five
+ * minutes; then nobody reads it any more.
+ */
+const MOST_TRIES = 20
+
 const LOOK_EVERY_MS = 1000
 const AFTER_FULL_MS = 300
 const AFTER_ERROR_MS = 5000
@@ -62,7 +70,7 @@ const LATE_MS = 60_000
 export function startSharedScheduler<L, C extends Handed>(
   jobs: readonly SharedJob<L>[],
   options: SharedSchedulerOptions<L, C>,
-): Scheduler & { jobs: readonly SharedJob<L>[] } {
+): Scheduler {
   const { queue, jobOf, touchEveryMs, now, ownNow, sleep, random, signal } = options
   const claims = new Map<string, C>()
   /** By list: what this worker does. */
@@ -119,7 +127,8 @@ export function startSharedScheduler<L, C extends Handed>(
     const job = jobOf(claim)
     const isBusy = signal.aborted || (job !== undefined && inProgress.has(job.name))
     const settle = async () => {
-      const end: RunEnd = isBusy || !job ? { again: isBusy, errorCode: 'UNKNOWN' } : await job.run()
+      const end: RunEnd =
+        isBusy || !job ? { again: isBusy || claim.retryCount < MOST_TRIES, errorCode: null } : await job.run()
       if (end.again) await queue.giveBack(claim)
       else await queue.finish(claim, end.errorCode)
     }
@@ -171,7 +180,6 @@ export function startSharedScheduler<L, C extends Handed>(
   }
 
   return {
-    jobs,
     runBetween(job, task) {
       if (!inProgress.has(job.name) && !signal.aborted) note(job.name, guarded(job.name, task))
     },

@@ -9,11 +9,11 @@ import { createWorkspace, organization } from './workspace.ts'
 const MINUTE = 60_000
 const NOW = Date.UTC(2026, 10, 20)
 
-/** Fifty lists that share a budget, read whole for the first time just now. */
-async function planOfFifty() {
+/** Lists that share a budget, and what they keep: read whole for the first time just now. */
+function listsOf(count: number) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
-    organizations: Array.from({ length: 50 }, (_, index) => organization(`o${index}`, index + 1)),
+    organizations: Array.from({ length: count }, (_, index) => organization(`o${index}`, index + 1)),
     rateLimit: { scope: 'all', requestsPerMinute: 60 },
     refresh: { every: '1m', share: 10 },
   })
@@ -32,18 +32,50 @@ async function planOfFifty() {
     isSteady: true,
     rowsAdded: { first: 0, last: 250 },
   }
-  const refreshes = async () =>
-    jobs.map(({ job }) => ({
-      organizationId: job.organization.id,
-      collection: job.collection.name,
-      state: afterFullWalk(null, { ...walked, scope: scopeText(job) }),
-    }))
-  const plan = createRefreshPlan({ config, store: { refreshes }, budgetOf: () => 'all', now: () => NOW })
+  const kept = jobs.map(({ job }) => ({
+    organizationId: job.organization.id,
+    collection: job.collection.name,
+    state: afterFullWalk(null, { ...walked, scope: scopeText(job) }),
+  }))
+  return { config, jobs, kept }
+}
+
+async function planOfFifty() {
+  const { config, jobs, kept } = listsOf(50)
+  const store = { refreshes: async () => kept }
+  const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: () => NOW })
   await plan.update()
   const [selected] = jobs
   if (!selected) throw new Error('no job')
   return { plan, selected, jobs }
 }
+
+it('what many lists keep is read seldom, however many runs ask for it', async () => {
+  const { config, kept } = listsOf(150)
+  let now = NOW
+  let reads = 0
+  let isAway = false
+  const refreshes = async () => {
+    reads++
+    if (isAway) throw new Error('away')
+    return kept
+  }
+  const plan = createRefreshPlan({ config, store: { refreshes }, budgetOf: () => 'all', now: () => now })
+  const readsFor = async (runs: number) => {
+    const before = reads
+    for (let run = 0; run < runs; run++) await plan.update().catch(() => {})
+    return reads - before
+  }
+
+  expect(await readsFor(200)).toBe(1)
+  now += 299
+  expect(await readsFor(200)).toBe(0)
+  now += 1
+  expect(await readsFor(200)).toBe(1)
+  isAway = true
+  now += 300
+  expect(await readsFor(3)).toBe(3)
+})
 
 it('a try that left no trace in the mirror is repeated as rarely as the share of all lists allows', async () => {
   const { plan, selected } = await planOfFifty()

@@ -12,7 +12,7 @@ import { jobOf, type SelectedJob } from '../selection.ts'
 export interface RefreshPlan {
   /** Null for a list that is only walked whole. */
   policyOf(selected: SelectedJob): RefreshPolicy | null
-  /** Reads again what jobs keep between refreshes. */
+  /** Reads again what jobs keep between refreshes, if that was not done just now. */
   update(): Promise<void>
   /**
    * Epoch milliseconds; null: not before a full walk is complete, or never.
@@ -32,6 +32,10 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
+/** Of more lists, what they keep is read less often: so many milliseconds a list, however many runs ask for it. */
+const FEW_LISTS = 100
+const READ_EVERY_MS_A_LIST = 2
+
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   /** What a refresh of each list takes, by the budget that they share. */
@@ -39,6 +43,14 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const sources = new Map<string, PageSource>()
   const periods = new Map<string, number>()
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> = Promise.resolve()
+
+  async function read(): Promise<void> {
+    const kept = await store.refreshes()
+    states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
+    costs = costsByBudget()
+  }
 
   function periodOfSchedule(schedule: string): number {
     const known = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
@@ -85,10 +97,15 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
 
   return {
     policyOf,
-    async update() {
-      const kept = await store.refreshes()
-      states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
-      costs = costsByBudget()
+    update() {
+      const isRecent = Math.abs(now() - readAt) < states.size * READ_EVERY_MS_A_LIST
+      if (states.size > FEW_LISTS && isRecent) return reading
+      readAt = now()
+      reading = read().catch((error: unknown) => {
+        readAt = Number.NEGATIVE_INFINITY
+        throw error
+      })
+      return reading
     },
     nextAt(selected, triedAt) {
       const state = stateOfJob(selected.job)

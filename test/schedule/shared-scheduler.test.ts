@@ -1,0 +1,176 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  type Handed,
+  type Queue,
+  type RunEnd,
+  type SharedJob,
+  startSharedScheduler,
+} from '../../src/schedule/shared-scheduler.ts'
+
+// The real queue is tried in test/store/postgres/queue.test.ts; this one shows what a worker does with its answers.
+
+interface Claim extends Handed {
+  list: string
+}
+
+const NOON = Date.UTC(2026, 0, 1, 12)
+
+function createScene(lists: readonly string[], run: (list: string) => Promise<RunEnd>, dueAtStart = true) {
+  const stop = new AbortController()
+  const told: string[] = []
+  const waiting: Claim[] = []
+  let now = NOON
+  let broken = 0
+  let id = 0
+  const fail = () => {
+    if (broken > 0 && broken-- > 0) throw new Error('broken')
+  }
+  const add = (list: string, retryCount = 0) => waiting.push({ id: String(id++), list, retryCount })
+  const queue: Queue<string, Claim> = {
+    async tick(_schedule, at, ticked) {
+      fail()
+      told.push(`tick ${at - NOON}`)
+      const left = ticked.filter((list) => waiting.some((claim) => claim.list === list))
+      for (const list of ticked) if (!left.includes(list)) add(list)
+      return left
+    },
+    async add(due) {
+      fail()
+      for (const list of due) add(list)
+    },
+    async take(most) {
+      return waiting.splice(0, most)
+    },
+    async touch() {},
+    async finish({ list }, errorCode) {
+      told.push(`finished ${list} ${errorCode}`)
+    },
+    async giveBack({ list, retryCount }) {
+      told.push(`gave back ${list}`)
+      if (!stop.signal.aborted) add(list, retryCount + 1)
+    },
+  }
+  const jobs = lists.map(
+    (list): SharedJob<string> => ({
+      name: list,
+      list,
+      expression: '0 * * * *',
+      timezone: 'UTC',
+      dueAtStart,
+      run: () => run(list),
+    }),
+  )
+  const scheduler = startSharedScheduler(jobs, {
+    queue,
+    jobOf: ({ list }) => jobs.find((job) => job.list === list),
+    touchEveryMs: 1,
+    now: () => now,
+    ownNow: () => now,
+    sleep: (_ms, signal) => wait(1, undefined, { signal }),
+    random: () => 0.5,
+    signal: stop.signal,
+    onOverlap: (name) => told.push(`overlap ${name}`),
+    onError: (name) => told.push(`error ${name}`),
+    onQueueError: () => told.push('queue error'),
+  })
+  onTestFinished(async () => {
+    stop.abort()
+    await scheduler.stop()
+  })
+  const tells = (line: string) => expect.poll(() => told).toContain(line)
+  return {
+    scheduler,
+    jobs,
+    told,
+    add,
+    tells,
+    stop,
+    pass: (ms: number) => {
+      now += ms
+    },
+    breakFor: (times: number) => {
+      broken = times
+    },
+  }
+}
+
+const OVER: RunEnd = { again: false, errorCode: null }
+
+describe('a worker', () => {
+  it('reads what is due at the start, and again at each tick', async () => {
+    const { told, tells, pass } = createScene(['a', 'b'], async (list) =>
+      list === 'a' ? OVER : { again: false, errorCode: 'X' },
+    )
+    await tells('finished a null')
+    await tells('finished b X')
+    told.length = 0
+    pass(3_600_000)
+
+    await tells('tick 3600000')
+    await tells('finished a null')
+    await tells('finished b X')
+    expect(told).toHaveLength(3)
+  })
+
+  it('tries again what the queue refused, ticks too', async () => {
+    const { tells, told, breakFor, pass } = createScene(['a'], async () => OVER, false)
+    breakFor(2)
+    pass(3_600_000)
+
+    await tells('finished a null')
+    expect(told.filter((line) => line === 'queue error')).toHaveLength(2)
+    expect(told.filter((line) => line.startsWith('tick'))).toEqual(['tick 3600000'])
+  })
+
+  it('gives a busy list back, and what it reads or refreshes itself', async () => {
+    let tries = 0
+    const { tells, told, scheduler, jobs, add } = createScene(['a', 'b'], async (list) =>
+      list === 'b' || ++tries > 2 ? OVER : { again: true },
+    )
+    await tells('finished a null')
+    expect(told.filter((line) => line === 'gave back a')).toHaveLength(2)
+    const refreshed = Promise.withResolvers<void>()
+    const [, b] = jobs
+    if (!b) throw new Error('no job')
+    await expect.poll(() => told).toContain('finished b null')
+    told.length = 0
+    await wait(5)
+    scheduler.runBetween({ ...b, run: async () => {} }, () => refreshed.promise)
+    add('b')
+
+    await tells('gave back b')
+    refreshed.resolve()
+    await tells('finished b null')
+  })
+
+  it('leaves a list that it does not know to others for a while', async () => {
+    const { tells, told, add } = createScene(['a'], async () => OVER)
+    add('newer')
+
+    await tells('finished newer null')
+    expect(told.filter((line) => line === 'gave back newer').length).toBe(20)
+  })
+
+  it('takes nothing more after the signal, and ends with its runs', async () => {
+    const begun = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<RunEnd>()
+    const { scheduler, stop, told, add } = createScene(['a', 'b'], (list) => {
+      begun.resolve()
+      return list === 'a' ? ended.promise : Promise.resolve(OVER)
+    })
+    await begun.promise
+    stop.abort()
+    add('b')
+    let isStopped = false
+    const stopping = scheduler.stop().then(() => {
+      isStopped = true
+    })
+    await wait(5)
+    expect(isStopped).toBe(false)
+    ended.resolve({ again: true })
+    await stopping
+
+    expect(told).toContain('gave back a')
+  })
+})
