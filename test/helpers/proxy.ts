@@ -2,7 +2,7 @@ import net from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** A network between a program and a server on loopback, with all that can happen to one. */
-export interface Proxy {
+export interface TestProxy {
   port: number
   /** Ends all connections that there are, as a firewall does that sends a reset. */
   cut(): void
@@ -35,7 +35,7 @@ interface Pair {
 }
 
 /** `port`: of the server on loopback. */
-export async function startProxy(port: number): Promise<Proxy> {
+export async function startProxy(port: number): Promise<TestProxy> {
   const pairs = new Set<Pair>()
   let [target, delayMs, isFrozen, isRefused, made] = [port, 0, false, false, 0]
   let alter = (bytes: Buffer) => bytes

@@ -1,4 +1,4 @@
-import { type Proxy, startProxy } from '../../helpers/proxy.ts'
+import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import type { Ended, Running } from '../processes.ts'
 import type { Workspace } from '../workspace.ts'
 
@@ -25,14 +25,14 @@ export interface WorkersOptions {
 }
 
 interface Worker {
-  proxy: Proxy
+  proxy: TestProxy
   running: Running
 }
 
 /** Starts that many workers. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const { workspace, count, port, random, envOf, terminate, restart } = options
-  const start = (proxy: Proxy) =>
+  const start = (proxy: TestProxy) =>
     workspace.start(['start', '--log-level', 'debug'], { env: envOf(proxy.port) })
   const proxies = await Promise.all(Array.from({ length: count }, () => startProxy(port)))
   const workers: Worker[] = proxies.map((proxy) => ({ proxy, running: start(proxy) }))
