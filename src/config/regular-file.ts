@@ -5,14 +5,21 @@ const CHUNK = 64 * 1024
 /**
  * Returns the first bytes of a regular file, at most `most`. Throws what the file system throws, and an error with the
  * code `ENOTREG` for a pipe, a device or a socket: reading one may take for ever.
+ * `check` throws for a file that must not be read.
  */
-export function readRegularFile(path: string, most: number): Buffer {
+export function readRegularFile(
+  path: string,
+  most: number,
+  check: (stats: Stats) => void = () => {},
+): Buffer {
   // Before, since opening a device may have effects; after, since the file may have been replaced.
   assertRegular(statSync(path))
   // Without O_NONBLOCK, opening a pipe waits for a process that writes into it.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    assertRegular(fstatSync(descriptor))
+    const stats = fstatSync(descriptor)
+    assertRegular(stats)
+    check(stats)
     return readUpTo(descriptor, most)
   } finally {
     closeSync(descriptor)

@@ -48,7 +48,11 @@ export interface Store {
   liveKeys(job: Job, from: string | null): Promise<{ ids: string[]; next: string | null }>
 }
 
-/** The right to work on a job, until it is released or the process ends. */
+/**
+ * The right to work on a job. It ends when it is released, when its process ends, and, in a store whose processes can be cut
+ * off from it, when another process acquires the job: what would write of the job then throws a JobError (BUSY), and writes
+ * nothing. Nobody uses a lease that he has released.
+ */
 export interface Lease {
   job: Job
   /** Why the store cannot keep this collection's rows: they have another key there, or a table's name is taken. */

@@ -8,6 +8,7 @@ import { measureOffset } from '../../store/postgres/server/clock.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/configured.ts'
 import type { Runtime } from '../runtime.ts'
+import { passwordFromFile } from './pass-file.ts'
 
 // Nothing here is loaded unless the configuration names a PostgreSQL server: a mirror in a file pays nothing for it.
 
@@ -66,12 +67,12 @@ export async function openPostgres(
 /** The address of the server, with what belongs to this machine. Throws MirrorError. */
 export function addressOf(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
-  { env }: Runtime,
+  runtime: Runtime,
 ): PostgresAddress {
   return {
     ...settings,
     tls: tls ? { authority: authority === null ? null : readAuthority(authority) } : null,
-    password: () => password() ?? env.PGPASSWORD,
+    password: () => password() ?? runtime.env.PGPASSWORD ?? passwordFromFile(settings, runtime) ?? '',
   }
 }
 
@@ -95,11 +96,8 @@ export async function openPostgresForReading(
 ): Promise<Server | null> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
   const { now, sleep, signal } = runtime
-  const server = await connectServer(addressOf(postgres, runtime), {
-    now,
-    sleep: (ms) => sleep(ms, signal),
-    signal,
-  })
+  const patience = { now, sleep: (ms: number) => sleep(ms, signal), signal }
+  const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
   try {
     if (await isMade(server)) return server
     await server.close()

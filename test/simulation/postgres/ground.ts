@@ -55,7 +55,7 @@ export function createServerGround(url: string): Ground {
 type Settings = Parameters<typeof connectServer>[0] & { tls: unknown }
 
 async function makeSchema(settings: Omit<Settings, 'password' | 'tls'> & { password: () => string | null }) {
-  const address = { ...settings, tls: null, password: () => settings.password() ?? undefined }
+  const address = { ...settings, tls: null, password: () => settings.password() ?? '' }
   const server = await connectServer(address, {
     now: Date.now,
     sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)),

@@ -8,6 +8,6 @@ export interface PostgresAddress {
   schema: string
   /** A certificate's authority, as a file's text; `system`: those of the system; null: no TLS. */
   tls: { authority: string | null } | null
-  /** A function, so that no log and no error can print it. Undefined: pg looks it up in PGPASSFILE. */
-  password: () => string | undefined
+  /** A function, so that no log and no error can print it. Empty: none. */
+  password: () => string
 }

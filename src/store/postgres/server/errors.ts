@@ -74,6 +74,10 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
     )
   if (/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO/i.test(code) || /SSL|certificate|self.signed/i.test(message))
     return new MirrorError(`${server}: ${tlsAdvice(message)}`)
+  if (/client password must be/.test(message))
+    return new MirrorError(
+      `${server} asks for the password of the role ${address.user}, and there is none: give it in the URL by \${NAME}, or as PGPASSWORD, or in the file that PGPASSFILE names`,
+    )
   // A value that PostgreSQL refuses concerns the job that brought it.
   if (/^(?:22|23|54)/.test(code))
     return new JobError('DATABASE', `${server} refused a row of this list (SQLSTATE ${code})`)
@@ -96,13 +100,30 @@ function meaningOf(
       return `${server}: the role ${user} lacks rights in the database ${database}: run GRANT CREATE ON DATABASE ${database} TO ${user}, or create the schema for it with CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
     case '53100':
       return `${server} has no room on its disk`
+    case '57P01':
+    case '57P02':
+    case '57P03':
+      return `${server} stops, or starts (SQLSTATE ${code})`
+    case '57014':
+      return `${server} has ended a statement by its statement_timeout: raise it for the role ${user}`
+    case '25P03':
+    case '25P04':
+      return `${server} has ended a transaction by a time-out (SQLSTATE ${code})`
     case '53300':
       return `${server} has no connection left: raise its max_connections, or run fewer workers`
     case '25006':
-      return `${server} is read-only: name the primary server as "database"`
+      return readOnlyText(server)
     default:
       return undefined
   }
+}
+
+function readOnlyText(server: string): string {
+  return `${server} is read-only: name the primary server as "database"`
+}
+
+export function readOnly({ host, port }: PostgresAddress): MirrorError {
+  return new MirrorError(readOnlyText(`the PostgreSQL server at ${host}:${port}`))
 }
 
 function tlsAdvice(message: string): string {

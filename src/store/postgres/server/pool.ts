@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, type QueryConfig, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
+import { createAnswers } from './answers.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
@@ -31,12 +32,15 @@ export interface OwnConnection {
 /** Few, since a server has few: a page's statements take a millisecond. */
 const MOST_CONNECTIONS = 3
 
-/** A connection that is cut without a word is given up after so long. Milliseconds. */
-const ANSWER_MS = 60_000
+/** Milliseconds. */
 const CONNECT_MS = 10_000
 
-export function createPool(address: PostgresAddress): Pool {
-  const config = clientConfig(address)
+/** `signal`: once it is aborted, no answer is waited for long. */
+export function createPool(address: PostgresAddress, signal: AbortSignal): Pool {
+  const answers = createAnswers({ newClient: () => new Client(config), signal })
+  const config = { ...clientConfig(address), stream: answers.socket }
+  const ask = <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
+    answers.of(client, askRows<T>(client, text, values))
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
@@ -48,7 +52,7 @@ export function createPool(address: PostgresAddress): Pool {
       const client = await pool.connect()
       let failed = true
       try {
-        const rows = await ask<T>(client, text, values, ANSWER_MS)
+        const rows = await ask<T>(client, text, values)
         failed = false
         return rows
       } catch (error) {
@@ -82,9 +86,9 @@ export function createPool(address: PostgresAddress): Pool {
         const result = await task({
           rows: (text, values = []) => ask(client, text, values),
           exec: async (text) => {
-            await client.query(text)
+            await answers.of(client, client.query(text))
           },
-          arrays: (text) => askArrays(client, text),
+          arrays: (text) => answers.of(client, askArrays(client, text)),
         })
         failed = false
         return result
@@ -107,7 +111,7 @@ export function createPool(address: PostgresAddress): Pool {
       let turn: Promise<unknown> = Promise.resolve()
       return {
         rows<T>(text: string, values: readonly unknown[]) {
-          const answer = turn.then(() => ask<T>(client, text, values, ANSWER_MS))
+          const answer = turn.then(() => ask<T>(client, text, values))
           turn = answer.catch(() => {})
           return answer
         },
@@ -118,7 +122,10 @@ export function createPool(address: PostgresAddress): Pool {
         },
       }
     },
-    close: () => pool.end(),
+    close: () => {
+      answers.close()
+      return pool.end()
+    },
   }
 }
 
@@ -129,6 +136,9 @@ function clientConfig({ host, port, user, database, schema, tls, password }: Pos
     DateStyle: 'ISO',
     extra_float_digits: '1',
     jit: 'off',
+    // A worker that is halted in the middle of a transaction keeps no locks, and its idle connections stay.
+    idle_in_transaction_session_timeout: '20000',
+    idle_session_timeout: '0',
     // The server learns within 20 seconds that a machine is gone, and drops its locks.
     tcp_keepalives_idle: '5',
     tcp_keepalives_interval: '5',
@@ -163,19 +173,8 @@ function nameOf(text: string): string {
   return name
 }
 
-async function ask<T>(
-  client: ClientBase,
-  text: string,
-  values: readonly unknown[],
-  query_timeout?: number,
-): Promise<T[]> {
-  const config = {
-    name: nameOf(text),
-    text,
-    values: [...values],
-    types: { getTypeParser },
-    ...(query_timeout === undefined ? {} : { query_timeout }),
-  }
+async function askRows<T>(client: ClientBase, text: string, values: readonly unknown[]): Promise<T[]> {
+  const config = { name: nameOf(text), text, values: [...values], types: { getTypeParser } }
   const { rows } = await client.query(config)
   return rows as T[]
 }

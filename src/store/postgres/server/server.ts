@@ -1,7 +1,7 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { isAway, isConflict, translate } from './errors.ts'
+import { isAway, isConflict, readOnly, translate } from './errors.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
 
 /** What waiting for the server needs. */
@@ -38,15 +38,21 @@ const STOPPING_MS = 2000
 
 const MOST_CONFLICTS = 20
 
-/** Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old. */
-export async function connectServer(address: PostgresAddress, patience: Patience): Promise<Server> {
-  const pool = createPool(address)
+/**
+ * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
+ * to be written, for one that only reads: a standby that is named by mistake would be waited for forever.
+ */
+export async function connectServer(
+  address: PostgresAddress,
+  patience: Patience,
+  purpose: 'writing' | 'reading' = 'writing',
+): Promise<Server> {
+  const pool = createPool(address, patience.signal)
   try {
-    const [row] = await pool.rows<{ version: string }>(
-      "SELECT current_setting('server_version_num') AS version",
-      [],
-    )
+    const [row] = await pool.rows<Standing>(STANDING, [])
     if (Number(row?.version) < 150_000) throw tooOld(address, Number(row?.version))
+    if (row?.encoding !== 'UTF8') throw wrongEncoding(address, row?.encoding ?? 'unknown')
+    if (purpose === 'writing' && row.only === 'on') throw readOnly(address)
   } catch (error) {
     await pool.close().catch(() => {})
     throw translate(address, error)
@@ -54,9 +60,30 @@ export async function connectServer(address: PostgresAddress, patience: Patience
   return createServer(address, pool, patience)
 }
 
+interface Standing {
+  version: string
+  encoding: string
+  /** `on`: a standby, or a role that may only read. */
+  only: string
+}
+
+const STANDING = `
+  SELECT
+    current_setting('server_version_num') AS version,
+    current_setting('server_encoding') AS encoding,
+    current_setting('transaction_read_only') AS only
+`
+
 function tooOld({ host, port }: PostgresAddress, version: number): MirrorError {
   return new MirrorError(
     `the PostgreSQL server at ${host}:${port} is version ${Math.floor(version / 10_000)}: version 15 or later is needed`,
+  )
+}
+
+function wrongEncoding({ host, port, database }: PostgresAddress, encoding: string): MirrorError {
+  return new MirrorError(
+    `the database ${database} of the PostgreSQL server at ${host}:${port} has the encoding ${encoding}, which cannot hold every text: ` +
+      `name one that is made with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0`,
   )
 }
 
@@ -97,6 +124,8 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
 
 /** Returns a function that repeats a task until the server is there and nothing conflicts. */
 function createPersistence(address: PostgresAddress, { now, sleep, signal, report }: Patience) {
+  /** As far as anybody has noticed. */
+  let isAwayNow = false
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
   /** Of all tasks together: hundreds of lists may wait at once. */
   let reportedAt: number | null = null
@@ -109,8 +138,11 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
     let waited = false
     let waitMs = FIRST_WAIT_MS
     for (;;) {
+      // Each further try would take its time, and there may be many of them.
+      if (isAwayNow && now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
       try {
         const result = await task()
+        isAwayNow = false
         if (waited && reportedAt !== null) {
           report?.('the PostgreSQL server answers again')
           reportedAt = null
@@ -120,8 +152,8 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
         const known = translate(address, error)
         if (!isAway(error)) throw known
-        if (now() >= stoppedAt + STOPPING_MS)
-          throw new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
+        isAwayNow = true
+        if (now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
         if (reportedAt === null || now() - reportedAt >= REPORT_EVERY_MS) {
           report?.(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
           reportedAt = now()
@@ -133,4 +165,8 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
       waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
     }
   }
+}
+
+function stoppedWhileAway(): InterruptedError {
+  return new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
 }
