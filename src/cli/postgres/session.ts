@@ -6,6 +6,7 @@ import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres } from './open.ts'
 import { createPublishing } from './publishing.ts'
+import { createServing } from './serving.ts'
 import { workerName } from './with-postgres.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
@@ -33,6 +34,7 @@ export async function openPostgresMirror({
       now,
       connection: null,
       publishing: createPublishing(server, leases, runtime, now),
+      served: createServing(server, runtime),
       abandonedJobs: () => abandonedJobs(server),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)

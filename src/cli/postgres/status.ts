@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
+import type { Sql } from '../../store/postgres/sql.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
@@ -16,17 +17,21 @@ export async function readPostgresStatus(
     return await server.reading(async (sql) => {
       const { schema } = server.address
       const locks = await advisoryLocks(sql)
-      const rows = await readStatus(sql, schema, locks)
       const daemons = await readDaemons(sql, schema, locks)
-      const closedUntil = await gateClosedUntil(sql)
-      return {
-        status: () => rows,
-        gateClosedUntil: () => closedUntil,
-        daemons: () => daemons,
-        close: () => {},
-      }
+      return { ...(await readerOf(sql, schema, locks)), daemons: () => daemons, close: () => {} }
     })
   } finally {
     await server.close()
   }
+}
+
+/** What is known of the jobs, read at once. `locks`: those of the database. */
+export async function readerOf(
+  sql: Pick<Sql, 'rows'>,
+  schema: string,
+  locks: ReadonlySet<string>,
+): Promise<Pick<Reader, 'status' | 'gateClosedUntil'>> {
+  const rows = await readStatus(sql, schema, locks)
+  const closedUntil = await gateClosedUntil(sql)
+  return { status: () => rows, gateClosedUntil: () => closedUntil }
 }

@@ -2,8 +2,7 @@ import fs from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
-import { createWorkspace } from '../workspace.ts'
-import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
+import { onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
@@ -100,20 +99,6 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
       expect(ended.stderr).toMatch(message)
     }
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
-  })
-
-  it('refuses a configuration with publish or http', async () => {
-    const database = 'postgres://mirror@127.0.0.1:1/shop'
-    const settings = { baseUrl: 'http://127.0.0.1:1', organizations: [ACME], database }
-    const http = createWorkspace({ ...settings, http: { port: 9464 } })
-    const publish = createWorkspace({ ...settings, publish: 'copy.db' })
-
-    for (const command of ['start', 'sync', 'check']) {
-      expect(await http.run([command])).toMatchObject({ code: 2 })
-      expect(await publish.run([command])).toMatchObject({ code: 2 })
-    }
-    expect((await http.run(['start'])).stderr).toMatch(/http: is for a mirror in a file.*status --check/)
-    expect((await publish.run(['start'])).stderr).toMatch(/publish: is for a mirror in a file/)
   })
 })
 
