@@ -22,9 +22,8 @@ describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL 
     await daemon.log(({ event }) => event === 'published')
 
     const scrape = async () => parseScrape(await (await get('metrics')).text()).samples
-    const valueOf = async (wanted: string) => (await scrape()).find(({ name }) => name === wanted)?.value
-    while ((await valueOf('admin_mirror_runs_total')) !== 1)
-      await new Promise((wake) => setTimeout(wake, 100))
+    const gauge = async (wanted: string) => (await scrape()).find(({ name }) => name === wanted)?.value
+    while ((await gauge('admin_mirror_runs_total')) !== 1) await new Promise((wake) => setTimeout(wake, 100))
     const paths = ['', 'healthz', 'readyz', 'metrics', 'status.json']
     const answers = await Promise.all(paths.map(get))
     const texts = await Promise.all(answers.map((answer) => answer.text()))
@@ -37,8 +36,8 @@ describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL 
     const typed = JSON.parse((await run(['status', '--json'])).stdout) as { jobs: object[] }
     expect(Object.keys(told)).toEqual(Object.keys(typed))
     expect(told.jobs).toMatchObject([{ organization: 'acme', rows: 6, coverage: 'steady' }])
-    expect(await valueOf('admin_mirror_usable')).toBe(1)
-    expect(await valueOf('admin_mirror_database_bytes')).toBeGreaterThan(100_000)
+    expect(await gauge('admin_mirror_usable')).toBe(1)
+    expect(await gauge('admin_mirror_database_bytes')).toBeGreaterThan(100_000)
 
     const read = await rows()
     await read('BEGIN')
