@@ -17,6 +17,7 @@ import { createTokens } from '../store/sqlite/tokens.ts'
 import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import type { ServedMirror } from './listener/server-source.ts'
 import { openMirror } from './mirror-file.ts'
 import type { Publishing } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
@@ -42,6 +43,8 @@ export interface Session {
   connection: Connection | null
   /** Of a mirror on a server: how a file is made of it. */
   publishing?: Publishing
+  /** Of a mirror on a server: what the listener reads of it. */
+  served?: ServedMirror
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
   close(): Promise<void>
@@ -59,6 +62,7 @@ export interface OpenMirror
     | 'sharing'
     | 'connection'
     | 'publishing'
+    | 'served'
     | 'close'
   > {}
 
@@ -112,6 +116,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     connection: mirror.connection,
     ...(mirror.sharing ? { sharing: mirror.sharing } : {}),
     ...(mirror.publishing ? { publishing: mirror.publishing } : {}),
+    ...(mirror.served ? { served: mirror.served } : {}),
     refreshes,
     budgetOf,
     source: async (organization, job) => {

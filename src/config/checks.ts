@@ -1,6 +1,5 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
-import { checkOnlyFiles } from './database/only-files.ts'
 import { isPostgresAddress } from './database/postgres-address.ts'
 import { parseDuration } from './duration.ts'
 import { nearest } from './issues.ts'
@@ -38,7 +37,6 @@ export function checkAcrossKeys(
   const { report } = problems
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
-  checkOnlyFiles(raw, report)
   checkSchedules(raw, problems, isCron)
   checkOrganizations(raw, report)
   checkCollections(raw, report, nameEnds)

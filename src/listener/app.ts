@@ -22,7 +22,8 @@ const STARTING = 'the mirror is being opened'
 
 /** The routes of the listener. GET and HEAD alone; no answer holds a token or data of items. */
 export function createApp({ source, isLoopback, onError, now }: AppOptions): Hono {
-  const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now)
+  // It waits for a server rather than to compute, so it is not kept for long.
+  const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now, 1)
   const overview = cached(() => source()?.overview() ?? null, now)
   /** A text that is made of the overview; null as long as there is none. */
   const made = (text: (known: Overview) => string | Promise<string>) =>

@@ -5,10 +5,11 @@ const LEAST_MS = 1000
 const TIMES = 20
 
 /**
- * Returns a function that computes at most so often, since reading the mirror blocks the event loop. An error is kept, too.
+ * Returns a function that computes at most so often, since reading the mirror blocks the event loop. An error is kept, too,
+ * for as long as it took to come.
  * `now` is in epoch milliseconds.
  */
-export function cached<T>(compute: () => T | Promise<T>, now: () => number): () => Promise<T> {
+export function cached<T>(compute: () => T | Promise<T>, now: () => number, times = TIMES): () => Promise<T> {
   let kept: { answer: Promise<T>; from: number; until: number } | null = null
   return () => {
     const begun = now()
@@ -17,11 +18,12 @@ export function cached<T>(compute: () => T | Promise<T>, now: () => number): () 
     const answer = new Promise<T>((resolve) => resolve(compute()))
     const entry = { answer, from: begun, until: Number.POSITIVE_INFINITY }
     kept = entry
-    const settle = () => {
+    const keep = (so: number) => () => {
       const ended = now()
-      entry.until = ended + Math.max(LEAST_MS, TIMES * (ended - begun))
+      entry.until = ended + Math.max(LEAST_MS, so * (ended - begun))
     }
-    answer.then(settle, settle)
+    // What failed after a long wait for a server may succeed at once when that is back.
+    answer.then(keep(times), keep(1))
     return answer
   }
 }

@@ -64,9 +64,9 @@ export interface Health {
 
 /** What the listener answers from. Called at most once a second; a call may take some tens of milliseconds. */
 export interface Source {
-  health(): Health
+  health(): Health | Promise<Health>
   /** Throws MirrorError. */
-  overview(): Overview
+  overview(): Overview | Promise<Overview>
 }
 
 /** Names a job in `Overview.runs`. */

@@ -6,7 +6,8 @@ import type { JobResult } from '../../sync/job.ts'
 import type { Runtime } from '../runtime.ts'
 import type { CommandSession } from '../with-session.ts'
 import { createCounts } from './counts.ts'
-import { createSource, type MirrorSource } from './source.ts'
+import { createServerSource } from './server-source.ts'
+import { createSource, type MirrorSource, type SourceOptions } from './source.ts'
 
 /** The listener of a `start`. */
 export interface Listening {
@@ -15,6 +16,15 @@ export interface Listening {
   /** From now on it answers from this mirror. */
   serve(session: CommandSession, scheduler: Scheduler): void
   close(): Promise<void>
+}
+
+function sourceOf(
+  { connection, processName, served }: CommandSession,
+  options: Omit<SourceOptions, 'session'>,
+): MirrorSource {
+  if (connection) return createSource({ ...options, session: { connection, processName } })
+  if (served) return createServerSource(served, options)
+  throw new Error('the listener has no mirror to answer from')
 }
 
 /** Listens where the configuration says. Throws UsageError if the port cannot be had. */
@@ -35,17 +45,7 @@ export async function listenFor(
       source?.onResult(result)
     },
     serve(session, scheduler) {
-      const { connection, processName } = session
-      // The configuration is refused where it sets http with a mirror on PostgreSQL.
-      if (connection === null) throw new Error('the listener answers from a mirror in a file')
-      source = createSource({
-        config,
-        session: { connection, processName },
-        scheduler,
-        counts,
-        program,
-        now,
-      })
+      source = sourceOf(session, { config, scheduler, counts, program, now })
       listener.serve(source, (error) =>
         session.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       )

@@ -37,7 +37,7 @@ export interface MirrorSource extends Source {
 }
 
 /** For how long a column is new. */
-const NEW_MS = 7 * 86_400_000
+export const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from: read on the connection of the sync, between two of its transactions. */
 export function createSource({
@@ -101,7 +101,7 @@ export function createSource({
   }
 }
 
-function published(file: string): Published {
+export function published(file: string): Published {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
   if (!stat?.isFile()) return { file, created_at: null, bytes: null }
   return { file, created_at: stat.mtime.toISOString(), bytes: stat.size }

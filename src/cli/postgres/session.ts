@@ -7,6 +7,7 @@ import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres } from './open.ts'
 import { createPublishing } from './publishing.ts'
+import { createServing } from './serving.ts'
 import { workerName } from './with-postgres.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
@@ -45,6 +46,7 @@ export async function openPostgresMirror({
         isOwned: (organizationId, collection) => isLocked(server, organizationId, collection),
       },
       publishing: createPublishing(server, leases, runtime, now),
+      served: createServing(server, runtime),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
         return announceDaemon(server, leases, new Date(now()).toISOString())

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
+import type { Sql } from '../../store/postgres/sql.ts'
 import type { Runtime } from '../runtime.ts'
 import type { StatusReader } from '../watch/read-status.ts'
 import { openPostgresForReading } from './open.ts'
@@ -14,19 +15,22 @@ export async function readPostgresStatus(config: Config, runtime: Runtime): Prom
     return await server.reading(async (sql) => {
       const { schema } = server.address
       const locks = await advisoryLocks(sql)
-      const rows = await readStatus(sql, schema, locks)
       const daemons = await readDaemons(sql, schema, locks)
-      const closedUntil = await gateClosedUntil(sql)
-      const queue = await readQueue(sql, schema)
-      return {
-        queue: () => queue,
-        status: () => rows,
-        gateClosedUntil: () => closedUntil,
-        daemons: () => daemons,
-        close: () => {},
-      }
+      return { ...(await readerOf(sql, schema, locks)), daemons: () => daemons, close: () => {} }
     })
   } finally {
     await server.close()
   }
+}
+
+/** What is known of the jobs, read at once. `locks`: those of the database. */
+export async function readerOf(
+  sql: Pick<Sql, 'rows'>,
+  schema: string,
+  locks: ReadonlySet<string>,
+): Promise<Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'queue'>>> {
+  const rows = await readStatus(sql, schema, locks)
+  const closedUntil = await gateClosedUntil(sql)
+  const queue = await readQueue(sql, schema)
+  return { status: () => rows, gateClosedUntil: () => closedUntil, queue: () => queue }
 }

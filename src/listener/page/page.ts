@@ -49,7 +49,7 @@ function heading({ status, size }: Overview) {
     `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
     ...(since === undefined ? [] : [`start runs for ${inWords(Date.parse(now) - Date.parse(since))}`]),
     ...(status.queue ? [`queue: ${queueText(status.queue)}`] : []),
-    `mirror ${inBytes(size.bytes)}, WAL ${inBytes(size.walBytes)}`,
+    `mirror ${inBytes(size.bytes)}${size.walBytes === null ? '' : `, WAL ${inBytes(size.walBytes)}`}`,
     ...(size.freeBytes === null ? [] : [`${inBytes(size.freeBytes)} free`]),
   ]
   return html`<header class="verdict ${toneOf(status)}"><h1>${sentence(status.verdict)}</h1>

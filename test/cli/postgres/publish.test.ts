@@ -20,7 +20,7 @@ function contentsOf(file: string): Record<string, unknown> {
       .all() as { type: string; name: string; sql: string }[]
     const rows = schema
       .filter(({ type }) => type === 'table')
-      .map(({ name }) => [name, reader.prepare(`SELECT * FROM "${name}"`).raw().all() as unknown[]])
+      .map(({ name }) => [name, reader.prepare(`SELECT * FROM "${name}"`).raw().all()])
     const types = reader
       .prepare('SELECT DISTINCT typeof(total), typeof(id), typeof(lines) FROM orders')
       .raw()

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
-import { createWorkspace } from '../workspace.ts'
 import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 const server = await startPostgres()
@@ -101,19 +101,45 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     }
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
   })
+})
 
-  it('refuses a configuration with publish or http', async () => {
-    const database = 'postgres://mirror@127.0.0.1:1/shop'
-    const settings = { baseUrl: 'http://127.0.0.1:1', organizations: [ACME], database }
-    const http = createWorkspace({ ...settings, http: { port: 9464 } })
-    const publish = createWorkspace({ ...settings, publish: 'copy.db' })
+describe.skipIf(server.missing !== null)('roles of analysts, by the statements of the documents', () => {
+  it('read all of a mirror, or the rows of one organization, and write nothing', {
+    timeout: 60_000,
+  }, async () => {
+    const { rows, address, run } = await synced()
+    const documents = fs.readFileSync(path.resolve(import.meta.dirname, '../../../config/README.md'), 'utf8')
+    const [, typed = ''] = /^```postgresql\n(.*?)^```$/ms.exec(documents) ?? []
+    const [all, one] = [`${address.schema}_all`, `${address.schema}_one`]
+    const sql = typed
+      .replaceAll('acme_analysts', one)
+      .replaceAll('analysts', all)
+      .replaceAll('FOR ROLE mirror', `FOR ROLE ${address.user}`)
+      .replaceAll('admin_mirror', address.schema)
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, ACME.id)
+    const read = await rows()
+    await read(`CREATE ROLE ${all}`)
+    await read(`CREATE ROLE ${one}`)
+    for (const statement of sql.split(';').filter((text) => text.trim() !== '')) await read(statement)
+    await read(
+      "INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id) VALUES ('another', now(), now(), 7)",
+    )
 
-    for (const command of ['start', 'sync', 'check']) {
-      expect(await http.run([command])).toMatchObject({ code: 2 })
-      expect(await publish.run([command])).toMatchObject({ code: 2 })
+    await read(`SET ROLE ${all}`)
+    expect(await read('SELECT count(*)::int AS n FROM sync_status')).toEqual([{ n: 1 }])
+    expect(await read('SELECT count(*)::int AS n FROM orders')).toEqual([{ n: 3 }])
+    await expect(read('DELETE FROM sync_runs')).rejects.toThrow(/permission denied/)
+    await read(`SET ROLE ${one}`)
+    expect(await read('SELECT count(*)::int AS n FROM orders')).toEqual([{ n: 2 }])
+    await expect(read('SELECT 1 FROM orders_raw')).rejects.toThrow(/permission denied/)
+    await read('RESET ROLE')
+    await read("DELETE FROM orders WHERE _organization_id = 'another'")
+    // The owner of the tables sees and writes all.
+    expect(await run(['sync'])).toMatchObject({ code: 0 })
+    for (const role of [all, one]) {
+      await read(`DROP OWNED BY ${role}`)
+      await read(`DROP ROLE ${role}`)
     }
-    expect((await http.run(['start'])).stderr).toMatch(/http: is for a mirror in a file.*status --check/)
-    expect((await publish.run(['start'])).stderr).toMatch(/publish: is for a mirror in a file/)
   })
 })
 

@@ -104,7 +104,8 @@ export function readTokensUsed(connection: Connection): Map<string, string | nul
 
 export interface MirrorSize {
   bytes: number
-  walBytes: number
+  /** Null: the mirror is no file. */
+  walBytes: number | null
   /** That this user may use on the mirror's disk; null if the system does not say. */
   freeBytes: number | null
 }

@@ -1,0 +1,83 @@
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../sqlite/read/overview.ts'
+import type { Sql } from '../sql.ts'
+
+/** What the status page shows beside `status`. */
+export interface ServerOverview {
+  runs: LastRuns[]
+  gates: StoredGate[]
+  /** Which token, by its fingerprint, each organization used last. Keep it out of all output. */
+  tokensUsed: Map<string, string | null>
+  newColumns: NewColumn[]
+  size: MirrorSize
+}
+
+/** Runs a job, and columns, that are shown. */
+const RUNS = 30
+const COLUMNS = 100
+
+/** `since`: from when on a column is new; epoch milliseconds. */
+export async function readOverview(sql: Pick<Sql, 'rows'>, since: number): Promise<ServerOverview> {
+  const runs = await sql.rows<LastRuns>(LAST_RUNS_SQL)
+  const gates = await sql.rows<StoredGate>('SELECT scope, known FROM sync_gates')
+  const tokens = await sql.rows<{ id: string; token: string | null }>(
+    'SELECT id, last_fingerprint AS token FROM organizations',
+  )
+  const columns = await sql.rows<Omit<NewColumn, 'first_seen_at'> & { first_seen_at: number }>(
+    NEW_COLUMNS_SQL,
+    [new Date(since).toISOString()],
+  )
+  const [size] = await sql.rows<{ bytes: number }>(SIZE_SQL)
+  return {
+    runs,
+    gates,
+    tokensUsed: new Map(tokens.map(({ id, token }) => [id, token])),
+    newColumns: columns.map((one) => ({ ...one, first_seen_at: new Date(one.first_seen_at).toISOString() })),
+    size: { bytes: size?.bytes ?? 0, walBytes: null, freeBytes: null },
+  }
+}
+
+// As beside SQLite: a letter a run, the latest first.
+const LAST_RUNS_SQL = `
+  SELECT job.organization_id, job.collection, coalesce(shown.marks, '') AS marks, ended.seconds
+  FROM sync_jobs AS job
+  LEFT JOIN LATERAL (
+    SELECT string_agg(CASE trigger WHEN 'refresh' THEN upper(mark) ELSE mark END, '' ORDER BY id DESC) AS marks
+    FROM (
+      SELECT id, trigger, CASE
+          WHEN status = 'failed' THEN 'f'
+          WHEN status = 'running' THEN 'r'
+          WHEN status = 'interrupted' THEN 'i'
+          WHEN error_code IS NOT NULL THEN 'h'
+          ELSE 's'
+        END AS mark
+      FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection
+      ORDER BY id DESC
+      LIMIT ${RUNS}
+    ) AS run
+  ) AS shown ON true
+  LEFT JOIN LATERAL (
+    SELECT extract(epoch FROM finished_at - started_at)::double precision AS seconds
+    FROM sync_runs
+    WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS ended ON true
+`
+
+const NEW_COLUMNS_SQL = `
+  SELECT collection, "column", path, type, first_seen_at
+  FROM sync_columns AS found
+  WHERE first_seen_at >= $1
+    AND first_seen_at > (
+      SELECT min(first_seen_at) FROM sync_columns WHERE collection = found.collection
+    ) + interval '1 hour'
+  ORDER BY first_seen_at DESC, collection, "column"
+  LIMIT ${COLUMNS}
+`
+
+const SIZE_SQL = `
+  SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes
+  FROM pg_class
+  WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+`
