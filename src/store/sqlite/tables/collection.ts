@@ -32,7 +32,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
   const extendArrayViews = openArrayViews(connection, shape)
   const keyTypes = keyTypesOf(catalog)
-  const warnings = ensureChangesView(connection, shape)
+  const taken = ensureChangesView(connection, shape)
     ? []
     : [warning(`the name ${name}_changes is taken, so there is no view of changes`)]
 
@@ -43,7 +43,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
 
   return {
     ...createRowWriter(connection, shape),
-    warnings,
+    warnings: taken,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))
       if (fitsKeys(keys) && isComplete(known)) return { result: known, notices: [] }
