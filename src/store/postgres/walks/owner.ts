@@ -29,13 +29,16 @@ interface RunRow extends Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUn
 }
 
 function runningRun({ startedAt, updatedAt, waitingUntil, ...run }: RunRow): RunningRun {
-  const known = (time: number | null) => (time === null ? null : timeOf(time))
   return {
     ...run,
     startedAt: timeOf(startedAt),
-    updatedAt: known(updatedAt),
-    waitingUntil: known(waitingUntil),
+    updatedAt: timeOrNull(updatedAt),
+    waitingUntil: timeOrNull(waitingUntil),
   }
+}
+
+function timeOrNull(time: number | null): string | null {
+  return time === null ? null : timeOf(time)
 }
 
 const RUN_SQL = `
