@@ -7,7 +7,10 @@ import { KilledError } from './process.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
 
-/** Lives through the seeds that its command line says: first, end, step, and whether the first failure is enough. */
+/**
+ * Lives through the seeds that its command line says: first, end, step, and whether the first failure is enough. On the
+ * PostgreSQL server that SIMULATION_POSTGRES names; as many as SIMULATION_SECONDS are enough for.
+ */
 export interface ShardReport {
   passed: number
   failed: number
@@ -24,7 +27,8 @@ async function runShard(from: number, end: number, step: number, stopAtFirst: bo
   const ground = url === undefined ? createGround() : createServerGround(url)
   process.on('exit', ground.remove)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
-  for (let seed = from; seed < end; seed += step) {
+  const until = Date.now() + Number(process.env.SIMULATION_SECONDS ?? Number.POSITIVE_INFINITY) * 1000
+  for (let seed = from; seed < end && Date.now() < until; seed += step) {
     const { complaints, story, whole, counts } = await simulate(seed, ground)
     report.counts = addCounts(report.counts, counts)
     if (end - from <= step) report.whole = whole()

@@ -58,11 +58,14 @@ async function liveThrough(stage: Stage, deeds: readonly Deed[]): Promise<void> 
   await untilQuiet(stage, () => left === 0)
 }
 
-async function untilQuiet({ world, clock, complaints }: Stage, isDone: () => boolean): Promise<void> {
+async function untilQuiet(
+  { world, clock, complaints, mostTicks = MOST_TICKS }: Stage,
+  isDone: () => boolean,
+): Promise<void> {
   for (let ticks = 0; ; ticks++) {
     await clock.settle()
     if (complaints.length > 0 || (isDone() && world.living() === 0)) return
-    if (ticks > MOST_TICKS) throw new Error('the history does not end')
+    if (ticks > mostTicks) throw new Error('the history does not end')
     if (!clock.tick()) throw new Error(`${world.living()} processes wait for nothing`)
   }
 }

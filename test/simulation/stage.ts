@@ -17,6 +17,8 @@ export interface Complaint {
 export interface Stage {
   world: World
   clock: VirtualClock
+  /** Where each takes its time: an end of patience before the default one. */
+  mostTicks?: number
   counter: Counter
   story: Story
   /** The first one counts: what comes after it may follow from it. */
@@ -60,6 +62,7 @@ export async function setStage(history: History, ground: Ground): Promise<Stage>
   return {
     world,
     clock,
+    ...(setting.isOnServer ? { mostTicks: 10_000 } : {}),
     counter,
     story,
     complaints,

@@ -35,8 +35,21 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const start = (proxy: TestProxy) =>
     workspace.start(['start', '--log-level', 'debug'], { env: envOf(proxy.port) })
   const proxies = await Promise.all(Array.from({ length: count }, () => startProxy(port)))
-  const workers: Worker[] = proxies.map((proxy) => ({ proxy, running: start(proxy) }))
   const ends: Promise<Ended>[] = []
+  let isStopping = false
+  const workers: Worker[] = proxies.map((proxy) => ({ proxy, running: start(proxy) }))
+  for (const worker of workers) superviseStart(worker)
+
+  /** As a service manager: one that finds no server at its start ends with 4, and is started again. */
+  function superviseStart(worker: Worker): void {
+    const { running } = worker
+    void running.ended.then((ended) => {
+      if (isStopping || worker.running !== running) return
+      ends.push(Promise.resolve(ended))
+      worker.running = start(worker.proxy)
+      superviseStart(worker)
+    })
+  }
   const healing = new Set<() => void>()
 
   /** Undoes something after a while, or at the end. */
@@ -54,19 +67,21 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const deeds: Record<string, () => void | Promise<void>> = {
     'kill -9'() {
       const worker = some()
-      worker.running.killAll('SIGKILL')
-      ends.push(worker.running.ended)
+      const { running } = worker
       worker.running = start(worker.proxy)
+      superviseStart(worker)
+      signal(running, 'SIGKILL')
+      ends.push(running.ended)
       state.killed++
     },
     'stop and continue'() {
       const { running } = some()
-      running.killAll('SIGSTOP')
+      signal(running, 'SIGSTOP')
       later(500 + random() * 25_000, () => signal(running, 'SIGCONT'))
     },
     'cut off and stand still'() {
       const { running, proxy } = some()
-      running.killAll('SIGSTOP')
+      signal(running, 'SIGSTOP')
       proxy.cut()
       later(500 + random() * 8000, () => signal(running, 'SIGCONT'))
     },
@@ -96,6 +111,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       return name
     },
     async stop() {
+      isStopping = true
       for (const heal of [...healing]) heal()
       for (const { running } of workers) {
         signal(running, 'SIGCONT')

@@ -53,7 +53,8 @@ function dropConnections(process: SimulatedProcess): void {
     // The news of it arrives by itself, in real time.
     const { stream } = client.connection
     if (!stream.destroyed) turns.until((done) => stream.once('close', done))
-    stream.destroy()
+    // What the process does about it is its own doing.
+    process.run(() => stream.destroy())
   }
 }
 
