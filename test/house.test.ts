@@ -167,6 +167,8 @@ describe('the house', () => {
       'store/sqlite/maintenance-child.ts',
       'store/sqlite/publish/publish-child.ts',
       'cli/reading/reading-child.js',
+      // Waits for sockets: in real time, also where a simulation sets the clock.
+      'store/postgres/server/answers.ts',
     ]
     const inBrowser = 'listener/page/script.ts'
     const outside = files.filter((file) => !beginnings.includes(file) && file !== inBrowser)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Client, type ClientBase, Pool as ClientPool, DatabaseError, type QueryConfig, types } from 'pg'
+import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { createAnswers } from './answers.ts'
@@ -67,11 +67,8 @@ export function createPool(address: PostgresAddress, signal: AbortSignal): Pool 
       const client = await pool.connect()
       let failed = true
       try {
-        const result: unknown = await client.query({
-          text,
-          ...(values === undefined ? {} : { values: [...values] }),
-          query_timeout: ANSWER_MS,
-        } as QueryConfig)
+        const asked = values === undefined ? client.query(text) : client.query(text, [...values])
+        const result: unknown = await answers.of(client, asked)
         failed = false
         return result
       } finally {

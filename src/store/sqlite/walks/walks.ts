@@ -1,4 +1,4 @@
-import type { BeginRun, ClosedWalk, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
+import type { BeginRun, HeldRemovals, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
 import { checkpointText } from './commit.ts'
@@ -176,7 +176,7 @@ export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals' 
 export function closeWalk(
   connection: Connection,
   { job, walkId, kind, runId, outcome, removals, refresh, at }: CloseArgument,
-): ClosedWalk {
+): { held: HeldRemovals | null } {
   const jobs = createJobStore(connection)
   const walks = createWalkStore(connection)
   if (outcome === null) {
