@@ -171,7 +171,9 @@ describe('the house', () => {
       'store/postgres/server/answers.ts',
     ]
     const inBrowser = 'listener/page/script.ts'
-    const outside = files.filter((file) => !beginnings.includes(file) && file !== inBrowser)
+    // How long a server is silent is real time, as in a driver's own time-outs.
+    const onTheWire = 'store/postgres/server/answers.ts'
+    const outside = files.filter((file) => ![...beginnings, inBrowser, onTheWire].includes(file))
 
     const reaching = outside.filter((file) =>
       /\bprocess\.(env|argv|exit|on|std|pid|kill)|\bDate\.now\(|new Date\(\)|Math\.random\(|\bset(Timeout|Interval)\(/.test(

@@ -38,7 +38,7 @@ interface Pair {
 export async function startProxy(port: number): Promise<TestProxy> {
   const pairs = new Set<Pair>()
   let [target, delayMs, isFrozen, isRefused, made] = [port, 0, false, false, 0]
-  let alter = (bytes: Buffer) => bytes
+  let alter = unchanged
 
   function pass(pair: Pair, from: net.Socket, to: net.Socket, change: (bytes: Buffer) => Buffer): void {
     from.on('data', (bytes) => {
@@ -67,7 +67,7 @@ export async function startProxy(port: number): Promise<TestProxy> {
     const pair: Pair = { client, server, isLost: false }
     if (isFrozen) lose(pair)
     pairs.add(pair)
-    pass(pair, client, server, (bytes) => bytes)
+    pass(pair, client, server, unchanged)
     pass(pair, server, client, (bytes) => alter(bytes))
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
@@ -116,4 +116,8 @@ export async function startProxy(port: number): Promise<TestProxy> {
     made: () => made,
     close,
   }
+}
+
+function unchanged(bytes: Buffer): Buffer {
+  return bytes
 }

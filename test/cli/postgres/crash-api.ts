@@ -36,8 +36,7 @@ export async function startCrashApi(limited: readonly string[], most: number): P
 
   function listFor(organization: string, collection: string): Item[] {
     const name = `${organization} ${collection}`
-    const made = () => Array.from({ length: 23 }, (_, index) => ({ id: index + 1, version: 0 }))
-    const list = lists.get(name) ?? made()
+    const list = lists.get(name) ?? newList()
     lists.set(name, list)
     return list
   }
@@ -89,4 +88,8 @@ export async function startCrashApi(limited: readonly string[], most: number): P
     },
     requests: () => [...times.values()].reduce((sum, { length }) => sum + length, 0),
   }
+}
+
+function newList(): Item[] {
+  return Array.from({ length: 23 }, (_, index) => ({ id: index + 1, version: 0 }))
 }

@@ -112,7 +112,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     },
     async stop() {
       isStopping = true
-      for (const heal of [...healing]) heal()
+      for (const heal of healing) heal()
       for (const { running } of workers) {
         signal(running, 'SIGCONT')
         signal(running, 'SIGTERM')

@@ -159,8 +159,8 @@ export function watchRuns({ setting, mirror, complain }: OracleContext) {
 }
 
 /** On a server, a request may leave while a page is under way there: the page's line of the run does not count it yet. */
-function known(traffic: Row, line: Row | undefined): Row {
-  const values = Object.entries(traffic).map(([name, value]) => {
+function known(counted: Row, line: Row | undefined): Row {
+  const values = Object.entries(counted).map(([name, value]) => {
     const says = Number(line?.[name])
     return [name, says === Number(value) - 1 ? says : value]
   })

@@ -1,8 +1,6 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-// What the program loads when it meets its first server would take real time in the middle of a history.
-import '../../../src/cli/postgres/session.ts'
 import { parsePostgresAddress } from '../../../src/config/database/postgres-address.ts'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
@@ -20,6 +18,8 @@ export function createServerGround(url: string): Ground {
   return {
     historyOf: makeServerHistory,
     async lay() {
+      // Loaded in the middle of a history it would take real time.
+      await import('../../../src/cli/postgres/session.ts')
       const parsed = parsePostgresAddress(`${url}?schema=${schema}&sslmode=disable`)
       if ('problem' in parsed) throw new Error(parsed.problem)
       const postgres = parsed.value

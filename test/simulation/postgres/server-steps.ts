@@ -84,7 +84,7 @@ export function hookPostgres(): void {
   prototype.query = function hooked(this: Client, config: unknown, ...rest: [unknown?, unknown?]) {
     const process = actingProcess()
     if (!process) return query.call(this, config, ...rest)
-    const text = typeof config === 'string' ? config : String((config as { text: string }).text)
+    const text = typeof config === 'string' ? config : (config as { text: string }).text
     return ask(process, this, text, () => query.call(this, config, ...rest))
   }
 

@@ -28,6 +28,7 @@ export function createSyncClient(url: string): SyncClient {
   return {
     rows(text, ...values) {
       Atomics.store(flag, 0, 0)
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- to a thread, not to a window
       ours.postMessage({ text, values })
       Atomics.wait(flag, 0, 0, 60_000)
       const message = receiveMessageOnPort(ours)?.message as Answer | undefined

@@ -46,6 +46,7 @@ export function createTurns(): Turns {
     async enter(client, isWanted) {
       if (inside === client && isTransaction) return isWanted()
       const done = begin()
+      // oxlint-disable-next-line no-unmodified-loop-condition -- others change it meanwhile
       while (inside !== null) await new Promise<void>((wake) => waiting.push(wake))
       done()
       if (!isWanted()) {
