@@ -277,16 +277,6 @@ describe.concurrent('start with publish', () => {
 })
 
 describe.concurrent('snapshot', () => {
-  it('into a folder that is not there exits with 2, and names the file', async () => {
-    const { workspace } = await createScene()
-    await workspace.run(['sync'])
-
-    const { code, stderr } = await workspace.run(['snapshot', 'no/where.db'])
-
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/snapshot .*where\.db cannot be written: ENOENT/)
-  })
-
   it('copies the mirror of the configuration, or another one, or a copy', async () => {
     const { workspace } = await createScene({ publish: null })
     await workspace.run(['sync'])
