@@ -30,7 +30,7 @@ export interface JobOptions {
   job: Job
   plan: WalkPlan
   trigger: Trigger
-  /** Called once the job is ours, so that the state of its token is fresh. */
+  /** Called after the job was taken, so that the state of its token is fresh. */
   source: () => Promise<PageSource>
   store: Store
   maxPasses: number
@@ -52,8 +52,8 @@ export interface JobOptions {
 }
 
 /**
- * How a job ended. `walk` is null if it never began: nothing was sent, and `sync_runs` has no line. `run` is null
- * then, too, and if the mirror failed before it could report the run.
+ * How a job ended. `walk` is null if none began: the job was refreshed instead (`isRefreshed`), or nothing was sent and
+ * `sync_runs` has no line. `run` is null if there is no line, and if the mirror failed before it could report the run.
  */
 export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   job: Job
@@ -94,7 +94,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
-    // Even if it would have been a short list's walk: that is due again soon, unlike one of the schedule.
+    // A short list would have been walked instead; its next try is that of a refresh all the same.
     if (options.instead === 'due' && !result.walk) result.trigger = 'refresh'
   }
   observer.onFinish(result)
@@ -118,6 +118,7 @@ async function runFrom(
 ): Promise<void> {
   const { job, store, observer, signal, now } = options
   const refusal = await source.refusal()
+  // Of the token: nothing was sent, so no line of `sync_runs` tells of it.
   if (refusal) throw refusal
   const times = createPageTimes(lease, now)
   const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
@@ -131,6 +132,7 @@ async function runFrom(
   result.runId = run.id
   observer.onStart(walk)
   try {
+    // Of the mirror: a person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
     const watched = { ...options, source, observer: counting(observer, traffic) }
     const { held, coverage, expectedMissed, untrusted } = await walkList({

@@ -90,8 +90,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. Keeps
- * a page with its checkpoint before it matches the next one: a kill at any point leaves all of a page or nothing.
+ * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. The next
+ * page is requested before this one is kept, and matched after it: a kill at any point leaves all of a page or nothing.
  * Before an interlude no page is requested ahead: an older answer would be written over a newer one.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
