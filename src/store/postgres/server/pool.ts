@@ -148,7 +148,7 @@ function clientConfig({ host, port, user, database, schema, tls, password }: Pos
     user,
     database,
     password: password(),
-    ssl: tls ? { rejectUnauthorized: true, ...(tls.authority === null ? {} : { ca: tls.authority }) } : false,
+    ssl: tls ? tlsOptions(host, tls.authority) : false,
     application_name: 'admin-mirror',
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
@@ -157,6 +157,11 @@ function clientConfig({ host, port, user, database, schema, tls, password }: Pos
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
   }
+}
+
+/** `host` is named, since pg names no IP address: then any certificate for `localhost` would do. */
+function tlsOptions(host: string, authority: string | null) {
+  return { rejectUnauthorized: true, host, ...(authority === null ? {} : { ca: authority }) }
 }
 
 /** Names of prepared statements, by their text. */
