@@ -32,7 +32,9 @@ describe('the log', () => {
       .map((file) => fs.readFileSync(path.join(ROOT, 'src', file), 'utf8'))
     const logged = texts
       .flatMap((text) => [...text.matchAll(/\bevent(?::| =)[^,\n]*/g)])
-      .flatMap(([found]) => [...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified|published)'/g)])
+      .flatMap(([found]) => [
+        ...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified|published|listening)'/g),
+      ])
       .map(([, name = '']) => name)
     const [, section = ''] = fs.readFileSync(path.join(ROOT, 'config/README.md'), 'utf8').split('## Logs')
     const [table = ''] = section.split('\n## ')
