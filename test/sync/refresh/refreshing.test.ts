@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
@@ -7,6 +8,7 @@ import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
+const DAY = 1440 * MINUTE
 
 /** A refresh each minute, and nothing for older pages. */
 const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
@@ -124,6 +126,40 @@ describe('a refresh', () => {
     await runOnce(test, list, due)
     expect(list.asked).not.toEqual([])
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
+  })
+
+  it.each(['refresh', 'walk'])(
+    'claims nothing that is to come once the clock was set back: a %s',
+    async (kind) => {
+      const { test, list } = await synced()
+      test.clock.advance(DAY)
+      await refresh(test, list)
+      test.clock.advance(-DAY)
+      list.ids.push(31)
+      const at = new Date(test.clock.now()).toISOString()
+
+      await (kind === 'walk' ? runOnce(test, list) : refresh(test, list))
+
+      expect(status(test).fresh_as_of).toBe(at)
+    },
+  )
+
+  it('that fails is not tried again with each page of a walk once the clock was set back', async () => {
+    const { test, list } = await synced()
+    test.clock.advance(DAY)
+    await refresh(test, list)
+    test.clock.advance(-DAY)
+    const source: typeof list.source = {
+      ...list.source,
+      fetchPage: async (page, observer, signal, urgency) => {
+        if (urgency === 'refresh') throw new JobError('SERVER_ERROR', 'no answer')
+        return list.source.fetchPage(page, observer, signal, urgency)
+      },
+    }
+
+    await runOnce(test, { source }, { refresh: POLICY })
+
+    expect(runs(test).filter(({ status: end }) => end === 'failed')).toHaveLength(1)
   })
 
   it('that fails counts what it sent', async () => {
