@@ -10,7 +10,8 @@ import { type Band, pageAt, planBands } from './bands.ts'
 import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
-import { type RefreshTools, refreshPage } from './read-page.ts'
+import { seekFromFirst } from './last-page.ts'
+import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
 
@@ -109,7 +110,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null) throw new Error('a reading without a page to ask has not ended')
-      const { page, at, items, rowsAdded } = await refreshPage(tools, ask, 'refresh')
+      let answer: RefreshedPage
+      try {
+        answer = await refreshPage(tools, ask, 'refresh')
+      } catch (error) {
+        const reading = error instanceof JobError ? seekFromFirst(refresh.reading, error) : null
+        if (!reading) throw error
+        refresh = { ...refresh, reading }
+        continue
+      }
+      const { page, at, items, rowsAdded } = answer
       written = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
       const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
