@@ -196,7 +196,8 @@ describe('a refresh', () => {
 
   it('is refused where page 1 is, too', async () => {
     const { test, list } = await synced({ ids: upTo(42) })
-    const refuse = () => {
+    const refuse = (page: number) => {
+      list.asked.push(page)
       throw new JobError('ORGANIZATION_NOT_FOUND', 'nothing here')
     }
 
