@@ -1,3 +1,4 @@
+import type { ErrorCode, JobError } from '../../errors.ts'
 import type { RefreshAnswer } from './answer.ts'
 import type { EndReading } from './end-reading.ts'
 
@@ -22,6 +23,18 @@ export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndRea
     topTotal: reading.total,
     lastPage: lastPage ?? page,
   }
+}
+
+const REFUSALS: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
+
+/**
+ * An API may refuse a page past the end, as with 404, and the list may have become shorter: the search then begins at page 1,
+ * which names the last one.
+ * @returns Null where the refusal has another cause, since page 1 is refused, too, or pages were answered before.
+ */
+export function seekFromFirst(reading: EndReading, refusal: JobError): EndReading | null {
+  const isSearch = reading.end === 'last' && reading.answers === 0 && (reading.ask ?? 1) > 1
+  return isSearch && REFUSALS.includes(refusal.code) ? { ...reading, ask: 1 } : null
 }
 
 /** A list that grows would be chased for ever: the last page that the first answer named is taken for it. */

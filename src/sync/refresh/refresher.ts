@@ -10,9 +10,10 @@ import { type Band, pageAt, planBands } from './bands.ts'
 import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
-import { type RefreshTools, refreshPage } from './read-page.ts'
+import { seekFromFirst } from './last-page.ts'
+import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { afterOlderPage, type RefreshState, stateOf, withCost } from './state.ts'
+import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy {
@@ -109,7 +110,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null) throw new Error('a reading without a page to ask has not ended')
-      const { page, at, items, rowsAdded } = await refreshPage(tools, ask, 'refresh')
+      let answer: RefreshedPage
+      try {
+        answer = await refreshPage(tools, ask, 'refresh')
+      } catch (error) {
+        const reading = error instanceof JobError ? seekFromFirst(refresh.reading, error) : null
+        if (!reading) throw error
+        refresh = { ...refresh, reading }
+        continue
+      }
+      const { page, at, items, rowsAdded } = answer
       written = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
       const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
@@ -171,7 +181,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   async function refreshNow({ older }: { older: boolean }, within: Run | null): Promise<RefreshResult> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
-    const from: RefreshState = { ...state, triedAt: now() }
+    const at = now()
+    const from: RefreshState = { ...notAfter(state, at), triedAt: at }
     state = from
     const id = await store.beginRefresh(lease, keptRefresh(from, rules), within)
     const run = { id, traffic: noTraffic() }
@@ -208,7 +219,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const isRefreshDue = () => state !== null && nextAt(state) <= now()
 
   return {
-    state: () => state,
+    state: () => state && notAfter(state, now()),
     isDue: () =>
       mayRefresh() && (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null)),
     async giveWay(walk) {

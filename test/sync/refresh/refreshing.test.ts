@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
+const DAY = 1440 * MINUTE
 
 /** A refresh each minute, and nothing for older pages. */
 const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
@@ -23,6 +26,17 @@ async function synced(script: Partial<Script> = {}) {
 
 function withoutKey(id: number): string {
   return id === 31 ? '{"name":"no key"}' : `{"id":${id}}`
+}
+
+/** Asks `first` about the page before it is fetched. */
+function withFirst(
+  fetchPage: PageSource['fetchPage'],
+  first: (page: number) => void,
+): PageSource['fetchPage'] {
+  return async (page, ...others) => {
+    first(page)
+    return fetchPage(page, ...others)
+  }
 }
 
 function refresh(test: TestMirror, list: { source: Parameters<typeof runOnce>[1]['source'] }) {
@@ -124,6 +138,74 @@ describe('a refresh', () => {
     await runOnce(test, list, due)
     expect(list.asked).not.toEqual([])
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
+  })
+
+  it.each(['refresh', 'walk'])(
+    'claims nothing that is to come once the clock was set back: a %s',
+    async (kind) => {
+      const { test, list } = await synced()
+      test.clock.advance(DAY)
+      await refresh(test, list)
+      test.clock.advance(-DAY)
+      list.ids.push(31)
+      const at = new Date(test.clock.now()).toISOString()
+
+      await (kind === 'walk' ? runOnce(test, list) : refresh(test, list))
+
+      expect(status(test).fresh_as_of).toBe(at)
+    },
+  )
+
+  it('that fails is not tried again with each page of a walk once the clock was set back', async () => {
+    const { test, list } = await synced()
+    test.clock.advance(DAY)
+    await refresh(test, list)
+    test.clock.advance(-DAY)
+    const source: typeof list.source = {
+      ...list.source,
+      fetchPage: async (page, observer, signal, urgency) => {
+        if (urgency === 'refresh') throw new JobError('SERVER_ERROR', 'no answer')
+        return list.source.fetchPage(page, observer, signal, urgency)
+      },
+    }
+
+    await runOnce(test, { source }, { refresh: POLICY })
+
+    expect(runs(test).filter(({ status: end }) => end === 'failed')).toHaveLength(1)
+  })
+
+  it.each([['ORGANIZATION_NOT_FOUND'], ['BAD_REQUEST'], ['UNEXPECTED_STATUS']] as const)(
+    'finds the end of a list that became shorter where a page past it is refused with %s',
+    async (code) => {
+      const { test, list } = await synced({ ids: upTo(42) })
+      const refuse = (page: number) => {
+        if (page > Math.ceil(list.ids.length / 3)) throw new JobError(code, 'no such page')
+      }
+      const strict = { ...list.source, fetchPage: withFirst(list.source.fetchPage, refuse) }
+      list.ids.splice(0, 9)
+      list.ids.push(43, 44, 45)
+      const at = new Date(test.clock.now()).toISOString()
+
+      const result = await refresh(test, { source: strict })
+
+      expect(result).toMatchObject({ error: null, isRefreshed: true })
+      expect(mirroredIds(test)).toEqual(upTo(45))
+      expect(status(test)).toMatchObject({ fresh_as_of: at, newest: 'last' })
+    },
+  )
+
+  it('is refused where page 1 is, too', async () => {
+    const { test, list } = await synced({ ids: upTo(42) })
+    const refuse = (page: number) => {
+      list.asked.push(page)
+      throw new JobError('ORGANIZATION_NOT_FOUND', 'nothing here')
+    }
+
+    const result = await refresh(test, {
+      source: { ...list.source, fetchPage: withFirst(list.source.fetchPage, refuse) },
+    })
+
+    expect(result.error).toMatchObject({ code: 'ORGANIZATION_NOT_FOUND' })
   })
 
   it('that fails counts what it sent', async () => {
