@@ -3,6 +3,7 @@ import path from 'node:path'
 import { type KnownError, MirrorError, UsageError } from '../errors.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
+import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { checkDisk, checkFolder, inBytes, nearestFolder } from './disk.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -39,13 +40,13 @@ function checkContents(file: string): Finding[] {
         'remove all but one',
       ),
     ]
-  const connection = openForReading(file)
+  // After an upgrade it is of an older version until the first command that writes.
+  const connection = openForReading(file, false, true)
   try {
     assertMayWrite(file)
     fs.accessSync(nearestFolder(path.dirname(file)), fs.constants.W_OK)
     if (!connection) return [ok(NAME, `${file} is empty; the first sync fills it`)]
-    const version = String(connection.pragma('user_version', { simple: true }))
-    const what = `${file} can be written, and has version ${version}`
+    const what = `${file} can be written, and has version ${versionText(Number(connection.pragma('user_version', { simple: true })))}`
     if (stat.size > READ_BYTES)
       return [
         warn(
@@ -68,6 +69,12 @@ function checkContents(file: string): Finding[] {
   } finally {
     connection?.close()
   }
+}
+
+function versionText(version: number): string {
+  return version < LATEST_VERSION
+    ? `${version}, which the first command that writes brings up to ${LATEST_VERSION}`
+    : String(version)
 }
 
 /** What an error of opening it means. */

@@ -24,7 +24,7 @@ export function statusText(status: Status, { program, ask }: Typed = TYPED): str
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
   if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
-  lines.push('', ...nextLines(status.jobs, ask))
+  lines.push('', ...nextLines(status, program, ask))
   return lines.map((line) => `${line}\n`).join('')
 }
 
@@ -51,8 +51,10 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(jobs: readonly JobStatus[], ask: string): string[] {
-  const all = [...new Set(jobs.flatMap(({ next }) => next ?? []))]
+function nextLines({ jobs, daemon, timezone }: Status, program: string, ask: string): string[] {
+  const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
+  const begin = isDead ? [`begin the daemon again: ${program} start`] : []
+  const all = [...new Set([...begin, ...jobs.flatMap(({ next }) => next ?? [])])]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
     ? 'wait for the readings that are under way'
     : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`

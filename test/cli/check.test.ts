@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { createServer } from 'node:net'
+import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import type { Finding } from '../../src/check/finding.ts'
 import { CheckSchema } from '../../src/check/schema.ts'
@@ -64,6 +65,23 @@ describe.concurrent('check', () => {
     expect(checks.map(({ name }) => name)).not.toContain('api')
     expect(server.asked).toEqual([])
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
+  })
+
+  it('after an upgrade, takes a mirror of the older version for what it is, and leaves it so', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+    const older = new Database(workspace.mirror)
+    older.pragma('user_version = 8')
+
+    const { code, named } = await checked(workspace, '--offline')
+
+    expect(code).toBe(0)
+    expect(named('mirror')[0]).toMatchObject({
+      state: 'ok',
+      message: expect.stringContaining('version 8, which'),
+    })
+    expect(older.pragma('user_version', { simple: true })).toBe(8)
+    older.close()
   })
 
   it.each([

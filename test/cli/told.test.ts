@@ -164,6 +164,7 @@ describe.concurrent('somebody is told of', () => {
 
     expect(stdout).toMatch(/^daemon: process \d+, at work since .* died without being stopped$/m)
     expect(stdout).toContain('the daemon died: nothing is read by itself')
+    expect(stdout).toMatch(/^next: begin the daemon again: admin-mirror .*start$/m)
     expect((JSON.parse(text) as Status).daemon.running).toBe(false)
     await expect(fetch(`${url}healthz`)).rejects.toThrow()
     expect(watch.pings.map(({ path }) => path)).toEqual(['/switch/start'])

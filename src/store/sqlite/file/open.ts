@@ -75,16 +75,16 @@ function makeFile(file: string): void {
 }
 
 /**
- * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file, and it may be
- * of an older version. Throws MirrorError.
+ * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file. `mayBeOld`: it
+ * may be of an older version. Throws MirrorError.
  */
-export function openForReading(file: string, isCopy = false): Connection | null {
+export function openForReading(file: string, isCopy = false, mayBeOld = isCopy): Connection | null {
   return translatingErrors(file, () => {
     assertMayRead(file)
     if (assertOurs(file, [APPLICATION_ID, COPY_ID], isCopy ? NAME : CHOOSE) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
-      if (hasTables(connection, file, isCopy)) return connection
+      if (hasTables(connection, file, mayBeOld)) return connection
     } catch (error) {
       connection.close()
       throw error
