@@ -77,15 +77,16 @@ export function createPublisher({
   const source = publishing
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
-  // A service that was stopped before it published does so now.
-  let newsSince: number | null = null
+  // When the last news came that the file may not show. The last, not the first: a copy that was begun before some of them shows a moment
+  // after the others. A service that was stopped before it published does so now.
+  let newsAt: number | null = null
   let attemptedAt: number | null = null
   let running: Promise<void> | null = null
 
   async function publish(): Promise<void> {
     const begun = now()
     // News that come meanwhile may be in the file or not.
-    newsSince = null
+    newsAt = null
     attemptedAt = begun
     try {
       const task = {
@@ -97,7 +98,7 @@ export function createPublisher({
       const published = await source.publish(task, signal)
       if (published === null) {
         // The other one may have begun before our news.
-        newsSince ??= begun
+        newsAt ??= begun
         logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
         return
       }
@@ -110,7 +111,7 @@ export function createPublisher({
           'not published, since another process has published a later state',
         )
     } catch (error) {
-      newsSince ??= begun
+      newsAt ??= begun
       const message = error instanceof Error ? error.message : String(error)
       if (error instanceof InterruptedError)
         logger.info(
@@ -134,20 +135,20 @@ export function createPublisher({
 
   function lookWhetherDue(): void {
     if (running || signal.aborted) return
-    const dueAt = publishDueAt({ newsSince, publishedAt: timeOf(target), attemptedAt }, publishEvery, now())
+    const dueAt = publishDueAt({ newsAt, publishedAt: timeOf(target), attemptedAt }, publishEvery, now())
     if (dueAt !== null && dueAt <= now()) void publishOnce()
   }
 
   async function noteUnpublished(file: string): Promise<void> {
     const last = await source.lastNews()
-    if (last !== null && last > (timeOf(file) ?? 0)) newsSince ??= last
+    if (last !== null && last > (timeOf(file) ?? 0)) newsAt ??= last
   }
 
   // What goes wrong here goes wrong for the jobs, too, and is told by them.
   if (isService) void noteUnpublished(target).catch(() => {})
 
   const noteNews = () => {
-    newsSince ??= now()
+    newsAt = now()
   }
   const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
   return {
@@ -156,7 +157,7 @@ export function createPublisher({
     },
     noteNews,
     async finish() {
-      if (newsSince !== null && !signal.aborted) await publishOnce()
+      if (newsAt !== null && !signal.aborted) await publishOnce()
     },
     async close() {
       stopLooking()

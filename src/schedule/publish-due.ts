@@ -1,7 +1,7 @@
 /** What the decision is about. Epoch milliseconds, null for never. */
 export interface Publication {
-  /** Since when the mirror has news for readers that the published file does not show. */
-  newsSince: number | null
+  /** When the last news came that the published file may not show. */
+  newsAt: number | null
   /** Of the published file: the moment that it shows. */
   publishedAt: number | null
   /** When the last attempt began, whatever its end. */
@@ -13,13 +13,13 @@ export interface Publication {
  * A failed attempt counts: a full disk is not tried all the time. A file from the future, after the clock was set back, does not.
  */
 export function publishDueAt(
-  { newsSince, publishedAt, attemptedAt }: Publication,
+  { newsAt, publishedAt, attemptedAt }: Publication,
   every: number,
   now: number,
 ): number | null {
-  if (newsSince === null) return null
-  // Another worker may have published meanwhile.
-  if (publishedAt !== null && publishedAt > newsSince && publishedAt <= now) return null
+  if (newsAt === null) return null
+  // Published by another worker, or by a copy that was under way when the news came.
+  if (publishedAt !== null && publishedAt > newsAt && publishedAt <= now) return null
   const past = [publishedAt, attemptedAt].filter((at): at is number => at !== null && at <= now)
-  return Math.max(newsSince, ...past.map((at) => at + every))
+  return Math.max(newsAt, ...past.map((at) => at + every))
 }

@@ -2,6 +2,7 @@ import { MirrorError } from '../../../errors.ts'
 import { isCopy, openEmptyCopy } from '../file/copy.ts'
 import { openForReading } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'
+import { createIndexesSql } from './indexes.ts'
 import { MIRROR, tablesOfCopy } from './tables.ts'
 
 /** What a copy holds. */
@@ -43,7 +44,7 @@ export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): C
     onBegin()
     const tables = connection.transaction(() => copyTables(connection))()
     connection.exec(`DETACH ${MIRROR}`)
-    for (const sql of tables.flatMap(({ indexes }) => indexes)) connection.exec(sql)
+    for (const sql of createIndexesSql(tables)) connection.exec(sql)
     // So many rows of each index are enough for the planner.
     connection.pragma('analysis_limit = 1000')
     connection.exec('ANALYZE')

@@ -1,3 +1,4 @@
+import { foldName, freeName, SQLITE_LIMITS } from '../../columns/column.ts'
 import { quoted } from '../sql.ts'
 
 /** References to other things, by which people group and join. */
@@ -53,8 +54,17 @@ export function columnsToIndex(columns: readonly CopiedColumn[], keys: readonly 
   ]
 }
 
-/** CREATE INDEX. No table's name begins with `_`. */
-export function createIndexSql(table: string, columns: readonly string[]): string {
-  const name = `_${table}_by_${columns[0]}`
-  return `CREATE INDEX ${quoted(name)} ON ${quoted(table)} (${columns.map(quoted).join(', ')})`
+/** The SQL of the indexes of one copy. No table's name begins with `_`. */
+export function createIndexesSql(
+  tables: readonly { readonly name: string; readonly indexes: readonly string[][] }[],
+): string[] {
+  const taken = new Set<string>()
+  return tables.flatMap(({ name: table, indexes }) =>
+    indexes.map((columns) => {
+      // The API's names may hold `_by_`, too, so that two indexes would have one name.
+      const name = freeName(`_${table}_by_${columns[0]}`, (one) => taken.has(foldName(one)), SQLITE_LIMITS)
+      taken.add(foldName(name))
+      return `CREATE INDEX ${quoted(name)} ON ${quoted(table)} (${columns.map(quoted).join(', ')})`
+    }),
+  )
 }

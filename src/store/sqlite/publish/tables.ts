@@ -4,7 +4,7 @@ import { type Connection, quoted } from '../sql.ts'
 import { loadViews } from '../tables/array-views.ts'
 import { knownKey } from '../tables/column-records.ts'
 import { tableName } from '../tables/declarations.ts'
-import { type CopiedColumn, columnsToIndex, createIndexSql } from './indexes.ts'
+import { type CopiedColumn, columnsToIndex } from './indexes.ts'
 
 // What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
 // gets into a copy, so that its own workings stay out: what comes new has to be added here.
@@ -15,7 +15,8 @@ export interface CopiedTable {
   declaration: string
   /** What follows INSERT INTO. */
   insert: string
-  indexes: string[]
+  /** The columns of each. */
+  indexes: string[][]
 }
 
 /** The name of the mirror while it is attached to the copy. */
@@ -117,8 +118,7 @@ function sameTable(
   const insert = isPlain
     ? `SELECT * FROM ${MIRROR}.${quoted(name)}`
     : `(${list}) SELECT ${list} FROM ${MIRROR}.${quoted(name)}`
-  const indexes = toIndex(columns).map((wanted) => createIndexSql(name, wanted))
-  return [{ name, declaration, insert, indexes }]
+  return [{ name, declaration, insert, indexes: toIndex(columns) }]
 }
 
 /** A table with the rows of a view; none if a user has put something else under its name. */
@@ -127,7 +127,7 @@ function tableOfView(
   name: string,
   columns: readonly CopiedColumn[],
   primary: readonly CopiedColumn[],
-  toIndex: readonly string[][],
+  indexes: string[][],
 ): CopiedTable[] {
   const found = columnsOf(connection, name)
   const isOurs = JSON.stringify(found.map(nameOf)) === JSON.stringify(columns.map(nameOf))
@@ -137,7 +137,7 @@ function tableOfView(
       name,
       declaration: declare(name, columns, primary),
       insert: `SELECT * FROM ${MIRROR}.${quoted(name)}`,
-      indexes: toIndex.map((wanted) => createIndexSql(name, wanted)),
+      indexes,
     },
   ]
 }

@@ -56,6 +56,14 @@ describe('a copy of a mirror with hostile names and values', () => {
     },
   )
 
+  it('is made although names of arrays and fields, put together, are alike', async () => {
+    const item = '{"id":1,"x":[{"id_by_c_id":1}],"x_by_id":[{"c_id":3}],"X_BY_ID":[{"C_id":4}]}'
+    const { file } = await copyOf(['id'], [item])
+
+    expect(contents(file, 'orders__x').rows).toHaveLength(1)
+    expect(contents(file, 'orders__x_by_id').rows).toHaveLength(1)
+  })
+
   it('is exported in the order of the elements, whatever the API calls its columns', async () => {
     const { test, file } = await copyOf(['id'], ITEMS)
 

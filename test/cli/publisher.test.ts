@@ -1,0 +1,90 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { pino } from 'pino'
+import { describe, expect, it } from 'vitest'
+import { createPublisher } from '../../src/cli/publisher.ts'
+import { tempFolder } from '../helpers/temp-folder.ts'
+
+/** A service that publishes, its clock, and copies that end when the test says so. */
+function createScene() {
+  const target = path.join(tempFolder(), 'copy.db')
+  let now = 1_000_000
+  let look = () => {}
+  const copies: (() => void)[] = []
+  const publisher = createPublisher({
+    config: { publish: target, publishEvery: 1000, publishMode: 0o644 },
+    runtime: {
+      now: () => now,
+      every: (_ms, task) => {
+        look = task
+        return () => {}
+      },
+      signal: new AbortController().signal,
+    },
+    logger: pino({ enabled: false }),
+    publishing: {
+      lastNews: async () => null,
+      publish: () =>
+        new Promise((resolve) => {
+          copies.push(() => resolve({ rows: 1, bytes: 1, isPlaced: true }))
+        }),
+    },
+    isService: true,
+  })
+  return {
+    publisher,
+    copies,
+    pass: (ms: number) => {
+      now += ms
+    },
+    look: () => look(),
+    /** The copy under way shows this moment of the mirror, and is put in place. */
+    async place(shown: number) {
+      fs.writeFileSync(target, '')
+      fs.utimesSync(target, shown / 1000, shown / 1000)
+      copies.at(-1)?.()
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    now: () => now,
+  }
+}
+
+describe('a service that publishes', () => {
+  it('goes on after news that came while a copy was begun', async () => {
+    const { publisher, copies, pass, look, place, now } = createScene()
+    publisher.noteNews()
+    look()
+    pass(10)
+    publisher.noteNews()
+    pass(10)
+    const shown = now()
+    pass(500)
+    await place(shown)
+    pass(5000)
+    look()
+    expect(copies).toHaveLength(1)
+
+    publisher.noteNews()
+    look()
+
+    expect(copies).toHaveLength(2)
+  })
+
+  it('makes another copy of news that came after the moment that the copy under way shows', async () => {
+    const { publisher, copies, pass, look, place, now } = createScene()
+    publisher.noteNews()
+    look()
+    pass(10)
+    publisher.noteNews()
+    pass(10)
+    const shown = now()
+    pass(10)
+    publisher.noteNews()
+    await place(shown)
+    pass(5000)
+
+    look()
+
+    expect(copies).toHaveLength(2)
+  })
+})
