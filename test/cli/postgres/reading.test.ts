@@ -54,6 +54,19 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(await (await rows())('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
   })
 
+  it('tells the status of a list whose refreshes the budget has set apart', { timeout: 60_000 }, async () => {
+    const { run, rows } = await synced()
+    const apart = 62_666.666_666_666_67
+    await (await rows())(
+      "UPDATE sync_jobs SET refresh = (refresh::jsonb || jsonb_build_object('interval', $1::double precision))::text",
+      apart,
+    )
+
+    const { code, stdout } = await run(['status', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ rows: 2, refreshed_every_ms: apart }] })
+  })
+
   it('exports collections, their views and their items', { timeout: 60_000 }, async () => {
     const { run, workspace } = await synced()
     const exported = async (...args: string[]) => (await run(['export', ...args])).stdout
