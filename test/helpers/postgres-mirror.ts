@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { createLeases } from '../../src/store/postgres/leases.ts'
+import { createLeases, type Leases } from '../../src/store/postgres/leases.ts'
 import { migrate } from '../../src/store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
@@ -18,6 +18,7 @@ export interface PostgresMirror {
   address: PostgresAddress
   clock: Clock
   server: Server
+  leases: Leases
   store: Store
   tokens: Tokens
   /** What another connection reads: what is committed. */
@@ -58,5 +59,5 @@ export async function openPostgresMirror(
   const tokens = await createTokens(server, now, () => 'a salt')
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const rows = await openReader(address)
-  return { address, clock, server, store, tokens, rows, stop: () => stop.abort(), close }
+  return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }
 }

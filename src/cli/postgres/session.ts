@@ -42,7 +42,10 @@ export async function openPostgresMirror({
           queue = await openQueue(server, onTrouble)
           return queue
         },
-        abandonedJobs: () => abandonedJobs(server),
+        async abandonedJobs() {
+          const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
+          return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
+        },
         isOwned: (organizationId, collection) => isLocked(server, organizationId, collection),
       },
       publishing: createPublishing(server, leases, runtime, now),

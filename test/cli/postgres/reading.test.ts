@@ -37,6 +37,21 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(fs.readFileSync(workspace.file('out.csv'), 'utf8')).toBe('id,total\n1,1.5\n2,2\n')
   })
 
+  it('shows sums and means as numbers, and times and numbers that JSON lacks as text', {
+    timeout: 60_000,
+  }, async () => {
+    const { run } = await synced()
+    const sql = `
+      SELECT sum(id) AS sum, avg(id) AS mean, 1e20::numeric AS large, 20.0 AS whole, 'NaN'::float8 AS nan,
+        'infinity'::timestamptz AS never, '0044-03-15 12:00+00 BC'::timestamptz AS ides, '2026-01-02'::timestamptz AS day
+      FROM orders`
+
+    expect((await run(['query', sql, '--format', 'ndjson'])).stdout).toBe(
+      '{"sum":3,"mean":1.5,"large":"100000000000000000000","whole":20,"nan":"NaN",' +
+        '"never":"infinity","ides":"0044-03-15 12:00:00+00 BC","day":"2026-01-02T00:00:00.000Z"}\n',
+    )
+  })
+
   it('ends a statement after --timeout, and runs none that writes', { timeout: 60_000 }, async () => {
     const { run, rows } = await synced()
 
@@ -52,6 +67,19 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     ]
     for (const sql of writes) expect(await run(['query', sql])).toMatchObject({ code: 2, stdout: '' })
     expect(await (await rows())('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
+  })
+
+  it('tells the status of a list whose refreshes the budget has set apart', { timeout: 60_000 }, async () => {
+    const { run, rows } = await synced()
+    const apart = 62_666.666_666_666_67
+    await (await rows())(
+      "UPDATE sync_jobs SET refresh = (refresh::jsonb || jsonb_build_object('interval', $1::double precision))::text",
+      apart,
+    )
+
+    const { code, stdout } = await run(['status', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ rows: 2, refreshed_every_ms: apart }] })
   })
 
   it('exports collections, their views and their items', { timeout: 60_000 }, async () => {

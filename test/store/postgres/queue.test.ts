@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
+import type { Leases } from '../../../src/store/postgres/leases.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
+import { silentClaims } from '../../../src/store/postgres/queue/silent-claims.ts'
 import { readQueue } from '../../../src/store/postgres/read/queue.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
@@ -26,6 +28,7 @@ function lists(count: number): QueuedList[] {
 interface Worker {
   queue: ListQueue
   server: Server
+  leases: Leases
   troubles: unknown[]
   /** Its server is no longer waited for. */
   stop(): void
@@ -36,7 +39,7 @@ async function openWorker(address: PostgresAddress): Promise<Worker> {
   const troubles: unknown[] = []
   const queue = await openQueue(mirror.server, (error) => troubles.push(error))
   onTestFinished(() => queue.close())
-  return { queue, server: mirror.server, troubles, stop: mirror.stop }
+  return { queue, server: mirror.server, leases: mirror.leases, troubles, stop: mirror.stop }
 }
 
 async function scene(workers: number) {
@@ -171,6 +174,23 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     await expect
       .poll(async () => (await other.take(5)).map(({ id }) => id), { timeout: 40_000 })
       .toEqual([silent.id])
+  })
+
+  it('knows the lists of a dead worker, though another process had them for a refresh since', async () => {
+    const { rows, jobs, workers } = await scene(1)
+    const [{ queue, server: own, leases }] = workers as [Worker]
+    const [dead, alive, read] = lists(3) as [QueuedList, QueuedList, QueuedList]
+    await queue.add([dead, alive, read])
+    const claims = await queue.take(3)
+    await rows(`UPDATE ${jobs} SET heartbeat_on = now() - interval '11 seconds'`)
+    await queue.touch(claims.filter(({ organizationId }) => organizationId === alive.organizationId))
+    // That of a worker whose touches are late.
+    await leases.lock(read.organizationId, read.collection)
+
+    const { organizationId, collection } = dead
+    expect(await silentClaims(own)).toEqual([{ organizationId, collection }])
+    await leases.unlock(read.organizationId, read.collection)
+    expect(await silentClaims(own)).toHaveLength(2)
   })
 
   it('is told of in numbers: what waits and since when, what runs, what failed', async () => {

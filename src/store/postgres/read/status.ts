@@ -74,7 +74,7 @@ const STATUS_SQL = `
     sync_status.expected_missed,
     sync_status.fresh_as_of,
     sync_status.newest,
-    (job.refresh::json ->> 'interval')::bigint AS refreshed_every_ms,
+    (job.refresh::json ->> 'interval')::double precision AS refreshed_every_ms,
     attempt.started_at AS last_sync_at,
     attempt.finished_at AS last_sync_finished_at,
     run.pages AS last_run_pages,

@@ -3,6 +3,7 @@ import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } fro
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { createAnswers } from './answers.ts'
+import { getOutsideParser, msOf } from './outside-values.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
@@ -190,21 +191,10 @@ const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
   return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
 }) as typeof types.getTypeParser
 
-function msOf(text: string): number {
-  return Date.parse(`${text.replace(' ', 'T')}:00`)
-}
-
 async function askArrays(
   client: ClientBase,
   text: string,
 ): Promise<{ columns: string[]; rows: unknown[][] }> {
-  const getOutsideParser = ((type: number) => {
-    if (type === INT8 || type === 23 || type === 21) return BigInt
-    if (type === 700 || type === 701) return Number
-    if (type === 16) return (value: string) => (value === 't' ? 1n : 0n)
-    if (type === TIMESTAMPTZ) return isoOf
-    return String
-  }) as typeof types.getTypeParser
   const config = {
     text,
     // One statement alone: in the simple protocol a second one could end the transaction that only reads.
@@ -214,9 +204,4 @@ async function askArrays(
   }
   const { fields, rows } = await client.query<unknown[]>(config)
   return { columns: fields.map(({ name }) => name), rows }
-}
-
-function isoOf(text: string): string {
-  const at = msOf(text)
-  return Number.isNaN(at) ? text : new Date(at).toISOString()
 }
