@@ -67,4 +67,4 @@ it(`keeps its promises in ${SEEDS} random histories, in which everything happens
   expect(missed).toBeLessThanOrEqual((trusted * MISSED_PERCENT) / 100)
   const rare = Object.entries(FLOORS).filter(([what, floor]) => (counts[what] ?? 0) < floor)
   expect(rare.map(([what, floor]) => `${what}: ${counts[what] ?? 0} of at least ${floor}`)).toEqual([])
-}, 1_200_000)
+}, 3_600_000)
