@@ -6,7 +6,7 @@ export const MINUTE_MS = 60_000
 export const ROUNDING_MS = 1000
 
 /** Differences of clocks, timers and network delays, over one window. */
-export const SLACK_MS = 250
+const SLACK_MS = 250
 
 /** A window of the server's limit, as far as its headers show it. */
 export interface Window {

@@ -128,7 +128,7 @@ describe('the next request', () => {
 })
 
 describe('under a ceiling of our own the next request', () => {
-  const GONE = 60_250
+  const GONE = 61_000
 
   it.each<[string, number, [number, number][], number]>([
     ['goes at once where none was sent', 2, [], 0],
@@ -162,8 +162,8 @@ describe('under a ceiling of our own the next request', () => {
       GONE - 50_000,
     ],
     ['waits for nothing older than that', 1, [[-GONE, 1]], 0],
-    ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 20_250],
-    ['goes at 0.5 when the last one is older than that', 0.5, [[-120_250, 1]], 0],
+    ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 21_000],
+    ['goes at 0.5 when the last one is older than that', 0.5, [[-121_000, 1]], 0],
     ['goes a minute after the last one at 1.5', 1.5, [[-50_000, 1]], GONE - 50_000],
     ['goes at 2.5 where one was sent', 2.5, [[-50_000, 1]], 0],
   ])('%s', (_case, requestsPerMinute, sent, wait) => {

@@ -187,8 +187,8 @@ describe('our own ceiling', () => {
     const next = open('the next')
 
     expect(await next.take()).toBeNull()
-    expect((await wait(next)).at).toBe(NOW + MINUTE + 250)
-    clock.time = NOW + MINUTE + 250
+    expect((await wait(next)).at).toBe(NOW + MINUTE + 1000)
+    clock.time = NOW + MINUTE + 1000
     expect(await leaving(next)).toBe(1)
   })
 })
