@@ -8,12 +8,17 @@ export interface News {
   run: number
   /** Rows in a row that are not new, changed ones too. */
   withoutNew: number
-  /** Rows that the mirror did not have before, and distinct items. */
+  /** Rows that the mirror did not have before, without those that stand too far inside to show where items are new. */
   added: number
+  /** Distinct items, and those that are old news, behind the block. */
   items: number
+  known: number
 }
 
-export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, items: 0 }
+export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, items: 0, known: 0 }
+
+/** Behind more rows that are old news, a row is one that a walk missed: without a total, it would be taken for a new one. */
+const MOST_BEFORE = 5
 
 /** What the rows of an answer are judged by. */
 export interface Judging {
@@ -41,10 +46,13 @@ function countRow(news: News, row: RefreshRow, judging: Judging): News {
   // What was pushed here by an insertion says nothing of what stands behind it.
   if (isMet(row, top)) return { ...news, withoutNew: news.withoutNew + 1 }
   const items = news.items + 1
-  if (isNew(row, settledAt))
-    return { ...news, items, run: 0, withoutNew: 0, added: news.added + countAdded([row], at) }
+  if (isNew(row, settledAt)) {
+    const added = news.known > MOST_BEFORE ? news.added : news.added + countAdded([row], at)
+    return { ...news, items, run: 0, withoutNew: 0, added }
+  }
   const inBlock = news.inBlock && !isCalm(row, settledAt)
-  return { ...news, items, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
+  const known = news.known + (inBlock ? 0 : 1)
+  return { ...news, items, known, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
 }
 
 /** Counts a page that was read before: what is new there slid out of the pages that follow, and they have to be read. */

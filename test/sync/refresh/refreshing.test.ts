@@ -208,6 +208,23 @@ describe('a refresh', () => {
     expect(result.error).toMatchObject({ code: 'ORGANIZATION_NOT_FOUND' })
   })
 
+  it('does not take rows that a walk missed near one end for new ones there', async () => {
+    const rows = upTo(150)
+    const { test, list } = await synced({
+      ids: rows.filter((id) => id < 131 || id > 133),
+      perPage: 25,
+      instead: (page) => ({ ...page, total: null }),
+    })
+    list.ids = rows
+    await refresh(test, list)
+    expect(mirroredIds(test)).toEqual(rows)
+    list.ids = [151, 152, 153, ...rows]
+
+    await refresh(test, list)
+
+    expect(mirroredIds(test)).toEqual(upTo(153))
+  })
+
   it('that fails counts what it sent', async () => {
     const { test, list } = await synced()
     await refresh(test, list)
