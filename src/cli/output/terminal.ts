@@ -32,8 +32,9 @@ export function createTerminal(output: Output, term: string | undefined): Termin
   function clear(): void {
     // A window that became narrower has wrapped what was drawn.
     const rows = drawn.reduce((sum, line) => sum + Math.max(Math.ceil(cellsOf(line) / columns()), 1), 0)
-    // Moves up to the first drawn line and erases everything below.
-    if (rows > 0) output.write(`\u001b[${rows}A\u001b[0J`)
+    // Erases from the last drawn line up to the first, then whatever is below. If the first is at the top of the
+    // screen, tmux would keep in its history what the second erases.
+    if (rows > 0) output.write(`${'\u001b[1A\u001b[2K'.repeat(rows)}\u001b[0J`)
   }
 
   function show(): void {

@@ -10,6 +10,9 @@ function createScreen(isTTY: boolean, columns?: number) {
   return { stream, written: () => String(stream.read() ?? '') }
 }
 
+// Line by line: tmux keeps in its history what is erased at once from the top of the screen.
+const ERASED = '\u001b[1A\u001b[2K'
+
 describe('a terminal', () => {
   it('draws lines over the last ones', () => {
     const { stream, written } = createScreen(true, 80)
@@ -18,7 +21,7 @@ describe('a terminal', () => {
     terminal.draw(['one', 'two'])
     terminal.draw(['three'])
 
-    expect(written()).toBe('one\ntwo\n\u001b[2A\u001b[0Jthree\n')
+    expect(written()).toBe(`one\ntwo\n${ERASED.repeat(2)}\u001b[0Jthree\n`)
   })
 
   it('keeps log lines above the drawn ones', () => {
@@ -28,7 +31,7 @@ describe('a terminal', () => {
     terminal.draw(['drawn'])
     terminal.log.write('a log line\n')
 
-    expect(written()).toBe('drawn\n\u001b[1A\u001b[0Ja log line\ndrawn\n')
+    expect(written()).toBe(`drawn\n${ERASED}\u001b[0Ja log line\ndrawn\n`)
   })
 
   it.each([
@@ -54,7 +57,7 @@ describe('a terminal', () => {
     Object.assign(stream, { columns: 40 })
     terminal.draw(['next'])
 
-    expect(written()).toBe('\u001b[3A\u001b[0Jnext\n')
+    expect(written()).toBe(`${ERASED.repeat(3)}\u001b[0Jnext\n`)
   })
 
   it('writes nothing again that stands there', () => {
