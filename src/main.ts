@@ -60,6 +60,7 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => stream.write('', () => resolve()))
 }
 
+const stop = listenForSignals()
 boundNewSpace()
 endWithClosedOutput()
 endOnUncaught()
@@ -72,7 +73,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  signal: listenForSignals(),
+  signal: stop,
   now: Date.now,
   // A timer with more does not wait at all. Callers that wait so long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
@@ -91,6 +92,8 @@ const exitCode = await runProgram(process.argv.slice(2), {
   newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
     for (const signal of SIGNALS) process.removeAllListeners(signal)
+    // One that came before nobody else would act on.
+    if (stop.aborted) process.kill(process.pid, stop.reason as NodeJS.Signals)
   },
 })
 

@@ -60,6 +60,18 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     expect(await query(as(NOBODY))).toMatchObject({ code: 0, stdout: 'n\n6\n' })
   })
 
+  it('behind a folder that lets nobody through is told to be so, not to need writing', async () => {
+    const { workspace, copy, query } = await createScene()
+    await workspace.run(['sync'], as(SERVICE))
+    fs.chmodSync(path.dirname(copy), 0o700)
+
+    const { code, stderr } = await query(as(NOBODY))
+
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/copy\.db cannot be read: a folder above it does not let this user through/)
+    expect(stderr).not.toMatch(/write/)
+  })
+
   it('is for those whom publishMode names', async () => {
     const { workspace, copy, rights, query } = await createScene({ publishMode: '0640' })
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))

@@ -9,14 +9,14 @@ import { tempFolder } from '../helpers/temp-folder.ts'
 function createScene() {
   const target = path.join(tempFolder(), 'copy.db')
   let now = 1_000_000
-  let look = () => {}
+  const looks: (() => void)[] = []
   const copies: (() => void)[] = []
   const publisher = createPublisher({
     config: { publish: target, publishEvery: 1000, publishMode: 0o644 },
     runtime: {
       now: () => now,
       every: (_ms, task) => {
-        look = task
+        looks.push(task)
         return () => {}
       },
       signal: new AbortController().signal,
@@ -37,7 +37,7 @@ function createScene() {
     pass: (ms: number) => {
       now += ms
     },
-    look: () => look(),
+    look: () => looks[0]?.(),
     /** The copy under way shows this moment of the mirror, and is put in place. */
     async place(shown: number) {
       fs.writeFileSync(target, '')

@@ -103,6 +103,16 @@ describe.concurrent('query -', () => {
     expect(endless.stderr).toMatch(/longer than 1,000,000 bytes/)
     expect(bytes.stderr).toMatch(/no UTF-8/)
   })
+
+  it('is refused with a NUL character, since SQLite would leave out what follows it', async () => {
+    const { code, stdout, stderr } = await workspace.run(
+      args,
+      piped("printf 'SELECT 1 AS one \\000 WHERE 0'"),
+    )
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/NUL character/)
+  })
 })
 
 describe.concurrent('query --output', () => {

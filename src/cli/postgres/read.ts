@@ -54,7 +54,11 @@ export async function withReader<T>(
   task: (sql: Sql & Cursor) => Promise<T>,
 ): Promise<T> {
   // Only an unfinished file must be deleted after a signal.
-  if (!output?.isRegular) runtime.dieOnSignal()
+  if (!output?.isRegular) {
+    // Node tells of a signal in the loop's next turn: one that came before is not lost.
+    await runtime.yieldToEventLoop()
+    runtime.dieOnSignal()
+  }
   const server = await openPostgresForReading(config, runtime)
   if (!server)
     throw new MirrorError(`there is no mirror at ${config.database} yet; "admin-mirror sync" makes it`)

@@ -31,7 +31,11 @@ export async function runReading(
 ): Promise<number> {
   const { newToken, signal, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. The child ends when this process does.
-  if (!output?.isRegular) runtime.dieOnSignal()
+  if (!output?.isRegular) {
+    // Node tells of a signal in the loop's next turn: one that came before is not lost.
+    await runtime.yieldToEventLoop()
+    runtime.dieOnSignal()
+  }
   // A signal ends this process at once, so a query can be stopped here, too; that starts in half the time.
   if (task.work.kind === 'query' && !output && limit === null) {
     await writeAll(stdout, chunked(await read(task)))

@@ -65,7 +65,10 @@ function unreachable(file: string, code: string): MirrorError {
  * file open: closing any handle of it drops SQLite's locks.
  */
 export function assertMayRead(file: string): void {
-  if (!may(file, fs.constants.F_OK)) return
+  if (!may(file, fs.constants.F_OK)) {
+    assertMayLook(file)
+    return
+  }
   const advice = 'Its owner can make a copy that can be read anywhere: admin-mirror snapshot copy.db'
   if (!may(file, fs.constants.R_OK))
     throw new MirrorError(`${file} cannot be read: its owner has not given this user the right. ${advice}`)
@@ -78,6 +81,18 @@ export function assertMayRead(file: string): void {
     `${file} cannot be read: a database in WAL mode needs write access to the file and to its folder, or a sync that is ` +
       `running. ${advice}`,
   )
+}
+
+/** Throws MirrorError if it cannot be told whether there is a file. */
+function assertMayLook(file: string): void {
+  try {
+    fs.statSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EACCES')
+      throw new MirrorError(
+        `${file} cannot be read: a folder above it does not let this user through (it needs the right x for all of them)`,
+      )
+  }
 }
 
 /** Throws MirrorError if the mirror exists and this user may not write it. */

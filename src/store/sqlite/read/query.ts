@@ -27,6 +27,9 @@ export function assertReadingSql(sql: string, parameters: Parameters): void {
  */
 export function readOnly(connection: Connection, file: string, sql: string, parameters: Parameters): Rows {
   try {
+    // SQLite would run what stands before it, and leave out the rest.
+    if (sql.includes('\0'))
+      throw new UsageError('the SQL holds a NUL character; write char(0) for one in a text')
     const statement = connection.prepare(sql)
     if (!statement.reader || !statement.readonly)
       throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
