@@ -19,6 +19,8 @@ export interface EndOptions {
   newRejects(): number
   /** Rows that the job has ever added. */
   rowsAdded(): number
+  /** When the first rows were written that had come behind the reader, in front; null: none had. */
+  addedBehindAt(): number | null
   refresher: Pick<Refresher, 'state'>
   times: Pick<PageTimes, 'ofWalk'>
   rules: RemovalRules
@@ -52,7 +54,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 
 /** What the next refresh starts from. */
 function nextRefresh(
-  { lease, walk, rowsAdded, refresher, times }: EndOptions,
+  { lease, walk, rowsAdded, addedBehindAt, refresher, times }: EndOptions,
   reading: Reading,
 ): KeptRefresh {
   const { coverage } = reading
@@ -61,6 +63,7 @@ function nextRefresh(
     scope: scopeText(lease.job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
+    addedBehindAt: addedBehindAt(),
     lastPage,
     totals: { first: firstTotal, last: totals.last },
     isSteady: coverage === 'steady',

@@ -22,6 +22,11 @@ export interface PageWriter extends PageKeeper {
   newRejects(): number
   /** Rows that the job has ever added. */
   rowsAdded(): number
+  /**
+   * Where rows in front had come behind the reader: when this process wrote the first page that it asked for again and that had
+   * new rows, for those may stand apart from the ones in front. Epoch milliseconds; null: none had come.
+   */
+  addedBehindAt(): number | null
 }
 
 /** Writes the pages of a walk: changed items and the checkpoint. */
@@ -29,6 +34,8 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   let { newRejects } = walk
   let { rowsAdded } = lease
   let replaces = options.replaces
+  let addedAgainAt: number | null = null
+  let isAddedInFront = false
 
   async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
     await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
@@ -37,7 +44,12 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   async function keep({ page, items, newToWalk, entry, next }: Answer): Promise<KeptPage> {
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const answer = { ...changes, entry, newToWalk }
-    const committed = await store.commit(lease, { walk, run, answer, next, at: options.times.ofWalk() })
+    const at = options.times.ofWalk()
+    const committed = await store.commit(lease, { walk, run, answer, next, at })
+    if (entry.why !== 'forward' && changes.upserts.some(({ change }) => change === 'added')) {
+      addedAgainAt ??= at
+      isAddedInFront ||= entry.why === 'front'
+    }
     newRejects += committed.newRejects
     rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
@@ -53,6 +65,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     giveUp: () => abandon(walk),
     newRejects: () => newRejects,
     rowsAdded: () => rowsAdded,
+    addedBehindAt: () => (isAddedInFront ? addedAgainAt : null),
   }
 }
 

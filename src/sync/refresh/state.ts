@@ -48,6 +48,8 @@ export interface CompleteWalk {
   totals: { first: number | null; last: number | null }
   /** Whether the list was seen to stand still. */
   isSteady: boolean
+  /** When the first rows were written that had come behind the reader, in front; null: none had. */
+  addedBehindAt?: number | null
   /** Rows that the job had ever added, at its start and now. */
   rowsAdded: { first: number; last: number }
 }
@@ -73,7 +75,8 @@ export function notAfter(state: RefreshState, now: number): RefreshState {
 
 /**
  * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them; the first walk has
- * no older rows to stop at, and settles at its end instead.
+ * no older rows to stop at, and settles at its end instead; but before rows that had come behind it in front, for more may stand
+ * between these and the first page that it had read.
  */
 export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): RefreshState {
   const state = stateOf(before, walk.scope)
@@ -95,10 +98,10 @@ export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): 
 }
 
 function firstState(walk: CompleteWalk): RefreshState {
-  const { scope, startedAt, endedAt, lastPage, totals, isSteady, rowsAdded } = walk
+  const { scope, startedAt, endedAt, lastPage, totals, isSteady, addedBehindAt = null, rowsAdded } = walk
   return {
     scope,
-    settledAt: endedAt,
+    settledAt: addedBehindAt === null ? endedAt : addedBehindAt - 1,
     freshAsOf: startedAt,
     holeSince: null,
     holes: 0,

@@ -274,6 +274,25 @@ describe('a refresh', () => {
     },
   )
 
+  it('reads on behind the rows that the first walk found in front at its end', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(201).toReversed(), perPage: 25 })
+    const { ids, asked, source } = list
+    const fetchPage = withFirst(source.fetchPage, () => {
+      test.clock.advance(1000)
+      // Some of them stand behind the pages in front that the walk looks at again.
+      if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(304).slice(201).toReversed())
+    })
+    const moving = { source: { ...source, fetchPage } }
+    await runOnce(test, moving)
+    expect(mirroredIds(test)).toHaveLength(301)
+    test.clock.advance(MINUTE)
+
+    await refresh(test, moving)
+
+    expect(mirroredIds(test)).toEqual(upTo(304))
+  })
+
   it('sees rows again that a walk had missed', async () => {
     const { test, list } = await synced()
     list.ids.splice(29, 1)
