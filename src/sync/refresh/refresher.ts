@@ -13,7 +13,7 @@ import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { seekFromFirst } from './last-page.ts'
 import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
+import { afterOlderPage, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy {
@@ -181,8 +181,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   async function refreshNow({ older }: { older: boolean }, within: Run | null): Promise<RefreshResult> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
-    const at = now()
-    const from: RefreshState = { ...notAfter(state, at), triedAt: at }
+    const from: RefreshState = { ...state, triedAt: now() }
     state = from
     const id = await store.beginRefresh(lease, keptRefresh(from, rules), within)
     const run = { id, traffic: noTraffic() }
@@ -219,7 +218,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const isRefreshDue = () => state !== null && nextAt(state) <= now()
 
   return {
-    state: () => state && notAfter(state, now()),
+    state: () => state,
     isDue: () =>
       mayRefresh() && (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null)),
     async giveWay(walk) {

@@ -60,20 +60,6 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
 }
 
 /**
- * The state once the clock was set back, for a clock that was wrong must not claim what comes until it is right again: a later
- * `freshAsOf` claims nothing, and no other time is later than now.
- */
-export function notAfter(state: RefreshState, now: number): RefreshState {
-  const { freshAsOf, holeSince, startedAt } = state
-  return {
-    ...state,
-    freshAsOf: freshAsOf > now ? 0 : freshAsOf,
-    holeSince: holeSince === null ? null : Math.min(holeSince, now),
-    startedAt: Math.min(startedAt, now),
-  }
-}
-
-/**
  * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them; the first walk has
  * no older rows to stop at, and settles at its end instead; but before rows that had come behind it in front, for more may stand
  * between these and the first page that it had read.

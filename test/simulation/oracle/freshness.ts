@@ -87,9 +87,7 @@ export function watchFreshness(
     const isBack = before.fresh_as_of !== null && (fresh === null || fresh < before.fresh_as_of)
     if (isBack && !known.isFiltered && !wall.wasSet())
       complain(`fresh_as_of goes back from ${before.fresh_as_of} to ${fresh}`, job)
-    // Once the clock was set back, what was claimed before may fall back to the walk's own claim.
-    if (known.underWay && fresh !== null && !(isBack && fresh === asOf))
-      judge(job, known, known.underWay, fresh)
+    if (known.underWay && fresh !== null) judge(job, known, known.underWay, fresh)
     else if (fresh !== asOf) complain(`fresh_as_of is ${fresh} after a walk, whose as_of is ${asOf}`, job)
   }
 

@@ -9,7 +9,6 @@ import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
-const DAY = 1440 * MINUTE
 
 /** A refresh each minute, and nothing for older pages. */
 const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
@@ -138,40 +137,6 @@ describe('a refresh', () => {
     await runOnce(test, list, due)
     expect(list.asked).not.toEqual([])
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
-  })
-
-  it.each(['refresh', 'walk'])(
-    'claims nothing that is to come once the clock was set back: a %s',
-    async (kind) => {
-      const { test, list } = await synced()
-      test.clock.advance(DAY)
-      await refresh(test, list)
-      test.clock.advance(-DAY)
-      list.ids.push(31)
-      const at = new Date(test.clock.now()).toISOString()
-
-      await (kind === 'walk' ? runOnce(test, list) : refresh(test, list))
-
-      expect(status(test).fresh_as_of).toBe(at)
-    },
-  )
-
-  it('that fails is not tried again with each page of a walk once the clock was set back', async () => {
-    const { test, list } = await synced()
-    test.clock.advance(DAY)
-    await refresh(test, list)
-    test.clock.advance(-DAY)
-    const source: typeof list.source = {
-      ...list.source,
-      fetchPage: async (page, observer, signal, urgency) => {
-        if (urgency === 'refresh') throw new JobError('SERVER_ERROR', 'no answer')
-        return list.source.fetchPage(page, observer, signal, urgency)
-      },
-    }
-
-    await runOnce(test, { source }, { refresh: POLICY })
-
-    expect(runs(test).filter(({ status: end }) => end === 'failed')).toHaveLength(1)
   })
 
   it.each([['ORGANIZATION_NOT_FOUND'], ['BAD_REQUEST'], ['UNEXPECTED_STATUS']] as const)(
