@@ -167,8 +167,6 @@ describe('the house', () => {
       'store/sqlite/maintenance-child.ts',
       'store/sqlite/publish/publish-child.ts',
       'cli/reading/reading-child.js',
-      // Waits for sockets: in real time, also where a simulation sets the clock.
-      'store/postgres/server/answers.ts',
     ]
     const inBrowser = 'listener/page/script.ts'
     // How long a server is silent is real time, as in a driver's own time-outs.
