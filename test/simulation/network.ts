@@ -75,6 +75,7 @@ export function createNetwork(options: NetworkOptions): Network {
         if (request.reader === 'refresh') process.strike('refresh answer')
         if (isOver || !process.isAlive()) return
         tell({ kind: 'delivered', request, outcome })
+        if (outcome.kind === 'answer' && outcome.status === 401) process.noteRefusal()
         if (outcome.kind === 'answer') resolve(responseOf(outcome))
         else reject(faultOf(outcome, timeoutMs))
       })

@@ -62,6 +62,9 @@ export interface SimulatedProcess {
   /** Whether it was cut off, or stood still, since it began. */
   wasCut(): boolean
   wasHalted(): boolean
+  /** It got an answer with status 401. */
+  noteRefusal(): void
+  wasRefused(): boolean
   /** It has ended by itself; what it left open is closed with it. */
   exit(): void
   /** Runs `task` as this process. */
@@ -104,7 +107,7 @@ export function createProcess({
   const connections = new Set<Connection>()
   const stop = new AbortController()
   let alive = true
-  let [isHalted, wasHalted, wasCut] = [false, false, false]
+  let [isHalted, wasHalted, wasCut, wasRefused] = [false, false, false, false]
   let asleep: (() => void)[] = []
   let leftToCut = cut ? cut.count : Number.POSITIVE_INFINITY
   let left = fate?.kind === 'killed at' ? fate.count : Number.POSITIVE_INFINITY
@@ -177,6 +180,10 @@ export function createProcess({
     },
     wasCut: () => wasCut,
     wasHalted: () => wasHalted,
+    noteRefusal() {
+      wasRefused = true
+    },
+    wasRefused: () => wasRefused,
     run: (task) => acting.run(process, task),
     signal: () => acting.run(process, () => stop.abort('SIGTERM')),
   }
