@@ -1,6 +1,7 @@
 import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
 import { outputFor, screenOf } from '../reading/output.ts'
 import { runReading, type TimeLimit } from '../reading/run-reading.ts'
@@ -26,6 +27,7 @@ export async function run(
   const { database, config } = readTarget(runtime, globals, named)
   const file = outputFor(runtime, output, database, config)
   const sql = typed === '-' ? await readSql(runtime) : typed
+  if (sql === null) return exitCodeOfStop(runtime.signal)
   if (config?.postgres) {
     const { queryPostgres } = await import('../postgres/read.ts')
     return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
