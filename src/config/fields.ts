@@ -204,13 +204,18 @@ export function databasePlace() {
 
 const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
 
-/** A mode as chmod takes it: `0644`. The owner has to be able to read the file, and nobody needs to execute it. */
+/**
+ * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. Whoever may write or execute has to be able to read:
+ * other modes are decimal, such as 420 for 0644.
+ */
 export function fileMode() {
-  const text = must('a file mode of octal digits that lets the owner read. Write it like "0644" or "0640"')
+  const text = must(
+    'a file mode in octal digits that lets the owner read, and everybody who may write. Write it like "0644" or "0640"; 420 is 0644 in decimal',
+  )
   return z
     .string(text)
-    .regex(/^0?[4-7][0-7]{2}$/, { ...text, abort: true })
-    .transform((mode) => Number.parseInt(mode, 8))
+    .regex(/^(?:0o?)?[4-7][04-7]{2}$/, { ...text, abort: true })
+    .transform((mode) => Number.parseInt(mode.replace('o', ''), 8))
 }
 
 export function timezone() {

@@ -94,6 +94,39 @@ describe('loadConfig', () => {
     expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
   })
 
+  it.each([
+    ['"0644"', 0o644],
+    ['"644"', 0o644],
+    ['0644', 0o644],
+    ['644', 0o644],
+    ['0o640', 0o640],
+    ['"0o640"', 0o640],
+    ["'0400'", 0o400],
+    ['0666', 0o666],
+  ])('reads publishMode: %s in octal, quoted or not', (given, mode) => {
+    expect(load(`${SMALLEST}publishMode: ${given}\n`).publishMode).toBe(mode)
+  })
+
+  // 420, 416, 432 and 436 are what YAML and JSON tools make of 0644, 0640, 0660 and 0664: in octal, others may write who may not read.
+  it.each([
+    '420',
+    '"420"',
+    '416',
+    '432',
+    '436',
+    '384',
+    '0',
+    '0244',
+    '04644',
+    '0x1a4',
+    'u=rw,go=r',
+    'rw-r--r--',
+  ])('refuses publishMode: %s', (given) => {
+    expect(() => load(`${SMALLEST}publishMode: ${given}\n`)).toThrow(
+      /:7:14 {2}publishMode: must be a file mode in octal digits .* Write it like "0644"/,
+    )
+  })
+
   it('resolves relative paths against the folder of the file, and keeps absolute ones', () => {
     const loaded = load(`${SMALLEST}database: ./a.db\npublish: /srv/b.db\n`)
 
