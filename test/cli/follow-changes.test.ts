@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Asked, pageOf, serve } from './list-server.ts'
+import { createWorkspace, organization, type Workspace } from './workspace.ts'
+
+// An analyst's own copy of a list, brought up to date by what `export --since` says, removals included.
+
+interface Item {
+  id: number
+  state: string
+}
+
+interface Event {
+  id: number
+  change: string
+  at: string
+  after: string | null
+}
+
+/** What the API lists at each sync. All of it comes in one answer, so that one walk is enough for a removal. */
+const LISTS: readonly (readonly Item[])[] = [
+  [1, 2, 3].map((id) => ({ id, state: 'open' })),
+  [
+    { id: 1, state: 'paid' },
+    { id: 3, state: 'open' },
+    { id: 4, state: 'open' },
+  ],
+  [
+    { id: 2, state: 'open' },
+    { id: 3, state: 'paid' },
+    { id: 4, state: 'paid' },
+  ],
+]
+
+let workspace: Workspace
+let mirrored: readonly (readonly Item[])[] = []
+
+beforeAll(async () => {
+  let list = LISTS[0] ?? []
+  const server = await serve((asked: Asked) => pageOf(list, asked, { perPage: 25 }))
+  workspace = createWorkspace({
+    baseUrl: server.url,
+    organizations: [organization('acme', 1)],
+    collections: { establishments: false },
+    publish: 'published.db',
+  })
+  for (const next of LISTS) {
+    list = next
+    await workspace.run(['sync'])
+    mirrored = [...mirrored, workspace.rows<Item>('SELECT id, state FROM orders ORDER BY id')]
+  }
+})
+
+async function exportedSince<T>(name: string, since: string, ...more: string[]): Promise<T[]> {
+  const args = ['export', name, '--format', 'ndjson', '--since', since, ...more]
+  const { code, stdout } = await workspace.run(args)
+  expect(code).toBe(0)
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as T)
+}
+
+/** When the syncs began, the first one first. */
+function moments(): string[] {
+  const sql = 'SELECT started_at AS began FROM sync_runs ORDER BY id'
+  return workspace.rows<{ began: string }>(sql).map(({ began }) => began)
+}
+
+function applied(copy: readonly Item[], events: readonly Event[]): Item[] {
+  const items = new Map(copy.map((item) => [item.id, item]))
+  for (const { id, after } of events.toSorted((a, b) => (a.at < b.at ? -1 : 1))) {
+    if (after === null) items.delete(id)
+    else items.set(id, JSON.parse(after) as Item)
+  }
+  return [...items.values()].toSorted((a, b) => a.id - b.id)
+}
+
+describe('export --since, where items left the list and came back', () => {
+  it.each([
+    ['the mirror', []],
+    ['the published file', ['--database', 'published.db']],
+  ])('of orders_changes brings any earlier copy up to date, from %s', async (_, database) => {
+    expect(mirrored).toEqual(LISTS)
+
+    for (const [index, copy] of mirrored.entries()) {
+      const since = moments().at(index) ?? ''
+      const events = await exportedSince<Event>('orders_changes', since, ...database)
+
+      expect(applied(copy, events)).toEqual(LISTS.at(-1))
+    }
+  })
+
+  it('of orders_changes has the removals', async () => {
+    const [, second = '', third = ''] = moments()
+    const since = async (time: string) => {
+      const events = await exportedSince<Event>('orders_changes', time)
+      return events.map(({ id, change, after }) => `${id} ${change}${after === null ? '' : ' to'}`).toSorted()
+    }
+
+    const last = ['1 removed', '2 returned to', '3 changed to', '4 changed to']
+    expect(await since(third)).toEqual(last)
+    expect(await since(second)).toEqual([...last, '1 changed to', '2 removed', '4 added to'].toSorted())
+  })
+
+  it('of orders has the rows that are there now, also one that came back, and no removals', async () => {
+    const [, , third = ''] = moments()
+
+    expect((await exportedSince<Item>('orders', third)).map(({ id }) => id).toSorted()).toEqual([2, 3, 4])
+  })
+
+  it('of orders_history has what a removal ended', async () => {
+    const [, , third = ''] = moments()
+    const versions = await exportedSince<{ id: number; _reason: string }>('orders_history', third)
+
+    expect(versions.map(({ id, _reason }) => `${id} ${_reason}`).toSorted()).toEqual([
+      '1 removed',
+      '3 changed',
+      '4 changed',
+    ])
+  })
+})
