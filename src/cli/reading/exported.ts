@@ -28,9 +28,9 @@ export function exported(
     return itemLines(reader.items(name, selection), { envelope, safe: isTerminal })
   const rows = reader.rows(listed, selection)
   if (format === 'parquet') return parquetBytes(rows)
-  return format === 'csv'
-    ? csvText(rows, { safe: isTerminal, bom })
-    : ndjsonText(withoutName(rows), isTerminal)
+  if (format === 'csv') return csvText(rows, { safe: isTerminal, bom })
+  const isNamed = listed.columns.some((column) => column.name === '_organization')
+  return ndjsonText(isNamed ? rows : withoutName(rows), isTerminal)
 }
 
 /** NDJSON is rows as they stand; the organization's name is for what spreadsheets and data frames read. */

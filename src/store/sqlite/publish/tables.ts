@@ -129,7 +129,7 @@ function tableOfView(
   primary: readonly CopiedColumn[],
   indexes: string[][],
 ): CopiedTable[] {
-  const found = columnsOf(connection, name)
+  const found = readableColumnsOf(connection, name)
   const isOurs = JSON.stringify(found.map(nameOf)) === JSON.stringify(columns.map(nameOf))
   if (!isOurs) return []
   return [
@@ -156,6 +156,16 @@ function nameOf({ name }: CopiedColumn): string {
 function columnsOf(connection: Connection, table: string): CopiedColumn[] {
   const sql = `SELECT name, type FROM pragma_table_info(?, '${MIRROR}')`
   return connection.prepare(sql).all(table) as CopiedColumn[]
+}
+
+/** None for a view that a user has made over what is no longer there. */
+function readableColumnsOf(connection: Connection, view: string): CopiedColumn[] {
+  try {
+    return columnsOf(connection, view)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR') return []
+    throw error
+  }
 }
 
 function columnCount(connection: Connection, table: string): number {

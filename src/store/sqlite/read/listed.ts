@@ -1,3 +1,5 @@
+import { UsageError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
 import type { Connection } from '../sql.ts'
 
 /** A column, with its declared type; of a view's column the type that SQLite derives, which it writes as INT. */
@@ -40,19 +42,37 @@ export function listedNames(connection: Connection): string[] {
   return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
 }
 
-/** The table or view of this name; null if it is none of a collection, or says nothing of organizations. */
+/**
+ * The table or view of this name; null if it is none of a collection. Throws UsageError for a view that a user has put there, if it
+ * cannot be read or does not tell the rows of organizations apart.
+ */
 export function findListed(connection: Connection, name: string): Listed | null {
   const collection = collectionsOf(connection).find((one) => belongsTo(one, name))
   const type = typeOf(connection, name)
   if (collection === undefined || type === undefined) return null
-  const sql = 'SELECT name, type FROM pragma_table_info(?)'
-  const found = connection.prepare(sql).all(name) as ListedColumn[]
-  const columns = found.map((column) => ({
+  const columns = columnsOf(connection, name).map((column) => ({
     ...column,
     type: column.type === 'INT' ? 'INTEGER' : column.type,
   }))
-  const isOfOrganizations = columns.some((column) => column.name === '_organization_id')
-  return isOfOrganizations ? { name, collection, isTable: type === 'table', columns } : null
+  if (!columns.some((column) => column.name === '_organization_id'))
+    throw foreign(name, 'has no column _organization_id, which tells the rows of organizations apart')
+  return { name, collection, isTable: type === 'table', columns }
+}
+
+function columnsOf(connection: Connection, name: string): ListedColumn[] {
+  try {
+    return connection.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as ListedColumn[]
+  } catch (error) {
+    // A view over what is no longer there.
+    const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
+    throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
+  }
+}
+
+function foreign(name: string, why: string): UsageError {
+  return new UsageError(
+    `${printable(name)} ${why}, so it was not made by this program; "admin-mirror query" reads what can be read. If it stands in the place of one of ours, drop it, and "admin-mirror rebuild" makes ours again`,
+  )
 }
 
 /** The key columns of a collection, in order. */

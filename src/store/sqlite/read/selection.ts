@@ -42,8 +42,10 @@ function isOfChanges({ name, collection }: Listed): boolean {
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export function selectRows(connection: Connection, listed: Listed, selection: Selection): TypedRows {
+  // A view of a user may have the name of the organization.
+  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
   const columns = listed.columns.flatMap(({ name, type }) =>
-    name === '_organization_id' ? [{ name, type }, NAME_COLUMN] : [{ name, type }],
+    name === '_organization_id' && !isNamed ? [{ name, type }, NAME_COLUMN] : [{ name, type }],
   )
   const expressions = columns.map((column) =>
     column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
