@@ -1,9 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { type KnownError, MirrorError, UsageError } from '../errors.ts'
+import { assertSameApi } from '../store/sqlite/address.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
+import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
+import type { Connection } from '../store/sqlite/sql.ts'
 import { checkDisk, checkFolder, inBytes, nearestFolder } from './disk.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -12,16 +15,29 @@ const NAME = 'mirror'
 /** Up to this size its pages are read; a disk may need half a minute for it. */
 const READ_BYTES = 4_000_000_000
 
-/** The mirror's file, without changing anything. */
-export function checkMirrorFile(file: string): Finding[] {
+/** What was found about the mirror, and which it is. */
+export interface CheckedMirror {
+  findings: Finding[]
+  /** Null if there is none, or none that can be read. */
+  origin: Origin | null
+}
+
+/** The mirror's file, without changing anything. `baseUrl`: whose lists it has to hold; null: not looked at. */
+export function checkMirrorFile(file: string, baseUrl: string | null): CheckedMirror {
+  let origin: Origin | null = null
+  const look = (connection: Connection) => {
+    origin = originIn(connection)
+    if (baseUrl !== null) assertSameApi(connection, baseUrl)
+  }
   try {
-    return [...checkContents(file), ...checkDisk(NAME, file)]
+    const findings = [...checkContents(file, look), ...checkDisk(NAME, file)]
+    return { findings, origin }
   } catch (error) {
-    return [findingOf(error)]
+    return { findings: [findingOf(error)], origin }
   }
 }
 
-function checkContents(file: string): Finding[] {
+function checkContents(file: string, look: (connection: Connection) => void): Finding[] {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
   if (!stat || stat.size === 0) {
     const folder = checkFolder(NAME, path.dirname(file))
@@ -46,6 +62,7 @@ function checkContents(file: string): Finding[] {
     assertMayWrite(file)
     fs.accessSync(nearestFolder(path.dirname(file)), fs.constants.W_OK)
     if (!connection) return [ok(NAME, `${file} is empty; the first sync fills it`)]
+    look(connection)
     const what = `${file} can be written, and has version ${versionText(Number(connection.pragma('user_version', { simple: true })))}`
     if (stat.size > READ_BYTES)
       return [

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import { publishDueAt } from '../schedule/publish-due.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
+import { originIn } from '../store/sqlite/publish/origin.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import { startCopy } from '../store/sqlite/publish/start.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
@@ -28,7 +29,7 @@ export interface Publishing {
   /** When the last walk or refresh ended that a reader sees. Epoch milliseconds, by the clock of this machine. */
   lastNews(): Promise<number | null>
   /** Makes and places the file; null: another worker does so right now. Throws as `startCopy`. */
-  publish(task: Omit<CopyTask, 'mirror' | 'at'>, signal: AbortSignal): Promise<CopyResult | null>
+  publish(task: Omit<CopyTask, 'mirror' | 'at' | 'origin'>, signal: AbortSignal): Promise<CopyResult | null>
 }
 
 /** For a mirror of either kind; null where the configuration publishes nothing. */
@@ -40,7 +41,8 @@ export function publishingOf(
   if (publish === null || connection === null) return publish === null ? null : (publishing ?? null)
   return {
     lastNews: async () => lastNewsIn(connection),
-    publish: (task, signal) => startCopy({ ...task, mirror }, newLockName(pid, newToken), signal),
+    publish: async (task, signal) =>
+      startCopy({ ...task, mirror, origin: originIn(connection) }, newLockName(pid, newToken), signal),
   }
 }
 

@@ -6,7 +6,7 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
-import { announceDaemon, withdrawDaemon } from '../store/sqlite/daemons.ts'
+import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/daemons.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
@@ -161,7 +161,16 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
     tokens,
     connection,
     announceDaemon: async () => {
-      await transact(() => announceDaemon(connection, name, new Date(runtime.now()).toISOString()))
+      const others = await transact(() => {
+        const before = readDaemons(connection, file, name).filter(({ running }) => running === true)
+        announceDaemon(connection, name, new Date(runtime.now()).toISOString())
+        return before
+      })
+      for (const { pid, since } of others)
+        logger.warn(
+          { event: 'daemon_beside', owner: pid, since },
+          'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end one of them, unless it is stopping already',
+        )
       return () => transact(() => withdrawDaemon(connection, name))
     },
     processName: name,

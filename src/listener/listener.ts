@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { getRequestListener } from '@hono/node-server'
 import { UsageError } from '../errors.ts'
 import { createApp } from './app.ts'
+import { createConnections } from './connections.ts'
 import { isLoopback } from './host.ts'
 import type { Source } from './overview.ts'
 import { createPace } from './pace.ts'
-import { createSlowClients } from './slow-clients.ts'
 
 export interface ListenerOptions {
   host: string
@@ -34,6 +34,8 @@ const ANSWER_MS = 20_000
 /** A scraper that comes every 15 seconds opens a connection each time, and holds none. */
 const IDLE_MS = 5000
 
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
 const LIMITS = {
   connections: 64,
   requestsAConnection: 100,
@@ -61,12 +63,14 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     overrideGlobalObjects: false,
     errorHandler: () => new Response('a request that is not understood\n', { status: 400 }),
   })
-  const waitMs = createPace(now)
-  const slow = createSlowClients(now, ANSWER_MS)
+  // A flood of anything else does not delay a probe.
+  const [probeWaitMs, waitMs] = [createPace(now), createPace(now)]
+  const limits = { most: LIMITS.connections, answerMs: ANSWER_MS, slowMs: REQUEST_MS }
+  const connections = createConnections(now, limits)
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    slow.watch(response)
-    const wait = waitMs()
+    connections.watch(response)
+    const wait = PROBES.has(request.url ?? '') ? probeWaitMs() : waitMs()
     if (wait > 0) await sleep(wait)
     if (!request.socket.destroyed) await answer(request, response)
   }
@@ -84,11 +88,11 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     // A failed sleep is the process's end, which closes the connection.
     (request, response) => void respond(request, response).catch(() => request.socket.destroy()),
   )
-  server.maxConnections = LIMITS.connections
+  server.on('connection', connections.admit)
   server.maxRequestsPerSocket = LIMITS.requestsAConnection
   // No bytes in either direction. A client that reads slowly all the time is ended below.
   server.timeout = ANSWER_MS
-  const stopSweeping = every(1000, slow.sweep)
+  const stopSweeping = every(1000, connections.sweep)
 
   const port = await listen(server, options).catch((error: unknown) => {
     stopSweeping()

@@ -51,10 +51,11 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines({ jobs, daemon, timezone }: Status, program: string, ask: string): string[] {
+function nextLines(status: Status, program: string, ask: string): string[] {
+  const { jobs, daemon, timezone } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
   const begin = isDead ? [`begin the daemon again: ${program} start`] : []
-  const all = [...new Set([...begin, ...jobs.flatMap(({ next }) => next ?? [])])]
+  const all = [...new Set([...begin, ...endOne(status), ...jobs.flatMap(({ next }) => next ?? [])])]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
     ? 'wait for the readings that are under way'
     : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`
@@ -68,6 +69,15 @@ function nextLines({ jobs, daemon, timezone }: Status, program: string, ask: str
 }
 
 const MOST_STEPS = 5
+
+/** Workers share a queue. Where there is none, each daemon reads every list. */
+function endOne({ daemon, queue }: Status): string[] {
+  const running = daemon.processes.filter((one) => one.running === true)
+  if (queue || running.length < 2) return []
+  return [
+    `end all daemons but one, since each of them reads every list: ${running.map(({ pid }) => pid).join(', ')}`,
+  ]
+}
 
 function jobLines(job: JobStatus, now: number, { max_age: maxAge, fresh, daemon }: Status): string[] {
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)

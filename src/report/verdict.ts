@@ -20,42 +20,46 @@ type Facts = Pick<Status, 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
 export function verdict(status: Facts): string {
   const trouble = troubleOf(status)
   if (trouble !== null) return `${trouble}${daemonText(status)}`
+  const { jobs, daemon, timezone } = status
+  const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
+  const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
   // Without a configuration nobody can say how old a list may be.
-  if (status.timezone === null) return `all ${status.jobs.length} lists were read whole`
-  if (status.daemon.running === true) return `all ${status.jobs.length} lists are well`
-  return `all ${status.jobs.length} lists are up to date${daemonText(status)}`
+  if (timezone === null) return `${all} ${was} read whole`
+  if (daemon.running === true) return `${all} ${is} well`
+  return `${all} ${is} up to date${daemonText(status)}`
 }
 
+/** What is said of one list, and of several. */
+type Words = readonly [one: string, several: string]
+
+/** The first trouble that there is. */
 function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
-  const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
-  const some = (number: number, what: string) =>
-    number > 0 ? `${grouped(number)} of ${grouped(jobs.length)} lists ${what}` : null
-  return (
-    some(
-      count((job) => job.next !== null),
-      `need attention${reasonsOf(jobs)}`,
-    ) ??
-    some(
-      count((job) => job.too_old === true),
-      `are older than ${maxAge}`,
-    ) ??
-    some(
-      count((job) => job.too_stale === true),
-      `may lack what was added within ${fresh}`,
-    ) ??
-    some(
-      count((job) => job.configured && job.as_of === null),
-      'are not read whole yet',
-    ) ??
-    some(
-      count((job) => job.last_run_status === 'running' && job.running === null),
+  const troubles: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
+    [(job) => job.next !== null, 'needs attention', 'need attention'],
+    [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
+    [(job) => job.too_stale === true, ...bothSay(`may lack what was added within ${fresh}`)],
+    [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
+    [
+      (job) => job.last_run_status === 'running' && job.running === null,
+      'is being read, or was interrupted',
       'are being read, or were interrupted',
-    ) ??
-    some(
-      count((job) => job.untrusted !== null),
-      'were read without certainty',
-    )
-  )
+    ],
+    [(job) => job.untrusted !== null, 'was read without certainty', 'were read without certainty'],
+  ]
+  for (const [index, [isMeant, ...words]] of troubles.entries()) {
+    const number = jobs.filter(isMeant).length
+    if (number > 0) return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs) : ''}`
+  }
+  return null
+}
+
+function bothSay(text: string): Words {
+  return [text, text]
+}
+
+function some(number: number, of: number, [one, several]: Words): string {
+  if (of === 1) return `the only list ${one}`
+  return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
 }
 
 /** The gravest reasons first. */
@@ -68,7 +72,9 @@ function reasonsOf(jobs: readonly JobStatus[]): string {
     [count((job) => job.held_since === null && job.last_run_status === 'failed'), 'failed'],
     [count((job) => job.held_since === null && job.overdue === true), 'overdue'],
   ]
-  const told = reasons.flatMap(([number, what]) => (number > 0 ? [`${grouped(number)} ${what}`] : []))
+  const told = reasons.flatMap(([number, what]) =>
+    number === 0 ? [] : [jobs.length === 1 ? what : `${grouped(number)} ${what}`],
+  )
   return told.length === 0 ? '' : ` (${told.join(', ')})`
 }
 

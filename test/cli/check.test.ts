@@ -281,10 +281,13 @@ describe.concurrent('check', () => {
     const elsewhere = await serve((asked) => pageOf(items(4), asked))
     workspace.configure({ ...settings, baseUrl: `${elsewhere.url}/other` })
 
-    const { code, failed } = await checked(workspace)
+    const reports = [await checked(workspace), await checked(workspace, '--offline')]
 
-    expect(code).toBe(2)
-    expect(failed).toMatchObject([{ name: 'mirror', exit_code: 2 }])
+    expect(reports.map(({ code }) => code)).toEqual([2, 2])
+    for (const { failed } of reports)
+      expect(failed).toMatchObject([
+        { name: 'mirror', exit_code: 2, message: expect.stringMatching(/127\.0\.0\.1\/other/) },
+      ])
     expect(elsewhere.asked).toEqual([])
   })
 })

@@ -29,11 +29,11 @@ describe('removals that are held back', () => {
     })
     expect(second.logs.at(-1)?.error_message).toContain(ACCEPT)
     expect(status.stdout).toContain('40 of these 100 rows left the list and are held back')
-    expect(status.stdout).toContain(`1 of 1 lists need attention`)
+    expect(status.stdout).toContain(`the only list needs attention`)
     expect(status.stdout).toContain(`next: look whether they are gone, then: ${ACCEPT}`)
     expect(typed.logs.at(-1)).toMatchObject({ rows_removed: 40 })
     expect(value('SELECT count(*) FROM orders')).toBe(60)
-    expect(after.stdout).toContain('all 1 lists are up to date')
+    expect(after.stdout).toContain('the only list is up to date')
   })
 
   it('follow the brake of the configuration', async () => {

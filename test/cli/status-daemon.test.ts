@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Status } from '../../src/report/status.ts'
 import { StatusSchema } from '../../src/report/status-schema.ts'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
+import type { LogLine } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 import { written } from './written.ts'
 
@@ -47,7 +48,7 @@ describe.concurrent('a daemon', () => {
     const nextYear = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 1)).toISOString()
     expect(told).toMatchObject({
       version: 1,
-      verdict: 'all 1 lists are well',
+      verdict: 'the only list is well',
       check_exit_code: 0,
       timezone: 'UTC',
       daemon: { running: true, processes: [{ pid: expect.any(Number), running: true }] },
@@ -56,7 +57,7 @@ describe.concurrent('a daemon', () => {
     expect(stdout).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(stdout).toMatch(/acme orders .*, next in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
-    expect(after.verdict).toBe('all 1 lists are up to date; no daemon runs: nothing is read by itself')
+    expect(after.verdict).toBe('the only list is up to date; no daemon runs: nothing is read by itself')
   })
 
   it('that was killed is told of as dead, until the next one begins', async () => {
@@ -78,6 +79,37 @@ describe.concurrent('a daemon', () => {
     expect(stdout).toMatch(/^daemon: process \d+, .* died without being stopped$/m)
     expect(stdout).not.toMatch(/are well|next in/)
     expect(again.daemon).toMatchObject({ running: true, processes: [{ running: true }] })
+  })
+
+  it('beside another one is told of, by the second one and by status; of one that died or ended nothing is said', async () => {
+    const { workspace } = await createScene()
+    const first = workspace.start(['start'])
+    await first.log(({ event }) => event === 'run_finished')
+    const second = workspace.start(['start'])
+    const warned = await second.log(({ event }) => event === 'daemon_beside')
+    await second.log(({ event }) => event === 'daemon_started')
+
+    const { stdout, code } = await workspace.run(['status', '--check'])
+    first.killAll('SIGKILL')
+    await first.ended
+    const third = workspace.start(['start'])
+    await third.log(({ event }) => event === 'daemon_started')
+    for (const one of [second, third]) one.kill('SIGTERM')
+    const ended = [await second.ended, await third.ended]
+    const last = workspace.start(['start'])
+    await last.log(({ event }) => event === 'daemon_started')
+    last.kill('SIGTERM')
+    const { logs } = await last.ended
+
+    const owners = (lines: readonly LogLine[]) =>
+      lines.filter(({ event }) => event === 'daemon_beside').map(({ owner }) => owner)
+    expect(warned).toMatchObject({ level: 'warn', msg: expect.stringContaining('end one of them') })
+    expect(stdout).toMatch(/^daemon: runs since .*, process \d+; runs since .*, process \d+$/m)
+    expect(stdout).toMatch(/^next: end all daemons but one, since each of them reads every list: \d+, \d+$/m)
+    expect(code).toBe(0)
+    // The third one warns of the second, and not of the first, which died.
+    expect(owners(ended[1]?.logs ?? [])).toHaveLength(1)
+    expect(owners(logs)).toEqual([])
   })
 
   it('is not what a sync is taken for', async () => {
@@ -116,7 +148,7 @@ describe.concurrent('status --check', () => {
 
     expect([before.code, fresh.code, old.code, plain.code]).toEqual([1, 0, 1, 0])
     expect(old.stdout).toContain(
-      '1 of 1 lists need attention (1 overdue); no daemon runs: nothing is read by itself',
+      'the only list needs attention (overdue); no daemon runs: nothing is read by itself',
     )
     expect(old.stdout).toMatch(
       /overdue: by its schedule \(0 0 1 1 \*\) it was to be read at 2021-01-01T00:00:00\.000Z/,

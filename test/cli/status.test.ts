@@ -157,7 +157,7 @@ describe.concurrent('status', () => {
     const { code, stdout } = await workspace.run(['status', '--max-age', '1d', '--json'])
 
     expect([human.code, code]).toEqual([1, 1])
-    expect(human.stdout).toContain('1 of 2 lists need attention')
+    expect(human.stdout).toContain('1 of 2 lists needs attention')
     expect(human.stdout).toMatch(/globex orders.*\n {4}too old: --max-age is 1d\n/)
     expect(human.stdout).toContain('next: admin-mirror sync --org globex\n')
     expect(human.stdout).not.toMatch(/are well|nothing to do/)
@@ -209,7 +209,7 @@ describe.concurrent('status', () => {
     const [after] = await jobs(workspace)
 
     expect(running.stdout).toMatch(/running since/)
-    expect(running.stdout).toMatch(/1 of 1 lists are not read whole yet/)
+    expect(running.stdout).toMatch(/the only list is not read whole yet/)
     expect(before).toMatchObject({ running: true, next: null })
     expect(killed.stdout).not.toMatch(/running|are well/)
     expect(killed.stdout).toMatch(/stopped at page 2.*the next run continues there/)
@@ -275,7 +275,7 @@ describe.concurrent('status', () => {
 
     const { stdout } = await workspace.run(['status'])
 
-    expect(stdout).toMatch(/1 of 1 lists need attention/)
+    expect(stdout).toMatch(/the only list needs attention/)
     expect(stdout).toMatch(/acme orders.*never read whole/)
     expect(stdout).toMatch(/next: admin-mirror sync --org acme\n/)
   })

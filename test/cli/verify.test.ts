@@ -70,7 +70,7 @@ describe.concurrent('verify', () => {
     expect(verified.stdout).toContain('this reading cannot say whether')
     expect(synced.logs.map(({ msg }) => msg)).toContain(note)
     expect(status.stdout).toContain(note.replace('this', 'its last'))
-    expect(status.stdout).toContain('1 of 2 lists were read without certainty')
+    expect(status.stdout).toContain('1 of 2 lists was read without certainty')
   })
 
   it.each([

@@ -33,13 +33,13 @@ describe('a list that moves, and whose total is never right', () => {
         /nothing is removed .*the total went up and down, \d+ times in \d+ answers, .*set collections\.orders\.total: ignore$/,
       ),
     })
-    expect(status.stdout).toContain('1 of 1 lists need attention')
+    expect(status.stdout).toContain('the only list needs attention')
     expect(status.stdout).toMatch(
       /next: the total of orders cannot be counted by.*set collections\.orders\.total: ignore/,
     )
     expect(status.stdout).toContain(`then: ${SYNC}`)
     expect(told.jobs).toMatchObject([{ coverage: 'drifted', expected_missed: null, total_is_wrong: true }])
-    expect(after.stdout).toContain('all 1 lists are up to date')
+    expect(after.stdout).toContain('the only list is up to date')
   })
 })
 

@@ -136,16 +136,16 @@ describe('the text', () => {
     )
 
     expect(text).toContain(`last page written ${updated}`)
-    expect(text).toContain('1 of 1 lists are being read, or were interrupted')
+    expect(text).toContain('the only list is being read, or was interrupted')
     expect(text).not.toMatch(/running since|stopped at/)
   })
 
   it.each<[Partial<StatusRow>, string, string]>([
-    [{ rows_missed: 12 }, '12 rows did not come in the last reading; if the next one', 'all 1 lists'],
+    [{ rows_missed: 12 }, '12 rows did not come in the last reading; if the next one', 'the only list'],
     [
       { untrusted: 'it ended' },
       'nothing is removed on the word of its last reading: it ended',
-      '1 of 1 lists were',
+      'the only list was',
     ],
   ])('says what its last reading leaves open: %o', (row, words, head) => {
     const text = textOf(rowOf(row))
@@ -186,14 +186,14 @@ describe('the text', () => {
   })
 
   it.each<[string, Partial<StatusRow>, head: string, next: string]>([
-    ['without a run', {}, '1 of 1 lists need attention', SYNC],
+    ['without a run', {}, 'the only list needs attention', SYNC],
     [
       'that is being read',
       { last_run_status: 'running', running: true },
-      '1 of 1 lists are older than 1m',
+      'the only list is older than 1m',
       'wait for the readings that are under way',
     ],
-    ['that was never read whole', { as_of: null }, '1 of 1 lists need attention', SYNC],
+    ['that was never read whole', { as_of: null }, 'the only list needs attention', SYNC],
   ])('says of a list %s that it is older than --max-age', (_, changed, head, next) => {
     const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_001, maxAge: 60_000 })
 

@@ -1,9 +1,8 @@
-import path from 'node:path'
 import { checkConfigured, checkTokens } from '../../check/configured.ts'
-import { checkFolder } from '../../check/disk.ts'
 import { exitCodeOfFindings, type Finding, fail, findingLine } from '../../check/finding.ts'
 import { checkMirrorFile } from '../../check/mirror.ts'
 import { checkPort } from '../../check/port.ts'
+import { checkPublished } from '../../check/published.ts'
 import { checkSchedules } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
@@ -35,14 +34,17 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     if (!(error instanceof Error && error.name === 'ConfigError')) throw error
     return error.message.split('\n').map((line) => fail('configuration', 2, line, null))
   }
+  // Online it is told of where the session is opened.
+  const baseUrl = isOffline ? config.api.baseUrl : null
+  const mirror = config.postgres
+    ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime, baseUrl)
+    : checkMirrorFile(config.database, baseUrl)
   const offline = [
     ...checkConfigured(config),
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
-    ...(config.postgres
-      ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime)
-      : checkMirrorFile(config.database)),
-    ...(config.publish === null ? [] : [checkFolder('publish', path.dirname(config.publish))]),
+    ...mirror.findings,
+    ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
     ...(config.http === null
       ? []
       : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),

@@ -34,7 +34,8 @@ export async function run(
   assertMayReplace(output, mirror, config)
   assertFolder(output)
   assertMirror(mirror)
-  const task = { mirror, target: output.place, mode: null, isPublished: false, version: manifest.version }
+  const { version } = manifest
+  const task = { mirror, target: output.place, mode: null, isPublished: false, version, origin: null }
   try {
     const { rows, bytes } = await startCopy(task, newLockName(pid, newToken), signal)
     stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)

@@ -1,24 +1,38 @@
-import { type Finding, fail, ok } from '../../check/finding.ts'
+import { ok } from '../../check/finding.ts'
+import { type CheckedMirror, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
-import { MirrorError } from '../../errors.ts'
+import { MirrorError, UsageError } from '../../errors.ts'
+import { assertSameApi } from '../../store/postgres/address.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
+import type { Origin } from '../../store/sqlite/publish/origin.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
+import { originOn } from './publishing.ts'
 
-/** Whether the PostgreSQL server can be used, without changing anything. */
-export async function checkPostgres(config: Config, runtime: Runtime): Promise<Finding[]> {
+/** Whether the PostgreSQL server can be used, without changing anything. `baseUrl`: as of `checkMirrorFile`. */
+export async function checkPostgres(
+  config: Config,
+  runtime: Runtime,
+  baseUrl: string | null,
+): Promise<CheckedMirror> {
+  let origin: Origin | null = null
   try {
     const server = await openPostgresForReading(config, runtime)
-    if (!server) return [ok('mirror', `${config.database} can be reached; the first sync makes the mirror`)]
+    if (!server) {
+      const message = `${config.database} can be reached; the first sync makes the mirror`
+      return { findings: [ok('mirror', message)], origin }
+    }
     try {
       // Without it no `start` begins.
       await assertQueueSchema(server)
+      origin = await originOn(server)
+      if (baseUrl !== null) await assertSameApi(server, baseUrl)
     } finally {
       await server.close()
     }
-    return [ok('mirror', `${config.database} holds the mirror`)]
+    return { findings: [ok('mirror', `${config.database} holds the mirror`)], origin }
   } catch (error) {
-    if (!(error instanceof MirrorError)) throw error
-    return [fail('mirror', 4, error.message, null)]
+    if (!(error instanceof MirrorError || error instanceof UsageError)) throw error
+    return { findings: [findingOf(error)], origin }
   }
 }

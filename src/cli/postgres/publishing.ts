@@ -5,6 +5,7 @@ import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
 import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
@@ -38,7 +39,8 @@ export function createPublishing(
             at = runtime.now()
           })
           const lockName = newLockName(runtime.pid, runtime.newToken)
-          return await startCopy({ ...task, mirror, at }, lockName, signal)
+          const origin = await originOn(server)
+          return await startCopy({ ...task, mirror, at, origin }, lockName, signal)
         })
       } finally {
         await leases.unlock(LOCK, '')
@@ -46,6 +48,19 @@ export function createPublishing(
     },
   }
 }
+
+/** Null for a mirror that has just been made. */
+export async function originOn(server: Server): Promise<Origin | null> {
+  const [row] = await server.rows<{ salt: string; since: number | null }>(ORIGIN_SQL)
+  const { host, port, database, schema } = server.address
+  return row ? originOf(`${host}:${port}/${database}?schema=${schema}`, row) : null
+}
+
+const ORIGIN_SQL = `
+  SELECT value AS salt, (SELECT (extract(epoch FROM min(first_seen_at)) * 1000)::double precision FROM sync_columns) AS since
+  FROM sync_settings
+  WHERE name = 'salt'
+`
 
 /** Runs `task` with the name of a file in a folder of its own beside the target, which nobody else can read. */
 async function throughFolder<T>(

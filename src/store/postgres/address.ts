@@ -13,20 +13,28 @@ export async function claimAddress(server: Server, baseUrl: string, accept: bool
   await server.transaction(async (sql) => {
     // One after another, since each may find none.
     await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
-    const known = await knownAddress(sql)
-    if (known !== null && known !== address && !accept && (await holdsAnything(sql))) {
-      const { schema, database } = server.address
-      throw new UsageError(
-        `the schema ${schema} of the database ${database} holds the lists of ${known}, and api.baseUrl of the configuration names ` +
-          `${address}: nothing was sent or written. If that is another address of the same API, run "admin-mirror sync ` +
-          '--accept-address"; if it is another API, name another schema in "database"',
-      )
-    }
+    if (!accept) await assertSameApi(server, baseUrl, sql)
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('address', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [address],
     )
   })
+}
+
+/** Throws UsageError if the schema holds the lists of another address. */
+export async function assertSameApi(
+  server: Server,
+  baseUrl: string,
+  sql: Pick<Sql, 'rows'> = server,
+): Promise<void> {
+  const [address, known] = [addressOf(baseUrl), await knownAddress(sql)]
+  if (known === null || known === address || !(await holdsAnything(sql))) return
+  const { schema, database } = server.address
+  throw new UsageError(
+    `the schema ${schema} of the database ${database} holds the lists of ${known}, and api.baseUrl of the configuration names ` +
+      `${address}: nothing was sent or written. If that is another address of the same API, run "admin-mirror sync ` +
+      '--accept-address"; if it is another API, name another schema in "database"',
+  )
 }
 
 /** Throws JobError if another worker has noted another address since this one noted its own. */
@@ -46,7 +54,7 @@ async function knownAddress(sql: Pick<Sql, 'rows'>): Promise<string | null> {
 }
 
 /** Before the first page the noted address may be a typing error, and any other one may replace it. */
-async function holdsAnything(sql: Sql): Promise<boolean> {
+async function holdsAnything(sql: Pick<Sql, 'rows'>): Promise<boolean> {
   const rows = await sql.rows(`
     SELECT 1 FROM sync_walks WHERE pages > 0
     UNION ALL

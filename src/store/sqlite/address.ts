@@ -13,13 +13,7 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
   const address = addressOf(baseUrl)
   const known = knownAddress(connection)
   if (known === address) return null
-  if (known !== null && !accept && holdsAnything(connection)) {
-    throw new UsageError(
-      `${connection.name} holds the lists of ${known}, and api.baseUrl of the configuration names ${address}: nothing was ` +
-        'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
-        'another API, name another file as "database"',
-    )
-  }
+  if (!accept) assertSameApi(connection, baseUrl)
   connection
     .prepare(
       'INSERT INTO sync_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -27,6 +21,17 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
     .run(ADDRESS, address)
   if (known !== null || !holdsAnything(connection)) return null
   return `${connection.name} did not say yet whose lists it holds; from now on they are those of ${address}`
+}
+
+/** Throws UsageError if the mirror holds the lists of another address. */
+export function assertSameApi(connection: Connection, baseUrl: string): void {
+  const [address, known] = [addressOf(baseUrl), knownAddress(connection)]
+  if (known === null || known === address || !holdsAnything(connection)) return
+  throw new UsageError(
+    `${connection.name} holds the lists of ${known}, and api.baseUrl of the configuration names ${address}: nothing was ` +
+      'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
+      'another API, name another file as "database"',
+  )
 }
 
 /** Throws JobError if another process has noted another address since this one noted its own. */

@@ -5,6 +5,7 @@ import { holdLock } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
 import { assertNumbersOrNothing, type Numbers, numbersFile } from './numbers.ts'
+import { assertOwnCopy, type Origin } from './origin.ts'
 import {
   finishFile,
   inspectPlace,
@@ -30,6 +31,8 @@ export interface CopyTask {
   isPublished: boolean
   /** Of the program. */
   version: string
+  /** Of which mirror it is, for a published file; null: not known, and nothing is compared. */
+  origin: Origin | null
   /** The moment that the copy shows, where it is not that of the copying. Epoch milliseconds. */
   at?: number
 }
@@ -59,6 +62,7 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
     if (isPublished) makePublicFolder(path.dirname(target), mode ?? 0, fs.statSync(mirror))
     const place = inspectPlace(target)
     if (isPublished) assertNumbersOrNothing(numbersFile(place.file))
+    if (isPublished && task.origin) assertOwnCopy(target, place, task.origin)
     const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName, now())
     const isNew = mode === null && place.before === null
     try {
@@ -112,13 +116,16 @@ function fill({
       bytes,
       ...contents,
       sha256: sha256(copy),
+      mirror: task.origin && { id: task.origin.id, place: task.origin.place },
     }
     fs.writeFileSync(unfinished, `${JSON.stringify(text, null, 2)}\n`)
     finishFile(unfinished, { mode, like, at })
     renames.push([unfinished, numbers])
   }
   // Another process may have been at it, too: the later moment stays. And what stood there may have been replaced.
-  const { before } = inspectPlace(target)
+  const found = inspectPlace(target)
+  const { before } = found
+  if (task.isPublished && task.origin) assertOwnCopy(target, found, task.origin)
   const isPlaced = before === null || before.mtimeMs <= at.getTime() || before.mtimeMs > now()
   // When both are whole, so that a full disk does not part them.
   if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)

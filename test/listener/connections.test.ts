@@ -1,0 +1,67 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { expect, it } from 'vitest'
+import { createConnections } from '../../src/listener/connections.ts'
+
+/** Two places; a reader may take five seconds for its answer before somebody else gets its place. */
+function createScene() {
+  let now = 1_000_000
+  const connections = createConnections(() => now, { most: 2, answerMs: 20_000, slowMs: 5000 })
+  return {
+    connections,
+    pass: (ms: number) => {
+      now += ms
+    },
+    open() {
+      const socket = new Socket()
+      connections.admit(socket)
+      return socket
+    },
+    /** A request came; the function ends its answer. */
+    ask(socket: Socket) {
+      const response = new ServerResponse(new IncomingMessage(socket))
+      response.assignSocket(socket)
+      connections.watch(response)
+      return () => response.emit('close')
+    },
+  }
+}
+
+it('a new connection takes the place of the one that has been idle for longest', async () => {
+  const { open, ask } = createScene()
+  const [first, second] = [open(), open()]
+  // From now on it has been idle for less time than the second one.
+  ask(first)()
+
+  const third = open()
+
+  expect([first, second, third].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+})
+
+it('a new connection is refused where all others wait for their answers, until one has waited for long', async () => {
+  const { open, ask, pass } = createScene()
+  const [first, second] = [open(), open()]
+  ask(first)
+  pass(4000)
+  ask(second)
+
+  const third = open()
+  const refused = [first, second, third].map(({ destroyed }) => destroyed)
+  await new Promise((resolve) => third.once('close', resolve))
+  pass(2000)
+  const fourth = open()
+
+  expect(refused).toEqual([false, false, true])
+  expect([first, second, fourth].map(({ destroyed }) => destroyed)).toEqual([true, false, false])
+})
+
+it('a connection that ended leaves its place', async () => {
+  const { open } = createScene()
+  const [first, second] = [open(), open()]
+  first.destroy()
+  await new Promise((resolve) => first.once('close', resolve))
+
+  const third = open()
+
+  expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false])
+})
