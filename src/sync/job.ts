@@ -211,7 +211,9 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const { run, refresher } = options
   const seen = await recallSeenItems(options.walk, options)
   const keeper = createPageWriter(options)
+  // A list that was never read whole has nothing to refresh.
+  const givesWay = refresher.state() !== null
   const interlude = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
-  const reading = await readList({ ...options, seen, keeper, interlude })
+  const reading = await readList({ ...options, seen, keeper, ...(givesWay ? { interlude } : {}) })
   return endWalk({ ...options, seen, rules: options.removals, ...keeper }, reading)
 }
