@@ -87,7 +87,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   try {
     const lease = await acquire(options)
     try {
-      await runOwned(lease, options, result)
+      await openAndRun(lease, options, result)
     } finally {
       await store.release(lease)
     }
@@ -101,16 +101,16 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
-async function runOwned(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
+async function openAndRun(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
   const source = await options.source()
   try {
-    await runFrom(source, lease, options, result)
+    await refreshOrWalk(source, lease, options, result)
   } finally {
     await source.close()
   }
 }
 
-async function runFrom(
+async function refreshOrWalk(
   source: PageSource,
   lease: Lease,
   options: JobOptions,
@@ -210,10 +210,15 @@ type WalkOptions = Omit<JobOptions, 'source' | 'observer'> &
 async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const { run, refresher } = options
   const seen = await recallSeenItems(options.walk, options)
-  const keeper = createPageWriter(options)
+  const writer = createPageWriter(options)
   // A list that was never read whole has nothing to refresh.
-  const givesWay = refresher.state() !== null
-  const interlude = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
-  const reading = await readList({ ...options, seen, keeper, ...(givesWay ? { interlude } : {}) })
-  return endWalk({ ...options, seen, rules: options.removals, ...keeper }, reading)
+  const isRefreshed = refresher.state() !== null
+  const betweenPages = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
+  const reading = await readList({
+    ...options,
+    seen,
+    handler: writer,
+    ...(isRefreshed ? { betweenPages } : {}),
+  })
+  return endWalk({ ...options, seen, rules: options.removals, ...writer }, reading)
 }

@@ -97,7 +97,7 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
       }
       const newToWalk = ids.filter((id) => !seen.has(id)).length
       for (const id of ids) seen.add(id)
-      await writer.keep({ page, items, newToWalk, entry, next })
+      await writer.handle({ page, items, newToWalk, entry, next })
     },
     missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, listed: seen.size, atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
