@@ -66,7 +66,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   runId?: number
   error: KnownError | null
   /** Of a run that succeeded: removals that wait for a decision. */
-  held: KnownError | null
+  heldBack: KnownError | null
 }
 
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
@@ -82,7 +82,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     expectedMissed: null,
     untrusted: null,
     error: null,
-    held: null,
+    heldBack: null,
   }
   try {
     const lease = await acquire(options)
@@ -135,7 +135,7 @@ async function refreshOrWalk(
     // Of the mirror: a person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
     const watched = { ...options, source, observer: counting(observer, traffic) }
-    const { held, coverage, expectedMissed, untrusted } = await walkList({
+    const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
       ...watched,
       lease,
       walk,
@@ -145,11 +145,11 @@ async function refreshOrWalk(
       times,
     })
     Object.assign(result, { coverage, expectedMissed, untrusted })
-    result.held = held && heldError(job, held, untrusted)
+    result.heldBack = heldBack && heldError(job, heldBack, untrusted)
   } catch (error) {
     result.error = runError(error, signal)
   }
-  const outcome = runOutcome(result.error, result.held, traffic)
+  const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }

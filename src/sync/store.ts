@@ -31,7 +31,7 @@ export interface Store {
   /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
-  closeWalk(lease: Lease, end: WalkClosing): Promise<{ held: HeldRemovals | null }>
+  closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
   /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
   beginRefresh(lease: Lease, kept: KeptRefresh, within: Run | null): Promise<number>
   /** Writes one page of a refresh. Each open full walk counts its items as seen. */
