@@ -29,7 +29,7 @@ export interface LastRuns {
   seconds: number | null
 }
 
-/** Runs a job that are shown. */
+/** Runs that are shown of a job. */
 export const MOST_RUNS = 30
 
 const LETTER = `
@@ -42,7 +42,7 @@ const LETTER = `
   END`
 
 /**
- * A letter for a run of `sync_runs`: `s` succeeded, `h` succeeded with removals held back, `f` failed, `i` interrupted, `r`
+ * A letter for each run of `sync_runs`: `s` succeeded, `h` succeeded with removals held back, `f` failed, `i` interrupted, `r`
  * running; a capital one for a refresh.
  */
 export const RUN_MARK = `CASE trigger WHEN 'refresh' THEN upper(${LETTER}) ELSE ${LETTER} END`

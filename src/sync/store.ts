@@ -24,7 +24,7 @@ export interface Store {
   beginRun(lease: Lease, begin: BeginRun): Promise<{ runId: number; walk: Walk }>
   /** Up to 500 answers of a walk after this ordinal, in order; none at the end of the page ledger. */
   readLedger(walkId: number, after: number): Promise<LedgerEntry[]>
-  /** Compares each item with its row, or its reject if it has no usable key. One entry an item. Writes nothing. */
+  /** Compares each item with its row, or its reject if it has no usable key. One entry per item. Writes nothing. */
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
   /** Writes one answer with its checkpoint. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>

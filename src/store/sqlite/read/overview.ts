@@ -16,7 +16,7 @@ export function readLastRuns(connection: Connection): LastRuns[] {
   return connection.prepare(LAST_RUNS_SQL).all({ runs: MOST_RUNS }) as LastRuns[]
 }
 
-// A text a job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
+// One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
 const LAST_RUNS_SQL = `
   SELECT
