@@ -88,6 +88,11 @@ const exitCode = await runProgram(process.argv.slice(2), {
     timer.unref()
     return () => clearInterval(timer)
   },
+  after: (ms, task) => {
+    const timer = setTimeout(task, ms)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
   // Node loads the global on first use, and most commands need no token.
   newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {

@@ -22,7 +22,7 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   return firstOf(
-    results.flatMap(({ error, held }) => [error, held].map((one) => (one ? exitCodeOf(one) : 0))),
+    results.flatMap(({ error, heldBack }) => [error, heldBack].map((one) => (one ? exitCodeOf(one) : 0))),
   )
 }
 

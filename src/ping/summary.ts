@@ -12,8 +12,8 @@ export interface Outcome {
   rows: { seen: number; added: number; changed: number; removed: number }
 }
 
-export function outcomeOf({ job, trigger, run, error, held }: JobResult): Outcome {
-  const code = error?.code ?? held?.code
+export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult): Outcome {
+  const code = error?.code ?? heldBack?.code
   const rows = {
     seen: run?.rowsSeen ?? 0,
     added: run?.rowsAdded ?? 0,

@@ -14,7 +14,7 @@ interface Typed {
 
 const TYPED: Typed = { program: 'admin-mirror', ask: 'admin-mirror query' }
 
-/** One line a job: the list, its rows, as of when and how sure; below it what needs attention. */
+/** One line per job: the list, its rows, as of when and how sure; below it what needs attention. */
 export function statusText(status: Status, { program, ask }: Typed = TYPED): string {
   const now = Date.parse(status.now)
   const lines = [`mirror: ${status.database}`, daemonLine(status, program)]

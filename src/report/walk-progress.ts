@@ -1,5 +1,5 @@
 import type { StatusRow } from '../store/sqlite/read/status.ts'
-import { walkLeft, walkPercent } from '../sync/lease/owner.ts'
+import { walkLeft, walkPercent } from '../walk-left.ts'
 
 /**
  * How far the open walk is, in whole percent of its items, and how long a running one still takes: at the speed of its run
@@ -20,7 +20,6 @@ function timeLeft(row: StatusRow, now: number): number | null {
       startedAt: row.last_run_at,
       pages,
       rowsSeen,
-      nextPage: row.walk_page,
       walkSeen: row.walk_rows_seen,
       total: row.walk_total,
       updatedAt: row.walk_updated_at,

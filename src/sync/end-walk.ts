@@ -28,7 +28,7 @@ export interface EndOptions {
 
 export interface WalkEnd extends WalkOutcome {
   /** Rows that seem to have left the list and stay until a person decides. */
-  held: HeldRemovals | null
+  heldBack: HeldRemovals | null
 }
 
 /**
@@ -48,8 +48,8 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
   }
   const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
   const refresh = isFull ? nextRefresh(options, reading) : null
-  const { held } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
-  return { ...outcome, held }
+  const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
+  return { ...outcome, heldBack }
 }
 
 /** What the next refresh starts from. */

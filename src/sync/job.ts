@@ -66,7 +66,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   runId?: number
   error: KnownError | null
   /** Of a run that succeeded: removals that wait for a decision. */
-  held: KnownError | null
+  heldBack: KnownError | null
 }
 
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
@@ -82,12 +82,12 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     expectedMissed: null,
     untrusted: null,
     error: null,
-    held: null,
+    heldBack: null,
   }
   try {
     const lease = await acquire(options)
     try {
-      await runOwned(lease, options, result)
+      await openAndRun(lease, options, result)
     } finally {
       await store.release(lease)
     }
@@ -101,16 +101,16 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
-async function runOwned(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
+async function openAndRun(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
   const source = await options.source()
   try {
-    await runFrom(source, lease, options, result)
+    await refreshOrWalk(source, lease, options, result)
   } finally {
     await source.close()
   }
 }
 
-async function runFrom(
+async function refreshOrWalk(
   source: PageSource,
   lease: Lease,
   options: JobOptions,
@@ -135,7 +135,7 @@ async function runFrom(
     // Of the mirror: a person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
     const watched = { ...options, source, observer: counting(observer, traffic) }
-    const { held, coverage, expectedMissed, untrusted } = await walkList({
+    const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
       ...watched,
       lease,
       walk,
@@ -145,11 +145,11 @@ async function runFrom(
       times,
     })
     Object.assign(result, { coverage, expectedMissed, untrusted })
-    result.held = held && heldError(job, held, untrusted)
+    result.heldBack = heldBack && heldError(job, heldBack, untrusted)
   } catch (error) {
     result.error = runError(error, signal)
   }
-  const outcome = runOutcome(result.error, result.held, traffic)
+  const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
@@ -210,8 +210,15 @@ type WalkOptions = Omit<JobOptions, 'source' | 'observer'> &
 async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const { run, refresher } = options
   const seen = await recallSeenItems(options.walk, options)
-  const keeper = createPageWriter(options)
-  const interlude = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
-  const reading = await readList({ ...options, seen, keeper, interlude })
-  return endWalk({ ...options, seen, rules: options.removals, ...keeper }, reading)
+  const writer = createPageWriter(options)
+  // A list that was never read whole has nothing to refresh.
+  const isRefreshed = refresher.state() !== null
+  const betweenPages = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
+  const reading = await readList({
+    ...options,
+    seen,
+    handler: writer,
+    ...(isRefreshed ? { betweenPages } : {}),
+  })
+  return endWalk({ ...options, seen, rules: options.removals, ...writer }, reading)
 }

@@ -5,7 +5,7 @@ import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
 import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
 import type { Job, Notice, Page } from './types.ts'
-import type { Answer, KeptPage, PageKeeper } from './walk.ts'
+import type { Answer, PageHandler, PageResult } from './walk.ts'
 
 export interface PageWriterOptions {
   store: Store
@@ -17,7 +17,7 @@ export interface PageWriterOptions {
   times: Pick<PageTimes, 'ofWalk'>
 }
 
-export interface PageWriter extends PageKeeper {
+export interface PageWriter extends PageHandler {
   /** Items of the walk without a usable key that are new to the mirror. */
   newRejects(): number
   /** Rows that the job has ever added. */
@@ -41,7 +41,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
   }
 
-  async function keep({ page, items, newToWalk, entry, next }: Answer): Promise<KeptPage> {
+  async function handle({ page, items, newToWalk, entry, next }: Answer): Promise<PageResult> {
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const answer = { ...changes, entry, newToWalk }
     const at = options.times.ofWalk()
@@ -54,11 +54,11 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
     replaces = []
-    return keptPage(changes, committed.notices)
+    return pageResult(changes, committed.notices)
   }
 
   return {
-    keep,
+    handle,
     async beginPass(next) {
       await store.commit(lease, { walk, run, answer: null, next, at: options.times.ofWalk() })
     },
@@ -83,7 +83,7 @@ export async function compareWithStore(
   return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
 }
 
-export function keptPage({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): KeptPage {
+export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {
   const added = upserts.filter(({ change }) => change === 'added').length
   return {
     added,

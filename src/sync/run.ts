@@ -44,15 +44,15 @@ export function stopped(signal: AbortSignal): KnownError {
 
 /**
  * How a run ended. One that meets a held token or too long a wait before its first request leaves no line in `sync_runs`.
- * @param held Removals that wait for a decision.
+ * @param heldBack Removals that wait for a decision.
  */
 export function runOutcome(
   error: KnownError | null,
-  held: KnownError | null,
+  heldBack: KnownError | null,
   { requests }: RunTraffic,
 ): RunOutcome {
   if (!error)
-    return { status: 'succeeded', errorCode: held?.code ?? null, errorMessage: held?.message ?? null }
+    return { status: 'succeeded', errorCode: heldBack?.code ?? null, errorMessage: heldBack?.message ?? null }
   const isRefused = requests === 0 && (error.code === 'UNAUTHORIZED' || error.code === 'RATE_LIMITED')
   const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
   return { status, errorCode: error.code, errorMessage: error.message }

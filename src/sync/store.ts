@@ -24,14 +24,14 @@ export interface Store {
   beginRun(lease: Lease, begin: BeginRun): Promise<{ runId: number; walk: Walk }>
   /** Up to 500 answers of a walk after this ordinal, in order; none at the end of the page ledger. */
   readLedger(walkId: number, after: number): Promise<LedgerEntry[]>
-  /** Compares each item with its row, or its reject if it has no usable key. One entry an item. Writes nothing. */
+  /** Compares each item with its row, or its reject if it has no usable key. One entry per item. Writes nothing. */
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
   /** Writes one answer with its checkpoint. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>
   /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
-  closeWalk(lease: Lease, end: WalkClosing): Promise<{ held: HeldRemovals | null }>
+  closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
   /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
   beginRefresh(lease: Lease, kept: KeptRefresh, within: Run | null): Promise<number>
   /** Writes one page of a refresh. Each open full walk counts its items as seen. */

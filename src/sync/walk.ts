@@ -12,19 +12,18 @@ import type { LedgerEntry, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Page, PageObserver, PageSource, Reading } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
-  onPage(page: Page, kept: KeptPage, rowsInWalk: number): void
+  onPage(page: Page, result: PageResult, rowsInWalk: number): void
   onPassAgain(why: string, pass: number): void
 }
 
 export interface ReadOptions {
   job: Job
   walk: Walk
-  /** What the walk has seen so far; each kept page is added. */
+  /** What the walk has seen so far; each page that is handled is added. */
   seen: SeenItems
   source: PageSource
-  keeper: PageKeeper
-  /** What goes first between two pages, while no request is under way. */
-  interlude?: Interlude
+  handler: PageHandler
+  betweenPages?: BetweenPages
   maxPasses: number
   observer: WalkObserver
   yieldToEventLoop: () => Promise<void>
@@ -32,15 +31,16 @@ export interface ReadOptions {
 }
 
 /** Receives the answers of a walk in order: a sync writes them, a verification compares them. */
-export interface PageKeeper {
-  /** Keeps an answer and the checkpoint after it. */
-  keep(answer: Answer): Promise<KeptPage>
+export interface PageHandler {
+  /** Takes an answer, and the checkpoint after it. */
+  handle(answer: Answer): Promise<PageResult>
   beginPass(next: Checkpoint): Promise<void>
   /** Called when the list ends before its own total or last page: this walk cannot be completed. */
   giveUp(): Promise<void>
 }
 
-export interface Interlude {
+/** What may go first between two pages, while no request is under way. */
+export interface BetweenPages {
   isDue(): boolean
   run(): Promise<void>
 }
@@ -54,7 +54,7 @@ export interface Answer {
 }
 
 /** The changes by one page, for the log. */
-export interface KeptPage {
+export interface PageResult {
   added: number
   changed: number
   rejected: number
@@ -66,7 +66,7 @@ export interface KeptPage {
  * page that cannot be fetched; the checkpoint before it stays.
  */
 export async function readList(options: ReadOptions): Promise<Reading> {
-  const { job, walk, seen, keeper, maxPasses, observer } = options
+  const { job, walk, seen, handler, maxPasses, observer } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = walk.resumed ? resumeReading(rules, walk.checkpoint) : walk.checkpoint
   for (;;) {
@@ -80,22 +80,22 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       return { coverage, why: isWrong ? `${why}${advice}` : why, passes, state }
     }
     if (verdict.kind === 'incomplete') {
-      await keeper.giveUp()
+      await handler.giveUp()
       throw incomplete(job, verdict.why, end.state)
     }
     checkpoint = nextPass(end)
-    await keeper.beginPass(checkpoint)
+    await handler.beginPass(checkpoint)
     observer.onPassAgain(verdict.why, checkpoint.pass)
   }
 }
 
 /**
  * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. The next
- * page is requested before this one is kept, and matched after it: a kill at any point leaves all of a page or nothing.
- * Before an interlude no page is requested ahead: an older answer would be written over a newer one.
+ * page is requested before this one is handled, and matched after it: a kill at any point leaves all of a page or nothing.
+ * Before what goes between, no page is requested ahead: an older answer would be written over a newer one.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
-  const { job, seen, keeper, interlude, observer } = options
+  const { job, seen, handler, betweenPages, observer } = options
   const pages = createReadAhead(options)
   let checkpoint = from
   try {
@@ -104,14 +104,14 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
       const items = identifyItems(job, page)
       const match = matchPage(items, checkpoint, seen)
       const next = advanceOn(job, rules, checkpoint, page, match)
-      const givesWay = interlude?.isDue() === true
+      const givesWay = betweenPages?.isDue() === true
       if (next.ask && !givesWay) await pages.request(next.ask)
       const entry = ledgerEntry(page, match)
-      const kept = await keeper.keep({ page, items, newToWalk: match.newToWalk, entry, next })
+      const result = await handler.handle({ page, items, newToWalk: match.newToWalk, entry, next })
       seen.add(entry)
       checkpoint = next
-      observer.onPage(page, kept, seen.items)
-      if (givesWay) await interlude.run()
+      observer.onPage(page, result, seen.items)
+      if (givesWay) await betweenPages.run()
     }
   } finally {
     await pages.close()

@@ -72,7 +72,7 @@ const OF_A_BEGINNING: Step[] = [
 
 const OF_A_PAGE: Step[] = [
   ['before the first request', dyingBefore(JOB, 'observer.onStart(walk)')],
-  ['before the transaction', dyingBefore(WALK, 'const kept = await keeper.keep(', ON_THIRD)],
+  ['before the transaction', dyingBefore(WALK, 'const result = await handler.handle(', ON_THIRD)],
   ['before the rows', dyingBefore(SAVING, 'const saved = saveRows(', PAGE_IS_THIRD)],
   ['after the rows', dyingBefore(SAVING, 'const newRejects = saveRejects(', PAGE_IS_THIRD)],
   ['before the checkpoint', dyingBefore(SAVING, 'ledger.add(walk.id, entry, at)', ENTRY_IS_THIRD)],

@@ -29,7 +29,7 @@ function result(code: ErrorCode | null): JobResult {
     coverage: null,
     expectedMissed: null,
     error,
-    held: null,
+    heldBack: null,
     untrusted: null,
   }
 }

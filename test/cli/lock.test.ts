@@ -72,7 +72,7 @@ describe.concurrent('a lock that another program holds for a moment', () => {
 const REGISTERING = { file: 'src/cli/session.ts', statement: 'await tokens.register(' }
 const WRITING = {
   file: 'src/sync/walk.ts',
-  statement: 'const kept = await keeper.keep(',
+  statement: 'const result = await handler.handle(',
   when: 'page.number === 3',
 }
 

@@ -41,7 +41,7 @@ const REGISTERING: Place = [
 ]
 const WRITING: Place = [
   'writing a page',
-  { file: 'src/sync/walk.ts', statement: 'const kept = await keeper.keep(', when: 'page.number === 3' },
+  { file: 'src/sync/walk.ts', statement: 'const result = await handler.handle(', when: 'page.number === 3' },
 ]
 
 const PERMITS = 'src/api/rate/permits.ts'

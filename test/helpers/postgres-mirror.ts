@@ -11,6 +11,7 @@ import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { lockName } from './lock-name.ts'
 import { openReader } from './postgres.ts'
+import { afterRealTime } from './real-time.ts'
 import { KEEP_RUNS_MS, type Row } from './test-mirror.ts'
 
 /** One worker on a schema, with acme and globex registered for `orders`. */
@@ -37,7 +38,7 @@ export async function openPostgresMirror(
 ): Promise<PostgresMirror> {
   const { now } = clock
   const stop = new AbortController()
-  const server = await connectServer(address, { now, sleep, signal: stop.signal })
+  const server = await connectServer(address, { now, sleep, after: afterRealTime, signal: stop.signal })
   await migrate(server)
   const leases = await createLeases(server, lockName())
   let isClosed = false

@@ -16,7 +16,7 @@ import { ledgerEntry, matchPage } from '../../src/sync/seen/match-page.ts'
 import { createSeenItems, type SeenItems } from '../../src/sync/seen/seen-items.ts'
 import type { BeginRun, Lease, Store, Walk } from '../../src/sync/store.ts'
 import type { Job, Page, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
-import type { KeptPage } from '../../src/sync/walk.ts'
+import type { PageResult } from '../../src/sync/walk.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import { lockName } from './lock-name.ts'
@@ -132,9 +132,9 @@ export interface TestWalk {
   runId: number
   /** What the walk has seen. */
   seen: SeenItems
-  save(page: Page): Promise<KeptPage>
+  save(page: Page): Promise<PageResult>
   /** Saves a page that holds these texts. */
-  saveItems(...texts: string[]): Promise<KeptPage>
+  saveItems(...texts: string[]): Promise<PageResult>
 }
 
 /** The right to work on a job, without taking it: for tests that write by hand. */
@@ -172,7 +172,7 @@ export async function beginTestWalk({ store, clock }: TestMirror, job: Job): Pro
     const { newToWalk } = match
     const entry = ledgerEntry(page, match)
     const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, match)
-    const kept = await writer.keep({ page, items, newToWalk, entry, next })
+    const kept = await writer.handle({ page, items, newToWalk, entry, next })
     seen.add(entry)
     checkpoint = next
     number = page.number + 1

@@ -12,7 +12,16 @@ function jobOf(name: string): Job {
 
 function resultOf(job: Job, error: KnownError | null = null, held: KnownError | null = null): JobResult {
   const outcome = { coverage: null, expectedMissed: null, untrusted: null }
-  return { job, trigger: 'schedule', walk: null, run: null, isRefreshed: false, error, held, ...outcome }
+  return {
+    job,
+    trigger: 'schedule',
+    walk: null,
+    run: null,
+    isRefreshed: false,
+    error,
+    heldBack: held,
+    ...outcome,
+  }
 }
 
 /** A minute of `begin`'s scene: what sleeps in it wakes when told. */

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream'
 import type { Runtime } from '../../src/cli/runtime.ts'
+import { afterRealTime } from '../helpers/real-time.ts'
 import type { VirtualClock, WallClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
@@ -28,6 +29,8 @@ export function createRuntime(
     yieldToEventLoop: async () => {},
     random: random.next,
     every: () => () => {},
+    // How long a server is silent is real time.
+    after: afterRealTime,
     newToken: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
     dieOnSignal: () => {},
   }

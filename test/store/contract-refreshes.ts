@@ -57,7 +57,7 @@ async function openWalk(
   const items = identifyItems(JOB, page)
   const ids = items.map(({ id }) => id)
   const entry = { ordinal: 1, pass: 1, page: 1, total: null, why: 'forward' as const, ids, positions: null }
-  await writer.keep({
+  await writer.handle({
     page,
     items,
     newToWalk: ids.length,

@@ -97,7 +97,7 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
       }
       const newToWalk = ids.filter((id) => !seen.has(id)).length
       for (const id of ids) seen.add(id)
-      await writer.keep({ page, items, newToWalk, entry, next })
+      await writer.handle({ page, items, newToWalk, entry, next })
     },
     missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, listed: seen.size, atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
@@ -121,8 +121,8 @@ async function walked(store: Store, texts: readonly string[], removals: Removals
   const open = await begin(store)
   await open.page(...texts)
   const missing = await open.missing(atOnce)
-  const { held } = await open.close(removals)
-  return { missing, held }
+  const { heldBack } = await open.close(removals)
+  return { missing, heldBack }
 }
 
 /** What each store has to keep of the promises of the port. */
@@ -374,9 +374,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       })
 
       it('goes, with its version in the history, when it is removed', async () => {
-        const { held } = await walked(store, TEXTS.slice(1), 'remove', true)
+        const { heldBack } = await walked(store, TEXTS.slice(1), 'remove', true)
 
-        expect(held).toBeNull()
+        expect(heldBack).toBeNull()
         expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])
         expect(await opened.history(JOB)).toEqual([['1', 'removed']])
         expect((await opened.runs()).at(-1)).toMatchObject({ rows_removed: 1 })
@@ -399,7 +399,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const third = await walked(store, TEXTS.slice(1), { hold: 'earlier' }, true)
         const fourth = await walked(store, TEXTS.slice(1), 'remove')
 
-        expect([first.held, second.held, third.held, fourth.held]).toEqual([
+        expect([first.heldBack, second.heldBack, third.heldBack, fourth.heldBack]).toEqual([
           { rows: 1, live: 3, why: 'brake' },
           { rows: 2, live: 3, why: 'brake' },
           { rows: 1, live: 3, why: 'brake' },

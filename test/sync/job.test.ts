@@ -395,6 +395,19 @@ describe('a job that another process has', () => {
     expect(looks).toBe(3)
     expect(told).toEqual(Array(3).fill(expect.stringMatching(/^\d+-[0-9a-f]{12}$/)))
   })
+
+  it('is looked after four times a second at first, and every two seconds in a wait of hours', async () => {
+    const { test, other, observer, list } = await takenElsewhere()
+    const pauses: number[] = []
+    const sleep = async (ms: number) => {
+      if (pauses.push(ms) === 500) await other.store.release(leaseOf(jobOf()))
+    }
+
+    await runOnce(test, list, { observer, sleep, waitForOwner: true })
+
+    expect(pauses.slice(0, 20)).toEqual(Array(20).fill(250))
+    expect(pauses.at(-1)).toBe(2000)
+  })
 })
 
 /** A source that refuses before its first request. */

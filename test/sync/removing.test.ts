@@ -270,7 +270,7 @@ describe('more removals than the brake allows', () => {
 
     const results = [await walk(LEFT), await walk(LEFT), await walk(LEFT)]
 
-    expect(results.map((result) => [result.error, result.held?.code])).toEqual([
+    expect(results.map((result) => [result.error, result.heldBack?.code])).toEqual([
       [null, undefined],
       [null, 'REMOVALS_HELD'],
       [null, 'REMOVALS_HELD'],
@@ -292,7 +292,7 @@ describe('more removals than the brake allows', () => {
 
     await walk(null, { ...ACCEPT, source: async () => stopping(list, 3) })
     const afterFailure = held(test)
-    const { run, held: told } = await walk(null, ACCEPT)
+    const { run, heldBack: told } = await walk(null, ACCEPT)
 
     expect(afterFailure).toBe(12)
     expect(told).toBeNull()
@@ -312,7 +312,7 @@ describe('more removals than the brake allows', () => {
     const more = await walk(upTo(29))
     const all = await walk(upTo(30))
 
-    expect([some, more, all].map((result) => result.held?.code)).toEqual([
+    expect([some, more, all].map((result) => result.heldBack?.code)).toEqual([
       'REMOVALS_HELD',
       'REMOVALS_HELD',
       undefined,
@@ -340,7 +340,7 @@ describe('more removals than the brake allows', () => {
     const partial = await walk(LEFT, { plan: { ...BACKFILL, kind: 'partial', firstPage: 4 } })
     const drifted = await walk(LEFT.toSpliced(8, 1, 2))
 
-    expect([partial, drifted].map(({ coverage, held: told }) => [coverage, told?.code])).toEqual([
+    expect([partial, drifted].map(({ coverage, heldBack: told }) => [coverage, told?.code])).toEqual([
       [null, 'REMOVALS_HELD'],
       ['drifted', 'REMOVALS_HELD'],
     ])
@@ -350,7 +350,7 @@ describe('more removals than the brake allows', () => {
     const scene = createScene()
     for (const ids of [upTo(30), LEFT]) await scene.walk(ids)
 
-    const { held: told } = await scene.walk(LEFT, ACCEPT)
+    const { heldBack: told } = await scene.walk(LEFT, ACCEPT)
 
     expect(told).toBeNull()
     expectRows(scene, LEFT)
@@ -429,8 +429,8 @@ describe('an empty list', () => {
 
     const result = await walk([])
 
-    expect(result.held?.message).toContain(`${count} of ${count === 1 ? '1 row' : '30 rows'}`)
-    expect(result.held?.message).toContain('the list came without items')
+    expect(result.heldBack?.message).toContain(`${count} of ${count === 1 ? '1 row' : '30 rows'}`)
+    expect(result.heldBack?.message).toContain('the list came without items')
     expect(held(test)).toBe(count)
     expectRows(scene, upTo(count))
   })
@@ -477,7 +477,7 @@ describe('an empty list', () => {
 
     const result = await scene.walk()
 
-    expect(result.held?.message).toContain('the list came without items')
+    expect(result.heldBack?.message).toContain('the list came without items')
     expectRows(scene, upTo(30))
   })
 
@@ -485,6 +485,6 @@ describe('an empty list', () => {
     const { walk } = createScene({ ids: [] })
     await walk()
 
-    expect(await walk()).toMatchObject({ error: null, held: null })
+    expect(await walk()).toMatchObject({ error: null, heldBack: null })
   })
 })

@@ -24,7 +24,7 @@ export interface PermitsOptions {
   now: () => number
 }
 
-/** Takes permits from a budget for this process, one a request. Writes nothing where nothing limits them. */
+/** Takes permits from a budget for this process, one per request. Writes nothing where nothing limits them. */
 export interface Permits {
   /** The budget as last read, with what this process has not written yet. */
   known(): Budget

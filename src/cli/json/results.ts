@@ -19,7 +19,7 @@ export function runsReport(results: readonly JobResult[], exitCode: number) {
   return { version: RESULTS_VERSION, exit_code: exitCode, runs: results.map(runOf) }
 }
 
-function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error, held }: JobResult) {
+function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack }: JobResult) {
   return {
     ...nameOf(job),
     trigger,
@@ -37,7 +37,7 @@ function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error
     rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
     coverage,
     expected_missed: expectedMissed,
-    ...failureOf(error ?? held),
+    ...failureOf(error ?? heldBack),
   }
 }
 

@@ -2,7 +2,7 @@ import { budgetOf } from '../../api/rate/budget.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { BudgetUse } from '../../listener/overview.ts'
-import type { StoredGate } from '../../store/sqlite/read/overview.ts'
+import type { StoredGate } from '../../store/overview.ts'
 import type { HourOfRequests } from './counts.ts'
 
 export interface BudgetFacts {

@@ -1,7 +1,7 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import { KnownError, MirrorError } from '../../errors.ts'
 import { jobKey, type Overview, type Source } from '../../listener/overview.ts'
-import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/sqlite/read/overview.ts'
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/overview.ts'
 import { type StatusReader, statusOf } from '../watch/read-status.ts'
 import { budgetUses } from './budgets.ts'
 import { type MirrorSource, NEW_MS, published, type SourceOptions } from './source.ts'

@@ -162,7 +162,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
   function observe(job: Job): JobObserver {
     const { log, observer, end, spent } = watch(job, 'page saved')
     const onFinish = (result: JobResult) => {
-      end(result.error ?? result.held, result.run)
+      end(result.error ?? result.heldBack, result.run)
       // `onRefresh` has reported it.
       if (!result.isRefreshed) logRun(log, result, spent())
     }

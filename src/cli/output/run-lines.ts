@@ -32,13 +32,13 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
 
 /** The log lines of a run that ended. `ms`: how long it took. */
 export function logRun(log: Logger, result: JobResult, ms: number): void {
-  const { run, runId, walk, trigger, coverage, expectedMissed, error, held, untrusted } = result
-  const level = error ? levelOf(error) : held ? 'warn' : 'info'
+  const { run, runId, walk, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
+  const level = error ? levelOf(error) : heldBack ? 'warn' : 'info'
   if (!run) {
     const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
     const usual = error && !walk ? levelOfNotBegun(result) : level
-    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(error ?? held) }, message)
+    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(error ?? heldBack) }, message)
     return
   }
   const fields = {
@@ -60,7 +60,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     rate_limit_wait_ms: run.rateLimitWaitMs,
     coverage,
     ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
-    ...failure(error ?? held),
+    ...failure(error ?? heldBack),
   }
   log[level](fields, 'run finished')
   if (untrusted)

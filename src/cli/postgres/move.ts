@@ -26,11 +26,11 @@ const WHAT = 'it is moved to a PostgreSQL server'
 
 /** `move`. Nobody writes the file meanwhile: others wait, and say for what. Returns the exit code. */
 export async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
-  const { now, sleep, signal, stderr, pid, newToken } = runtime
+  const { now, sleep, after, signal, stderr, pid, newToken } = runtime
   const report = (message: string) => stderr.write(`${message}\n`)
   // The server first: a wrong address costs nothing.
   const pause = (ms: number) => sleep(ms, signal)
-  const server = await connectServer(addressOf(to, runtime), { now, sleep: pause, signal, report })
+  const server = await connectServer(addressOf(to, runtime), { now, sleep: pause, after, signal, report })
   try {
     const serverLeases = await createServerLeases(server, workerName(runtime))
     try {

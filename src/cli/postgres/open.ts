@@ -32,11 +32,12 @@ export async function openPostgres(
   report: (message: string) => void,
 ): Promise<PostgresMirror> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { sleep, signal, every } = runtime
+  const { sleep, signal, every, after } = runtime
   const pause = (ms: number) => sleep(ms, signal)
   const server = await connectServer(addressOf(postgres, runtime), {
     now: runtime.now,
     sleep: pause,
+    after,
     signal,
     report,
   })
@@ -95,8 +96,8 @@ export async function openPostgresForReading(
   runtime: Runtime,
 ): Promise<Server | null> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { now, sleep, signal } = runtime
-  const patience = { now, sleep: (ms: number) => sleep(ms, signal), signal }
+  const { now, sleep, after, signal } = runtime
+  const patience = { now, sleep: (ms: number) => sleep(ms, signal), after, signal }
   const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
   try {
     if (await isMade(server)) return server

@@ -32,7 +32,7 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
-/** Of more lists, what they keep is read less often: so many milliseconds a list, however many runs ask for it. */
+/** Of more lists, what they keep is read less often: so many milliseconds per list, however many runs ask for it. */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 

@@ -1,4 +1,4 @@
-// `orders_changes`: one row an event. A version's end is an event of its row in the history. Its beginning is one only where no
+// `orders_changes`: one row per event. A version's end is an event of its row in the history. Its beginning is one only where no
 // kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
 
 /** The end of the view's name. */

@@ -169,7 +169,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
             await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
             if (refresh) await keepRefresh(sql, job, refresh)
           }
-          return { held: await heldRemovals(sql, job) }
+          return { heldBack: await heldRemovals(sql, job) }
         })
       if (removals === 'none') return close(async () => {})
       if (removals !== 'remove') {

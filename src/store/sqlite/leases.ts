@@ -53,7 +53,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   function isAlive(owner: string): boolean {
     const state = lockState(folder, owner)
     if (state === 'free') removeLock(folder, owner)
-    return state === 'held'
+    return state === 'locked'
   }
 
   return {
@@ -86,7 +86,7 @@ function jobName(organizationId: string, collection: string): string {
  */
 export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
   try {
-    return lockState(leasesFolder(mirrorFile), owner) === 'held'
+    return lockState(leasesFolder(mirrorFile), owner) === 'locked'
   } catch {
     return null
   }

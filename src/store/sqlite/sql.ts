@@ -15,32 +15,3 @@ export function quoted(name: string): string {
 export function castParameter(type: 'INTEGER' | 'TEXT', parameter = '?'): string {
   return `CAST(${parameter} AS ${type})`
 }
-
-/** What is known of each collection's tables while the schema stays the same. */
-export interface SchemaCache<T> {
-  get(collection: string, open: () => T): T
-  /** Keeps the entries after this transaction's own changes of the schema. */
-  keep(): void
-  clear(): void
-}
-
-export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
-  // Changes with every table or view, in other processes too. Compiling it takes longer than running it.
-  const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
-  const known = new Map<string, T>()
-  let version: unknown = null
-  const keep = () => {
-    version = schemaVersion.get()
-  }
-  return {
-    get(collection, open) {
-      if (schemaVersion.get() !== version) known.clear()
-      const value = known.get(collection) ?? open()
-      known.set(collection, value)
-      keep()
-      return value
-    },
-    keep,
-    clear: () => known.clear(),
-  }
-}

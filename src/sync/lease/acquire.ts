@@ -4,8 +4,11 @@ import { stopped } from '../run.ts'
 import type { Lease, Store } from '../store.ts'
 import { ownerName, workText } from './owner.ts'
 
-/** How often to check whether another process has released the job. */
-const LOOK_EVERY_MS = 250
+// How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
+const FIRST_LOOK_MS = 250
+const LONGEST_LOOK_MS = 2000
+/** Of the time waited so far: a wait of hours needs no look four times a second. */
+const LOOK_SHARE = 0.05
 
 export interface AcquireOptions
   extends Pick<JobOptions, 'job' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
@@ -17,6 +20,7 @@ export interface AcquireOptions
 /** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
 export async function acquire(options: AcquireOptions): Promise<Lease> {
   const { job, store, waitForOwner, trigger, now, sleep, observer, signal } = options
+  let waitedMs = 0
   for (;;) {
     if (signal.aborted) throw stopped(signal)
     const { lease, heldBy, work = null } = await store.acquire(job)
@@ -29,6 +33,8 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
     }
     observer.onBusy(heldBy, work)
-    await sleep(LOOK_EVERY_MS, signal)
+    const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, waitedMs * LOOK_SHARE), LONGEST_LOOK_MS)
+    await sleep(pauseMs, signal)
+    waitedMs += pauseMs
   }
 }

@@ -20,7 +20,7 @@ export interface RefreshAnswer {
   /** The page that the answer names as the next one; null at the end of the list. */
   next: number | null
   lastPage: number | null
-  /** One entry an item, in the order of the list. */
+  /** One entry per item, in the order of the list. */
   rows: readonly RefreshRow[]
   /** Rows of the job that were first seen after the state's `settledAt`, wherever they were found, this answer's included. */
   found: number

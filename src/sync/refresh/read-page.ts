@@ -1,8 +1,8 @@
 import { identifyItems, type StoredItem } from '../items.ts'
-import { compareWithStore, keptPage, type PageTimes } from '../page-writer.ts'
+import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Page, PageSource, Urgency } from '../types.ts'
-import type { KeptPage, WalkObserver } from '../walk.ts'
+import type { PageResult, WalkObserver } from '../walk.ts'
 import type { RefreshRow } from './answer.ts'
 import type { KeptRefresh } from './kept.ts'
 
@@ -21,7 +21,7 @@ export interface RefreshTools {
 /** A page of a refresh, as it is once it is written. */
 export interface RefreshedPage {
   page: Page
-  kept: KeptPage
+  kept: PageResult
   /** When its rows were written, epoch milliseconds. */
   at: number
   /** The id of each item, and its row as it stands now; null for an item without a usable key. */
@@ -45,7 +45,7 @@ export async function refreshPage(
   const listed = identifyItems(job, page)
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
-  const { added } = keptPage(changes, [])
+  const { added } = pageResult(changes, [])
   const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: keep(added) })
   await yieldToEventLoop()
   const written = writtenIds(changes)
@@ -54,7 +54,7 @@ export async function refreshPage(
     seen: seenOf(stored[index], written.get(item.id), at),
     isNewReject: 'reject' in item && stored[index]?.state === 'absent',
   }))
-  return { page, kept: keptPage(changes, committed.notices), at, items, rowsAdded: committed.rowsAdded }
+  return { page, kept: pageResult(changes, committed.notices), at, items, rowsAdded: committed.rowsAdded }
 }
 
 type Change = PageChanges['upserts'][number]['change']

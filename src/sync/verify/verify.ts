@@ -8,7 +8,7 @@ import { runError } from '../run.ts'
 import { createSeenItems, type SeenItems } from '../seen/seen-items.ts'
 import type { Lease, Store, Walk } from '../store.ts'
 import type { Coverage, Job, PageSource } from '../types.ts'
-import { type Answer, type PageKeeper, readList, type WalkObserver } from '../walk.ts'
+import { type Answer, type PageHandler, readList, type WalkObserver } from '../walk.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 
 /** Receives a verification's progress. */
@@ -139,8 +139,8 @@ async function readWhole(
     untrusted: null,
   }
   let newRejects = 0
-  const keeper: PageKeeper = {
-    async keep(answer) {
+  const handler: PageHandler = {
+    async handle(answer) {
       const stored = await store.lookup(job, answer.items)
       compareAnswer(answer, stored, seen)
       newRejects += answer.items.filter(
@@ -152,7 +152,7 @@ async function readWhole(
     async giveUp() {},
   }
   observer.onStart(walk)
-  const reading = await readList({ ...scene, walk, seen, keeper })
+  const reading = await readList({ ...scene, walk, seen, handler })
   return { coverage: reading.coverage, seen, isTrusted: whyUntrusted(reading, newRejects) === null }
 }
 

@@ -4,6 +4,7 @@ import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { type openReader, startPostgres } from '../../helpers/postgres.ts'
+import { afterRealTime } from '../../helpers/real-time.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../list-server.ts'
 import { createWorkspace, organization, variable } from '../workspace.ts'
 import { ACME, onPostgres } from './on-postgres.ts'
@@ -252,7 +253,12 @@ describe.skipIf(server.missing !== null)('move', () => {
 
 async function makeSchema(address: PostgresAddress): Promise<void> {
   const { now, sleep } = { now: Date.now, sleep: () => Promise.resolve() }
-  const connected = await connectServer(address, { now, sleep, signal: new AbortController().signal })
+  const connected = await connectServer(address, {
+    now,
+    sleep,
+    after: afterRealTime,
+    signal: new AbortController().signal,
+  })
   await migrate(connected)
   await connected.close()
 }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { parsePostgresAddress } from '../../../src/config/database/postgres-address.ts'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { afterRealTime } from '../../helpers/real-time.ts'
 import type { Ground, Plot } from '../ground.ts'
 import type { MirrorReader } from '../oracle/context.ts'
 import { makeServerHistory } from './deeds.ts'
@@ -59,6 +60,7 @@ async function makeSchema(settings: Omit<Settings, 'password' | 'tls'> & { passw
   const server = await connectServer(address, {
     now: Date.now,
     sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)),
+    after: afterRealTime,
     signal: new AbortController().signal,
   })
   await migrate(server)

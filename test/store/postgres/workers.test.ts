@@ -7,6 +7,7 @@ import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { afterRealTime } from '../../helpers/real-time.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { BEGIN, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -169,7 +170,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
   it('make a schema together when they start at once', async () => {
     const address = newSchema(server)
-    const patience = { ...first.clock, signal: new AbortController().signal }
+    const patience = { ...first.clock, after: afterRealTime, signal: new AbortController().signal }
     const servers = await Promise.all(Array.from({ length: 5 }, () => connectServer(address, patience)))
     try {
       await Promise.all(servers.map(migrate))

@@ -1,4 +1,12 @@
-import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../sqlite/read/overview.ts'
+import {
+  type LastRuns,
+  type MirrorSize,
+  MOST_COLUMNS,
+  MOST_RUNS,
+  type NewColumn,
+  RUN_MARK,
+  type StoredGate,
+} from '../../overview.ts'
 import type { Sql } from '../sql.ts'
 
 /** What the status page shows beside `status`. */
@@ -10,10 +18,6 @@ export interface ServerOverview {
   newColumns: NewColumn[]
   size: MirrorSize
 }
-
-/** Runs a job, and columns, that are shown. */
-const RUNS = 30
-const COLUMNS = 100
 
 /** `since`: from when on a column is new; epoch milliseconds. */
 export async function readOverview(sql: Pick<Sql, 'rows'>, since: number): Promise<ServerOverview> {
@@ -36,24 +40,17 @@ export async function readOverview(sql: Pick<Sql, 'rows'>, since: number): Promi
   }
 }
 
-// As beside SQLite: a letter a run, the latest first.
 const LAST_RUNS_SQL = `
   SELECT job.organization_id, job.collection, coalesce(shown.marks, '') AS marks, ended.seconds
   FROM sync_jobs AS job
   LEFT JOIN LATERAL (
-    SELECT string_agg(CASE trigger WHEN 'refresh' THEN upper(mark) ELSE mark END, '' ORDER BY id DESC) AS marks
+    SELECT string_agg(mark, '' ORDER BY id DESC) AS marks
     FROM (
-      SELECT id, trigger, CASE
-          WHEN status = 'failed' THEN 'f'
-          WHEN status = 'running' THEN 'r'
-          WHEN status = 'interrupted' THEN 'i'
-          WHEN error_code IS NOT NULL THEN 'h'
-          ELSE 's'
-        END AS mark
+      SELECT id, ${RUN_MARK} AS mark
       FROM sync_runs
       WHERE organization_id = job.organization_id AND collection = job.collection
       ORDER BY id DESC
-      LIMIT ${RUNS}
+      LIMIT ${MOST_RUNS}
     ) AS run
   ) AS shown ON true
   LEFT JOIN LATERAL (
@@ -73,7 +70,7 @@ const NEW_COLUMNS_SQL = `
       SELECT min(first_seen_at) FROM sync_columns WHERE collection = found.collection
     ) + interval '1 hour'
   ORDER BY first_seen_at DESC, collection, "column"
-  LIMIT ${COLUMNS}
+  LIMIT ${MOST_COLUMNS}
 `
 
 const SIZE_SQL = `

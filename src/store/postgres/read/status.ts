@@ -1,3 +1,4 @@
+import { WALK_COLUMNS } from '../../overview.ts'
 import type { OpenBackfill, StatusRow } from '../../sqlite/read/status.ts'
 import { lockKey } from '../leases.ts'
 import type { Sql } from '../sql.ts'
@@ -87,22 +88,7 @@ const STATUS_SQL = `
     run.error_message,
     job.removals_held,
     CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
-    last.untrusted,
-    last.total_off,
-    (
-      SELECT count(*)
-      FROM sync_missing
-      WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
-    ) AS rows_missed,
-    organizations.held_since,
-    organizations.held_reason,
-    walk.origin AS walk_origin,
-    walk.next_page AS walk_page,
-    walk.pages AS walk_pages,
-    walk.rows_seen AS walk_rows_seen,
-    walk.total AS walk_total,
-    walk.started_at AS walk_started_at,
-    walk.updated_at AS walk_updated_at,
+    ${WALK_COLUMNS},
     CASE WHEN gate.closed_until >= coalesce(gate.waiting_until, '-infinity') THEN 'the server asked for a pause' ELSE gate.waiting_for END AS waiting_for,
     greatest(gate.closed_until, gate.waiting_until) AS waiting_until
   FROM sync_status

@@ -15,6 +15,8 @@ export interface AnswersOptions {
   /** A further connection, for a look at the others. */
   newClient: () => Client
   signal: AbortSignal
+  /** Runs a task after so many milliseconds of real time. Returns a function that prevents it. */
+  after: (ms: number, task: () => void) => () => void
 }
 
 /** A statement that takes so long is looked after. */
@@ -28,19 +30,19 @@ const STOPPING_MS = 3000
 
 const CLOSING_MS = 1000
 
-export function createAnswers({ newClient, signal }: AnswersOptions): Answers {
+export function createAnswers({ newClient, signal, after }: AnswersOptions): Answers {
   const sockets = new Set<net.Socket>()
 
   /** Calls `giveUp` once the process was told to stop and has waited for a while. Returns a function that prevents it. */
   function whenStopped(giveUp: () => void): () => void {
-    let timer: NodeJS.Timeout | undefined
+    let prevent = () => {}
     const begin = () => {
-      timer = setTimeout(giveUp, STOPPING_MS)
+      prevent = after(STOPPING_MS, giveUp)
     }
     if (signal.aborted) begin()
     else signal.addEventListener('abort', begin, { once: true })
     return () => {
-      clearTimeout(timer)
+      prevent()
       signal.removeEventListener('abort', begin)
     }
   }
@@ -69,7 +71,7 @@ export function createAnswers({ newClient, signal }: AnswersOptions): Answers {
     let idle = 0
     while (idle < LOOKS && !isOver()) {
       idle = (await isAtWork(backend)) === false ? idle + 1 : 0
-      await new Promise((wake) => setTimeout(wake, idle > 0 ? 1000 : LOOK_AFTER_MS).unref())
+      await new Promise<void>((wake) => after(idle > 0 ? 1000 : LOOK_AFTER_MS, wake))
     }
     if (!isOver()) destroy(client)
   }
@@ -78,12 +80,12 @@ export function createAnswers({ newClient, signal }: AnswersOptions): Answers {
     async of(client, answer) {
       let isOver = false
       const stopWaiting = whenStopped(() => destroy(client))
-      const timer = setTimeout(() => void look(client, () => isOver), LOOK_AFTER_MS)
+      const stopLooking = after(LOOK_AFTER_MS, () => void look(client, () => isOver))
       try {
         return await answer
       } finally {
         isOver = true
-        clearTimeout(timer)
+        stopLooking()
         stopWaiting()
       }
     },
@@ -101,7 +103,7 @@ export function createAnswers({ newClient, signal }: AnswersOptions): Answers {
       return socket
     },
     close() {
-      for (const socket of sockets) setTimeout(() => socket.destroy(), CLOSING_MS).unref()
+      for (const socket of sockets) after(CLOSING_MS, () => socket.destroy())
     },
   }
 }

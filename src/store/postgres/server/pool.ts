@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { createAnswers } from './answers.ts'
+import { type AnswersOptions, createAnswers } from './answers.ts'
 import { getOutsideParser, msOf } from './outside-values.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
@@ -37,8 +37,11 @@ const MOST_CONNECTIONS = 3
 const CONNECT_MS = 10_000
 
 /** `signal`: once it is aborted, no answer is waited for long. */
-export function createPool(address: PostgresAddress, signal: AbortSignal): Pool {
-  const answers = createAnswers({ newClient: () => new Client(config), signal })
+export function createPool(
+  address: PostgresAddress,
+  { signal, after }: Pick<AnswersOptions, 'signal' | 'after'>,
+): Pool {
+  const answers = createAnswers({ newClient: () => new Client(config), signal, after })
   const config = { ...clientConfig(address), stream: answers.socket }
   const ask = <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
     answers.of(client, askRows<T>(client, text, values))

@@ -8,6 +8,8 @@ import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.t
 export interface Patience {
   now: () => number
   sleep: (ms: number) => Promise<void>
+  /** Runs a task after so many milliseconds. Returns a function that prevents it. */
+  after: (ms: number, task: () => void) => () => void
   /** Once it is aborted, no wait is long. */
   signal: AbortSignal
   /** Reports what this process waits for. */
@@ -47,7 +49,7 @@ export async function connectServer(
   patience: Patience,
   purpose: 'writing' | 'reading' = 'writing',
 ): Promise<Server> {
-  const pool = createPool(address, patience.signal)
+  const pool = createPool(address, patience)
   try {
     const [row] = await pool.rows<Standing>(STANDING, [])
     if (Number(row?.version) < 150_000) throw tooOld(address, Number(row?.version))

@@ -97,7 +97,7 @@ function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode
  * Whether the process with this name holds its lock; `none` without a lock file. Throws MirrorError if this
  * user cannot tell: the process then counts as alive. Asking for its own lock, a process would lose it.
  */
-export function lockState(folder: string, name: string): 'held' | 'free' | 'none' {
+export function lockState(folder: string, name: string): 'locked' | 'free' | 'none' {
   if (!NAME.test(name)) return 'none'
   const file = path.join(folder, name)
   try {
@@ -107,7 +107,7 @@ export function lockState(folder: string, name: string): 'held' | 'free' | 'none
     fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK)
     const probe = tryLock(file)
     probe?.close()
-    return probe ? 'free' : 'held'
+    return probe ? 'free' : 'locked'
   } catch (error) {
     if (error instanceof MirrorError) throw error
     // The process may have ended meanwhile.

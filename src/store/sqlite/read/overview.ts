@@ -1,46 +1,31 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import {
+  type LastRuns,
+  type MirrorSize,
+  MOST_COLUMNS,
+  MOST_RUNS,
+  type NewColumn,
+  RUN_MARK,
+  type StoredGate,
+} from '../../overview.ts'
 import type { Connection } from '../sql.ts'
-
-/** The last runs of a job. */
-export interface LastRuns {
-  organization_id: string
-  collection: string
-  /**
-   * A letter a run, the latest first: `s` succeeded, `h` succeeded with removals held back, `f` failed, `i` interrupted, `r`
-   * running; a capital one for a refresh.
-   */
-  marks: string
-  /** How long the last one that ended took; null if none has. */
-  seconds: number | null
-}
-
-/** Runs a job that are shown. */
-const RUNS = 30
 
 /** The last runs of every job. */
 export function readLastRuns(connection: Connection): LastRuns[] {
-  return connection.prepare(LAST_RUNS_SQL).all({ runs: RUNS }) as LastRuns[]
+  return connection.prepare(LAST_RUNS_SQL).all({ runs: MOST_RUNS }) as LastRuns[]
 }
 
-// A text a job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
+// One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
 const LAST_RUNS_SQL = `
   SELECT
     organization_id,
     collection,
     coalesce((
-      SELECT group_concat(iif(trigger = 'refresh', upper(mark), mark), '')
+      SELECT group_concat(mark, '')
       FROM (
-        SELECT
-          trigger,
-          CASE
-            WHEN status = 'failed' THEN 'f'
-            WHEN status = 'running' THEN 'r'
-            WHEN status = 'interrupted' THEN 'i'
-            WHEN error_code IS NOT NULL THEN 'h'
-            ELSE 's'
-          END AS mark
+        SELECT ${RUN_MARK} AS mark
         FROM sync_runs
         WHERE organization_id = job.organization_id AND collection = job.collection
         ORDER BY id DESC
@@ -57,21 +42,9 @@ const LAST_RUNS_SQL = `
   FROM sync_jobs AS job
 `
 
-/** A column that came after the first walk of its collection. */
-export interface NewColumn {
-  collection: string
-  column: string
-  path: string
-  type: string
-  first_seen_at: string
-}
-
-/** Most new columns that are read. */
-const COLUMNS = 100
-
 /** The columns that came since a time, latest first, without those of a collection's first hour. */
 export function readNewColumns(connection: Connection, since: string): NewColumn[] {
-  return connection.prepare(NEW_COLUMNS_SQL).all(since, COLUMNS) as NewColumn[]
+  return connection.prepare(NEW_COLUMNS_SQL).all(since, MOST_COLUMNS) as NewColumn[]
 }
 
 const NEW_COLUMNS_SQL = `
@@ -86,12 +59,6 @@ const NEW_COLUMNS_SQL = `
   LIMIT ?
 `
 
-/** What a budget is known to allow; `known` as `api/rate` stores it. */
-export interface StoredGate {
-  scope: string
-  known: string | null
-}
-
 export function readGates(connection: Connection): StoredGate[] {
   return connection.prepare('SELECT scope, known FROM sync_gates').all() as StoredGate[]
 }
@@ -100,14 +67,6 @@ export function readGates(connection: Connection): StoredGate[] {
 export function readTokensUsed(connection: Connection): Map<string, string | null> {
   const rows = connection.prepare('SELECT id, last_fingerprint FROM organizations').raw().all()
   return new Map(rows as [string, string | null][])
-}
-
-export interface MirrorSize {
-  bytes: number
-  /** Null: the mirror is no file. */
-  walBytes: number | null
-  /** That this user may use on the mirror's disk; null if the system does not say. */
-  freeBytes: number | null
 }
 
 /** Opens nothing, since closing any handle of the file drops SQLite's locks. */

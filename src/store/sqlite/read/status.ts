@@ -1,4 +1,5 @@
 import type { WalkOutcome } from '../../../sync/types.ts'
+import { WALK_COLUMNS } from '../../overview.ts'
 import { isOwnerAlive } from '../leases.ts'
 import type { Connection } from '../sql.ts'
 
@@ -151,22 +152,7 @@ function statusSql(columns: ReadonlySet<string>): string {
     attempt.finished_at AS last_sync_finished_at,
     job.removals_held,
     iif(job.removals_held > 0, job.held_why, NULL) AS held_why,
-    last.untrusted,
-    last.total_off,
-    (
-      SELECT count(*)
-      FROM sync_missing
-      WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
-    ) AS rows_missed,
-    organizations.held_since,
-    organizations.held_reason,
-    walk.origin AS walk_origin,
-    walk.next_page AS walk_page,
-    walk.pages AS walk_pages,
-    walk.rows_seen AS walk_rows_seen,
-    walk.total AS walk_total,
-    walk.started_at AS walk_started_at,
-    walk.updated_at AS walk_updated_at,
+    ${WALK_COLUMNS},
     iif(gate.closed_until >= coalesce(gate.waiting_until, ''), 'the server asked for a pause', gate.waiting_for) AS waiting_for,
     max(gate.closed_until, coalesce(gate.waiting_until, '')) AS waiting_until
   FROM sync_status

@@ -5,7 +5,7 @@ export const OF_THE_MIRROR: Readonly<
   Record<string, readonly [says: string, columns: Readonly<Record<string, string>>]>
 > = {
   organizations: [
-    'one row an organization',
+    'one row per organization',
     {
       id: 'its UUID, as in _organization_id of all other tables',
       name: 'its short name from the configuration',
@@ -15,7 +15,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_status: [
-    'one row a list (a collection of an organization): how fresh and how sure it is',
+    'one row per list (a collection of an organization): how fresh and how sure it is',
     {
       organization_id: 'the UUID of the organization',
       organization: 'its name',
@@ -36,7 +36,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_runs: [
-    'one row a run: one attempt of one process at a list',
+    'one row per run: one attempt of one process at a list',
     {
       id: 'a number, growing',
       walk_id: 'the walk that it worked on: sync_walks.id',
@@ -61,7 +61,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_walks: [
-    'one row a walk: one reading of a list, by one run or several',
+    'one row per walk: one reading of a list, by one run or several',
     {
       id: 'a number, growing',
       organization_id: 'the UUID of the organization',
@@ -82,7 +82,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_columns: [
-    'one row a discovered column: where in an item it comes from',
+    'one row per discovered column: where in an item it comes from',
     {
       collection: 'the name of the collection, and of its table',
       column: 'the name of the column',
@@ -104,7 +104,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_collections: [
-    'one row a collection that has tables here',
+    'one row per collection that has tables here',
     { name: 'its name, and that of its table', key: 'JSON list of the paths of its key' },
   ],
   sync_help: [
@@ -165,7 +165,7 @@ export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
     },
   ],
   _changes: [
-    'one row an event, of history and live rows',
+    'one row per event, of history and live rows',
     {
       _organization_id: ORGANIZATION,
       KEY: 'the key, which tells the items of an organization apart',

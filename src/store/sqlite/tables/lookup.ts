@@ -2,7 +2,7 @@ import type { KeyPart, ListedItem, RowTimes, StoredItem } from '../../../sync/it
 import type { Job } from '../../../sync/types.ts'
 import { packTexts } from '../../../text.ts'
 import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
-import { type Connection, castParameter, createSchemaCache, quoted } from '../sql.ts'
+import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName, typeOfColumn } from './declarations.ts'
 
 /** Reads what is stored of a job's items. */
@@ -179,4 +179,33 @@ function wholeNumber(text: string): bigint | null {
   if (!/^-?\d{1,19}$/.test(text)) return null
   const number = BigInt(text)
   return String(number) === text && number >= -LARGEST && number < LARGEST ? number : null
+}
+
+/** What is known of each collection's tables while the schema stays the same. */
+export interface SchemaCache<T> {
+  get(collection: string, open: () => T): T
+  /** Keeps the entries after this transaction's own changes of the schema. */
+  keep(): void
+  clear(): void
+}
+
+export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
+  // Changes with every table or view, in other processes too. Compiling it takes longer than running it.
+  const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
+  const known = new Map<string, T>()
+  let version: unknown = null
+  const keep = () => {
+    version = schemaVersion.get()
+  }
+  return {
+    get(collection, open) {
+      if (schemaVersion.get() !== version) known.clear()
+      const value = known.get(collection) ?? open()
+      known.set(collection, value)
+      keep()
+      return value
+    },
+    keep,
+    clear: () => known.clear(),
+  }
 }

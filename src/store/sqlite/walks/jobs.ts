@@ -18,7 +18,7 @@ export interface JobState {
 export interface JobStore {
   state(job: Job): JobState
   addRows(job: Job, rows: number): void
-  held(job: Job): HeldRemovals | null
+  heldBack(job: Job): HeldRemovals | null
   /** After a trusted walk: each live row is listed in this scope, or known to be missing. */
   confirm(job: Job, isOverlapped: boolean): void
 }
@@ -55,7 +55,7 @@ export function createJobStore(connection: Connection): JobStore {
     addRows: (job, rows) => {
       if (rows !== 0) addRows.run({ ...nameOf(job), rows })
     },
-    held: (job) => (findHeld.get(nameOf(job)) as HeldRemovals | undefined) ?? null,
+    heldBack: (job) => (findHeld.get(nameOf(job)) as HeldRemovals | undefined) ?? null,
     confirm: (job, isOverlapped) => {
       confirm.run({ ...nameOf(job), ...scopeOf(job), isOverlapped: isOverlapped ? 1 : 0 })
     },

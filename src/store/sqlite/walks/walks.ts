@@ -176,12 +176,12 @@ export interface CloseArgument extends Pick<WalkClosing, 'outcome' | 'removals' 
 export function closeWalk(
   connection: Connection,
   { job, walkId, kind, runId, outcome, removals, refresh, at }: CloseArgument,
-): { held: HeldRemovals | null } {
+): { heldBack: HeldRemovals | null } {
   const jobs = createJobStore(connection)
   const walks = createWalkStore(connection)
   if (outcome === null) {
     walks.abandon(walkId, at)
-    return { held: jobs.held(job) }
+    return { heldBack: jobs.heldBack(job) }
   }
   if (removals === 'remove') createRunStore(connection).addRemoved(runId, removeMissing(connection, job, at))
   else if (removals !== 'none')
@@ -189,5 +189,5 @@ export function closeWalk(
   if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
   walks.complete(walkId, runId, outcome, at)
   if (refresh) createRefreshStore(connection).keep(job, refresh)
-  return { held: jobs.held(job) }
+  return { heldBack: jobs.heldBack(job) }
 }

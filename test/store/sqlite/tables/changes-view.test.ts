@@ -89,7 +89,7 @@ async function play(
 const inOrder = (events: readonly unknown[]) => events.map((event) => JSON.stringify(event)).toSorted()
 
 describe('orders_changes', () => {
-  it('has one row an event, from the first sight to the return', async () => {
+  it('has one row per event, from the first sight to the return', async () => {
     const test = openTestMirror()
     const stage = createStage(test)
     const texts = ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":1,"a":3}'] as const

@@ -1,0 +1,74 @@
+// What `status` and its page show of either store.
+
+/** Columns of `status`: of a job's last complete walk (`last`), of its open one (`walk`), and what waits for a decision. */
+export const WALK_COLUMNS = `
+  last.untrusted,
+  last.total_off,
+  (
+    SELECT count(*)
+    FROM sync_missing
+    WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
+  ) AS rows_missed,
+  organizations.held_since,
+  organizations.held_reason,
+  walk.origin AS walk_origin,
+  walk.next_page AS walk_page,
+  walk.pages AS walk_pages,
+  walk.rows_seen AS walk_rows_seen,
+  walk.total AS walk_total,
+  walk.started_at AS walk_started_at,
+  walk.updated_at AS walk_updated_at`
+
+/** The last runs of a job. */
+export interface LastRuns {
+  organization_id: string
+  collection: string
+  /** Of RUN_MARK, the latest run first. */
+  marks: string
+  /** How long the last one that ended took; null if none has. */
+  seconds: number | null
+}
+
+/** Runs that are shown of a job. */
+export const MOST_RUNS = 30
+
+const LETTER = `
+  CASE
+    WHEN status = 'failed' THEN 'f'
+    WHEN status = 'running' THEN 'r'
+    WHEN status = 'interrupted' THEN 'i'
+    WHEN error_code IS NOT NULL THEN 'h'
+    ELSE 's'
+  END`
+
+/**
+ * A letter for each run of `sync_runs`: `s` succeeded, `h` succeeded with removals held back, `f` failed, `i` interrupted, `r`
+ * running; a capital one for a refresh.
+ */
+export const RUN_MARK = `CASE trigger WHEN 'refresh' THEN upper(${LETTER}) ELSE ${LETTER} END`
+
+/** A column that came after the first walk of its collection. */
+export interface NewColumn {
+  collection: string
+  column: string
+  path: string
+  type: string
+  first_seen_at: string
+}
+
+/** New columns that are shown. */
+export const MOST_COLUMNS = 100
+
+/** What a budget is known to allow; `known` as `api/rate` stores it. */
+export interface StoredGate {
+  scope: string
+  known: string | null
+}
+
+export interface MirrorSize {
+  bytes: number
+  /** Null: the mirror is no file. */
+  walBytes: number | null
+  /** That this user may use on the mirror's disk; null if the system does not say. */
+  freeBytes: number | null
+}
