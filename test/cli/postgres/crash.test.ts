@@ -85,8 +85,7 @@ const SHARED_PAGES = `
 
 const UNKNOWN = new Set(['INTERNAL', 'CONFIGURATION'])
 
-// Its last form was not run to its end yet: only where minutes are asked for.
-describe.skipIf(server.missing !== null || !process.env.CRASH_MINUTES)('three workers on 60 lists', () => {
+describe.skipIf(server.missing !== null)('three workers on 60 lists', () => {
   it(`keep all promises for ${MINUTES} minutes of kills, cuts and restarts`, {
     timeout: MINUTES * 60_000 + 240_000,
   }, async () => {
