@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Tokens } from '../tokens.ts'
+import type { LastRuns, Tokens } from '../tokens.ts'
 import { createBudgets, HELD_REASON } from './budgets.ts'
 import type { Server } from './server/server.ts'
 import { storable } from './sql.ts'
@@ -105,9 +105,23 @@ export async function createTokens(
         if (note(reason)) permitted.add(scope)
       }
     }),
-    lastRuns: (organizationId, collection) => lastRunsOf(server, organizationId, collection),
+    async lastRuns(organizationId, collection) {
+      const [last] = await lastRunsOf(server, [organizationId, collection])
+      return last ?? NEVER_RUN
+    },
+    async allLastRuns() {
+      const all = await lastRunsOf(server, [])
+      const byJob = new Map(all.map((last) => [jobName(last.organizationId, last.collection), last]))
+      return (organizationId, collection) => byJob.get(jobName(organizationId, collection)) ?? NEVER_RUN
+    },
   }
 }
+
+function jobName(organizationId: string, collection: string): string {
+  return `${organizationId} ${collection}`
+}
+
+const NEVER_RUN: LastRuns = { completedAt: null, startedAt: null, unfinished: false }
 
 async function saltOf(server: Server, newSalt: () => string): Promise<string> {
   const find = "SELECT value FROM sync_settings WHERE name = 'salt'"
