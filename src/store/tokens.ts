@@ -45,4 +45,6 @@ export interface Tokens {
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: BudgetStore
   lastRuns(organizationId: string, collection: string): Now<LastRuns>
+  /** The same of any job, by one question, where each takes time. */
+  allLastRuns?(): Promise<(organizationId: string, collection: string) => LastRuns>
 }

@@ -21,17 +21,25 @@ export interface TestServer {
 const USER = 'postgres'
 const PASSWORD = 'only for tests'
 
-/** Starts a server, or says why there is none. Call it once a file, and `stop` at its end. */
-export async function startPostgres(): Promise<TestServer> {
+/**
+ * Starts a server, or says why there is none. Call it once a file, and `stop` at its end.
+ * @param disk Called with the folder of the data before there are any.
+ */
+export async function startPostgres(disk?: (folder: string) => void): Promise<TestServer> {
   const given = process.env.TEST_POSTGRES_URL
-  if (given) return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
+  if (given && !disk) return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
   const port = await freePort()
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-postgres-'))
   // As root the server runs under a user of its own.
   fs.chmodSync(folder, 0o777)
   const remove = () => fs.rmSync(folder, { recursive: true, force: true })
+  const databaseDir = path.join(folder, 'postgres')
+  if (disk) {
+    fs.mkdirSync(databaseDir)
+    disk(databaseDir)
+  }
   const settings = {
-    databaseDir: path.join(folder, 'postgres'),
+    databaseDir,
     user: USER,
     password: PASSWORD,
     port,

@@ -83,6 +83,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     )
   }
 
+  const isOpenAsKnown = () => decide(permits.known(), rules, now()).at <= now()
+
   async function untilOpen(reportWait: ReportWait, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
@@ -153,9 +155,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     signal: AbortSignal,
   ): Promise<Started<T>> {
     for (;;) {
-      await untilOpen(reportWait, signal)
-      const started = await startInSlot(send, signal)
+      // What is known already is not read again: taking the permit shows whether it is still so.
+      const started = isOpenAsKnown() ? await startInSlot(send, signal) : null
       if (started) return started
+      await untilOpen(reportWait, signal)
     }
   }
 

@@ -98,6 +98,8 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     let version = await store.compareAndSet(scope, last.version, next)
     while (version === null) {
       await read()
+      // The last permit is gone, and the rest can wait.
+      if (wanted === 'permit' && decide(known(), rules, now()).at > now()) return NOT_TRIED
       version = await store.compareAndSet(scope, last.version, next)
     }
     last = { version, budget: tried.budget }
@@ -127,13 +129,19 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     await report()
   }
 
+  /** As far as is known, a permit can be had and has to be written. */
+  function isPermitWritten(): boolean {
+    if (last.version === '') return false
+    const { at, count } = decide(known(), rules, now())
+    return at <= now() && (count < Number.POSITIVE_INFINITY || answers.length > 0)
+  }
+
   async function take(): Promise<Permit | null> {
-    await read()
+    // A write fails by itself where another process was faster; only what is not written has to be read.
+    if (!isPermitWritten()) await read()
     const before = known()
-    const { at, count } = decide(before, rules, now())
-    if (at > now()) return null
-    const isFree = count === Number.POSITIVE_INFINITY && answers.length === 0
-    const taken = isFree ? { known: before, isOpen: true } : await write('permit')
+    if (decide(before, rules, now()).at > now()) return null
+    const taken = isPermitWritten() ? await write('permit') : { known: before, isOpen: true }
     if (!taken.isOpen) return null
     inFlight++
     return { window: currentWindow(taken.known.window, now()), isAlone: !isHeard(taken.known, now()) }

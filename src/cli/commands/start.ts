@@ -69,7 +69,8 @@ async function runScheduled(
   }
   const withdraw = await session.announceDaemon()
   const isDue = createDueCheck(runtime.now())
-  const schedule = { signal, onResult, isDue }
+  const lastRuns = (await session.tokens.allLastRuns?.()) ?? session.tokens.lastRuns
+  const schedule = { signal, onResult, isDue, lastRuns }
   const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
@@ -115,18 +116,19 @@ interface Schedule {
   signal: AbortSignal
   onResult: (result: JobResult) => void
   isDue: ReturnType<typeof createDueCheck>
+  lastRuns: CommandSession['tokens']['lastRuns']
 }
 
 async function scheduledJob(
   selected: SelectedJob,
   config: Config,
   session: CommandSession,
-  { signal, onResult, isDue }: Schedule,
+  { signal, onResult, isDue, lastRuns }: Schedule,
 ): Promise<ScheduledJob> {
-  const { tokens, runJobs } = session
+  const { runJobs } = session
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = await tokens.lastRuns(organization.id, job.collection.name)
+  const last = await lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart

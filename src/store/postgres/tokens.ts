@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Tokens } from '../tokens.ts'
-import { createBudgets } from './budgets.ts'
+import type { LastRuns, Tokens } from '../tokens.ts'
+import { createBudgets, HELD_REASON } from './budgets.ts'
 import type { Server } from './server/server.ts'
 import { storable } from './sql.ts'
 import { lastRunsOf } from './walks/runs.ts'
@@ -16,10 +16,27 @@ export async function createTokens(
   const salt = await saltOf(server, newSalt)
   /** Why tokens are held, as they were read last. */
   const reasons = new Map<string, string | null>()
+  /** Tokens whose permit was taken since they were asked about: it has brought the news. */
+  const permitted = new Set<string>()
+
+  /** How often this process has written each token's hold. */
+  const writes = new Map<string, number>()
+  const noteWrite = (fingerprint: string) => writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
+
+  /** An answer that was on its way while this process wrote a hold may not know it. */
+  function beginAsking(fingerprint: string): (reason: string | null) => boolean {
+    const before = writes.get(fingerprint)
+    return (reason) => {
+      const isNews = writes.get(fingerprint) === before
+      if (isNews) reasons.set(fingerprint, reason)
+      return isNews
+    }
+  }
 
   async function readReason(fingerprint: string): Promise<void> {
-    const [row] = await server.rows<{ reason: string }>(HELD_REASON, [fingerprint])
-    reasons.set(fingerprint, row?.reason ?? null)
+    const note = beginAsking(fingerprint)
+    const [row] = await server.rows<{ held_reason: string }>(HELD_REASON, [fingerprint])
+    if (!note(row?.held_reason ?? null)) await readReason(fingerprint)
   }
 
   return {
@@ -49,7 +66,9 @@ export async function createTokens(
       await readReason(fingerprint)
     },
     heldReason: (fingerprint) => reasons.get(fingerprint) ?? null,
-    refreshHold: readReason,
+    async refreshHold(fingerprint) {
+      if (!permitted.delete(fingerprint)) await readReason(fingerprint)
+    },
     async heldReasonOf(organizationId, fingerprint) {
       const [row] = await server.rows<{ reason: string }>(
         'SELECT held_reason AS reason FROM organizations WHERE id = $1 AND held_fingerprint = $2',
@@ -62,10 +81,13 @@ export async function createTokens(
         await sql.rows(HOLD, [organizationIds, fingerprint, storable(reason), at])
         await sql.rows(FORGET_FORMER, [fingerprint])
       })
+      noteWrite(fingerprint)
+      permitted.delete(fingerprint)
       await readReason(fingerprint)
     },
     async liftHold(fingerprint) {
       await server.rows(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = $1`, [fingerprint])
+      noteWrite(fingerprint)
       reasons.set(fingerprint, null)
     },
     resume: (organizationIds) =>
@@ -77,10 +99,29 @@ export async function createTokens(
         )
         return lifted.map(({ name }) => name)
       }),
-    budgets: createBudgets(server, now),
-    lastRuns: (organizationId, collection) => lastRunsOf(server, organizationId, collection),
+    budgets: createBudgets(server, now, (scope) => {
+      const note = beginAsking(scope)
+      return (reason) => {
+        if (note(reason)) permitted.add(scope)
+      }
+    }),
+    async lastRuns(organizationId, collection) {
+      const [last] = await lastRunsOf(server, [organizationId, collection])
+      return last ?? NEVER_RUN
+    },
+    async allLastRuns() {
+      const all = await lastRunsOf(server, [])
+      const byJob = new Map(all.map((last) => [jobName(last.organizationId, last.collection), last]))
+      return (organizationId, collection) => byJob.get(jobName(organizationId, collection)) ?? NEVER_RUN
+    },
   }
 }
+
+function jobName(organizationId: string, collection: string): string {
+  return `${organizationId} ${collection}`
+}
+
+const NEVER_RUN: LastRuns = { completedAt: null, startedAt: null, unfinished: false }
 
 async function saltOf(server: Server, newSalt: () => string): Promise<string> {
   const find = "SELECT value FROM sync_settings WHERE name = 'salt'"
@@ -138,15 +179,6 @@ const SHARE_HOLD = `
 
 const NOTE_TOKEN = `
   UPDATE organizations SET last_fingerprint = $2 WHERE id = $1 AND last_fingerprint IS DISTINCT FROM $2
-`
-
-const HELD_REASON = `
-  SELECT held_reason AS reason
-  FROM organizations
-  WHERE held_fingerprint = $1 AND NOT EXISTS (
-    SELECT 1 FROM organizations WHERE last_fingerprint = $1 AND held_since IS NULL AND configured = 1
-  )
-  LIMIT 1
 `
 
 const HOLD = `

@@ -150,14 +150,17 @@ function createStoredBudgets(connection: Connection, write: Transact): SqliteBud
       const row = translatingErrors(connection.name, () => rowOf(scope))
       return { closedUntil: Date.parse(row.closed_until), known: row.known, version: versionOf(row) }
     },
-    compareAndSet: (scope, version, next) =>
-      write(() => {
+    compareAndSet: async (scope, version, next) => {
+      // Another process was faster, which shows without the lock.
+      if (translatingErrors(connection.name, () => versionOf(rowOf(scope))) !== version) return null
+      return write(() => {
         if (versionOf(rowOf(scope)) !== version) return null
         const { closedUntil, known, waitingFor, waitingUntil } = next()
         const closed_until = timeOf(closedUntil)
         save.run(scope, closed_until, known, waitingFor, waitingUntil === 0 ? null : timeOf(waitingUntil))
         return versionOf({ closed_until, known })
-      }),
+      })
+    },
     forgetWaits: (organizationId) => {
       endPauses.run(organizationId, organizationId)
     },

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { lockKey } from '../../../src/store/postgres/leases.ts'
-import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import type { Lease } from '../../../src/sync/store.ts'
@@ -176,7 +176,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       await Promise.all(servers.map(migrate))
       const [made] = servers
       expect(await made?.rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([
-        { value: '1' },
+        { value: String(LATEST_VERSION) },
       ])
     } finally {
       await Promise.all(servers.map((one) => one.close()))

@@ -38,7 +38,7 @@ const AWAY = new Set([
 
 /** Without a code: pg's own words for a connection that broke. */
 const BROKEN =
-  /^(?:Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Client was closed)/
+  /^(?:Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/
 
 const NETWORK =
   /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL|UND_)/

@@ -3,6 +3,7 @@ import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } fro
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { type AnswersOptions, createAnswers } from './answers.ts'
+import { isAway } from './errors.ts'
 import { getOutsideParser, msOf } from './outside-values.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
@@ -60,8 +61,8 @@ export function createPool(
         failed = false
         return rows
       } catch (error) {
-        // A refused statement leaves the connection as it was.
-        failed = !(error instanceof DatabaseError)
+        // A refused statement leaves the connection as it was; but a time-out of the role, once raised, holds for new ones.
+        failed = !(error instanceof DatabaseError) || isAway(error)
         throw error
       } finally {
         client.release(failed)

@@ -129,11 +129,19 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
   /** As far as anybody has noticed. */
   let isAwayNow = false
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
-  /** Of all tasks together: hundreds of lists may wait at once. */
-  let reportedAt: number | null = null
+  /** When each reason was told. Of all tasks together: hundreds of lists may wait at once, and some may succeed meanwhile. */
+  const told = new Map<string, number>()
+  let isTold = false
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
+
+  function tell(reason: string): void {
+    if (now() - (told.get(reason) ?? Number.NEGATIVE_INFINITY) < REPORT_EVERY_MS) return
+    report?.(reason)
+    told.set(reason, now())
+    isTold = true
+  }
 
   return async <T>(task: () => Promise<T>): Promise<T> => {
     let conflicts = 0
@@ -145,9 +153,9 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
       try {
         const result = await task()
         isAwayNow = false
-        if (waited && reportedAt !== null) {
+        if (waited && isTold) {
           report?.('the PostgreSQL server answers again')
-          reportedAt = null
+          isTold = false
         }
         return result
       } catch (error) {
@@ -156,10 +164,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
         if (!isAway(error)) throw known
         isAwayNow = true
         if (now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
-        if (reportedAt === null || now() - reportedAt >= REPORT_EVERY_MS) {
-          report?.(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
-          reportedAt = now()
-        }
+        tell(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
       }
       waited = true
       // The sleep of a process ends early at the signal.

@@ -82,24 +82,38 @@ const FINISH_RUN = `
   RETURNING ${RECORD}
 `
 
-/** When a job last did what its schedule demands. */
-export async function lastRunsOf(
-  sql: Pick<Sql, 'rows'>,
-  organizationId: string,
-  collection: string,
-): Promise<LastRuns> {
-  const [row] = await sql.rows<LastRuns>(
+interface JobRuns extends LastRuns {
+  organizationId: string
+  collection: string
+}
+
+/** When jobs last did what their schedules demand: one of them, or all that are configured. */
+export function lastRunsOf(sql: Pick<Sql, 'rows'>, only: readonly [string, string] | []): Promise<JobRuns[]> {
+  return sql.rows<JobRuns>(
     `
       SELECT
+        organization_id AS "organizationId",
+        collection,
         (
-          SELECT started_at FROM sync_walks WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full' ORDER BY id DESC LIMIT 1
+          SELECT started_at
+          FROM sync_walks
+          WHERE ${OF_SAME_JOB} AND status = 'complete' AND kind = 'full'
+          ORDER BY id DESC
+          LIMIT 1
         ) AS "completedAt",
         (
-          SELECT started_at FROM sync_runs WHERE ${OF_JOB} AND trigger IN ('schedule', 'manual') ORDER BY id DESC LIMIT 1
+          SELECT started_at
+          FROM sync_runs
+          WHERE ${OF_SAME_JOB} AND trigger IN ('schedule', 'manual')
+          ORDER BY id DESC
+          LIMIT 1
         ) AS "startedAt",
-        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
+        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_SAME_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
+      FROM sync_jobs AS job
+      WHERE ${only.length === 0 ? 'configured = 1' : OF_JOB}
     `,
-    [organizationId, collection],
+    only,
   )
-  return row ?? { completedAt: null, startedAt: null, unfinished: false }
 }
+
+const OF_SAME_JOB = 'organization_id = job.organization_id AND collection = job.collection'
