@@ -6,6 +6,9 @@ import { createWorkspace } from './workspace.ts'
 // between two requests on any machine, until it stands still.
 
 const RUNS = Number(process.env.LIVE_RUNS ?? '1')
+
+/** Four syncs of a process each, on a machine that others use too. */
+const TIMEOUT_MS = 300_000
 const BETWEEN_REQUESTS_MS = 1500
 
 const workspace = createWorkspace()
@@ -83,4 +86,5 @@ it.each(Array.from({ length: RUNS }, (_, run) => run + 1))(
     expect(walks.map(({ coverage }) => coverage)).toEqual(['repaired', 'repaired', 'steady', 'steady'])
     expect(walks.reduce((sum, { removed }) => sum + removed, 0)).toBeGreaterThan(0)
   },
+  TIMEOUT_MS,
 )
