@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Tokens } from '../tokens.ts'
 import { createBudgets } from './budgets.ts'
 import type { Server } from './server/server.ts'
-import { storable } from './sql.ts'
+import { type Sql, storable } from './sql.ts'
 import { lastRunsOf } from './walks/runs.ts'
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
@@ -17,8 +17,8 @@ export async function createTokens(
   /** Why tokens are held, as they were read last. */
   const reasons = new Map<string, string | null>()
 
-  async function readReason(fingerprint: string): Promise<void> {
-    const [row] = await server.rows<{ reason: string }>(HELD_REASON, [fingerprint])
+  async function readReason(fingerprint: string, sql: Pick<Sql, 'rows'> = server): Promise<void> {
+    const [row] = await sql.rows<{ reason: string }>(HELD_REASON, [fingerprint])
     reasons.set(fingerprint, row?.reason ?? null)
   }
 
@@ -49,7 +49,7 @@ export async function createTokens(
       await readReason(fingerprint)
     },
     heldReason: (fingerprint) => reasons.get(fingerprint) ?? null,
-    refreshHold: readReason,
+    refreshHold: (fingerprint) => readReason(fingerprint),
     async heldReasonOf(organizationId, fingerprint) {
       const [row] = await server.rows<{ reason: string }>(
         'SELECT held_reason AS reason FROM organizations WHERE id = $1 AND held_fingerprint = $2',
@@ -58,11 +58,12 @@ export async function createTokens(
       return row?.reason ?? null
     },
     async hold(organizationIds, fingerprint, reason, at) {
-      await server.transaction(async (sql) => {
+      // A worker that is told to stop while the server is away still writes it, and its caller tries again.
+      await server.attempt(async (sql) => {
         await sql.rows(HOLD, [organizationIds, fingerprint, storable(reason), at])
         await sql.rows(FORGET_FORMER, [fingerprint])
+        await readReason(fingerprint, sql)
       })
-      await readReason(fingerprint)
     },
     async liftHold(fingerprint) {
       await server.rows(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = $1`, [fingerprint])
