@@ -19,17 +19,17 @@ import { counted, printable } from '../../text.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import { addressOf } from './open.ts'
+import { addressOf, pauseOf } from './open.ts'
 import { workerName } from './with-postgres.ts'
 
 const WHAT = 'it is moved to a PostgreSQL server'
 
 /** `move`. Nobody writes the file meanwhile: others wait, and say for what. Returns the exit code. */
 export async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
-  const { now, sleep, after, signal, stderr, pid, newToken } = runtime
+  const { now, after, signal, stderr, pid, newToken } = runtime
   const report = (message: string) => stderr.write(`${message}\n`)
   // The server first: a wrong address costs nothing.
-  const pause = (ms: number) => sleep(ms, signal)
+  const pause = pauseOf(runtime)
   const server = await connectServer(addressOf(to, runtime), { now, sleep: pause, after, signal, report })
   try {
     const serverLeases = await createServerLeases(server, workerName(runtime))

@@ -32,11 +32,10 @@ export async function openPostgres(
   report: (message: string) => void,
 ): Promise<PostgresMirror> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { sleep, signal, every, after } = runtime
-  const pause = (ms: number) => sleep(ms, signal)
+  const { signal, every, after } = runtime
   const server = await connectServer(addressOf(postgres, runtime), {
     now: runtime.now,
-    sleep: pause,
+    sleep: pauseOf(runtime),
     after,
     signal,
     report,
@@ -63,6 +62,11 @@ export async function openPostgres(
     await server.close().catch(() => {})
     throw error
   }
+}
+
+/** Sleeps until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once. */
+export function pauseOf({ sleep, signal }: Pick<Runtime, 'sleep' | 'signal'>): (ms: number) => Promise<void> {
+  return (ms) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
 }
 
 /** The address of the server, with what belongs to this machine. Throws MirrorError. */
@@ -96,8 +100,8 @@ export async function openPostgresForReading(
   runtime: Runtime,
 ): Promise<Server | null> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { now, sleep, after, signal } = runtime
-  const patience = { now, sleep: (ms: number) => sleep(ms, signal), after, signal }
+  const { now, after, signal } = runtime
+  const patience = { now, sleep: pauseOf(runtime), after, signal }
   const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
   try {
     if (await isMade(server)) return server

@@ -23,6 +23,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   const asked = new Set<bigint>()
   let connection: Promise<OwnConnection> | null = null
   let isClosed = false
+  let isReturning = false
 
   /** The connection with all our locks on it; a new one if the last one was lost. Never two: each would keep its locks. */
   function connected(): Promise<OwnConnection> {
@@ -36,8 +37,17 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   function forget(lost: Promise<OwnConnection>): void {
     if (connection !== lost) return
     connection = null
-    // Before another worker looks for jobs that nobody has.
-    if (held.size > 0 && !isClosed) void server.patiently(connected).catch(() => {})
+    if (held.size > 0 && !isClosed) void takeBack()
+  }
+
+  /** Takes our locks back before another worker looks for jobs that nobody has. */
+  async function takeBack(): Promise<void> {
+    // A failed attempt comes here again: each would begin a wait of its own, and none would pause.
+    if (isReturning) return
+    isReturning = true
+    // Whoever needs the connection next is told why there is none.
+    await server.patiently(connected).catch(() => {})
+    isReturning = false
   }
 
   async function open(onLost: () => void): Promise<OwnConnection> {

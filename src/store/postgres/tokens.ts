@@ -77,13 +77,15 @@ export async function createTokens(
       return row?.reason ?? null
     },
     async hold(organizationIds, fingerprint, reason, at) {
-      await server.transaction(async (sql) => {
+      // A worker that is told to stop while the server is away still writes it, and its caller tries again.
+      const [row] = await server.attempt(async (sql) => {
         await sql.rows(HOLD, [organizationIds, fingerprint, storable(reason), at])
         await sql.rows(FORGET_FORMER, [fingerprint])
+        return sql.rows<{ held_reason: string }>(HELD_REASON, [fingerprint])
       })
       noteWrite(fingerprint)
       permitted.delete(fingerprint)
-      await readReason(fingerprint)
+      reasons.set(fingerprint, row?.held_reason ?? null)
     },
     async liftHold(fingerprint) {
       await server.rows(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = $1`, [fingerprint])

@@ -1,12 +1,15 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { lockKey } from '../../../src/store/postgres/leases.ts'
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
+import { createLeases, lockKey } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
+import { lockName } from '../../helpers/lock-name.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { startProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
@@ -149,6 +152,60 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(leases.map(({ lease }) => lease === undefined)).toEqual([false, false, false, false])
     await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(4)
     for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
+  })
+
+  it('pause after each attempt to reach a server that is away, and take their jobs back', async () => {
+    const { address, clock, rows } = first
+    const proxy = await startProxy(address.port)
+    const gate = Promise.withResolvers<void>()
+    let pauses = 0
+    const sleep = () => {
+      pauses++
+      return gate.promise
+    }
+    const patience = { now: clock.now, sleep, signal: new AbortController().signal }
+    const far = await connectServer({ ...address, port: proxy.port }, patience)
+    const leases = await createLeases(far, lockName())
+    onTestFinished(async () => {
+      await leases.close()
+      await far.close()
+    })
+    await leases.lock('acme', 'orders')
+    proxy.refuse(true)
+    proxy.cut()
+    await expect.poll(() => pauses).toBe(1)
+    // Time enough for thousands of further attempts.
+    for (let count = 0; count < 100; count++) await rows('SELECT 1')
+
+    expect(pauses).toBe(1)
+    proxy.refuse(false)
+    gate.resolve()
+    await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(1)
+  })
+
+  it('write the hold of a refused token though they are told to stop while the server is away', async () => {
+    const { address, clock, rows } = first
+    const proxy = await startProxy(address.port)
+    const stopped = await openPostgresMirror({ ...address, port: proxy.port }, clock)
+    const fingerprint = stopped.tokens.fingerprint('token-1')
+    await stopped.tokens.useToken(ACME.id, fingerprint)
+    proxy.refuse(true)
+    proxy.cut()
+    stopped.stop()
+    clock.advance(60_000)
+    const write = () =>
+      stopped.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
+    const waited = await untilHoldIsWritten(write, {
+      now: clock.now,
+      sleep: async () => {},
+      signal: AbortSignal.abort(),
+      onWait: () => proxy.refuse(false),
+    })
+
+    expect(waited).toBe(true)
+    expect(await rows('SELECT held_reason FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { held_reason: 'refused' },
+    ])
   })
 
   it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {

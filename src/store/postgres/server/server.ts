@@ -7,6 +7,7 @@ import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.t
 /** What waiting for the server needs. */
 export interface Patience {
   now: () => number
+  /** May end early at the signal, and lasts its whole time after it. */
   sleep: (ms: number) => Promise<void>
   /** Runs a task after so many milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
@@ -21,6 +22,8 @@ export interface Server extends Pick<Sql, 'rows'> {
   address: PostgresAddress
   /** Runs `task` in one transaction: all of it is written, or nothing. It runs again after a conflict, or an outage. */
   transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T>
+  /** The same, tried once: for what has to be written even after the signal, by somebody who tries again. */
+  attempt<T>(task: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
@@ -92,19 +95,21 @@ function wrongEncoding({ host, port, database }: PostgresAddress, encoding: stri
 function createServer(address: PostgresAddress, pool: Pool, patience: Patience): Server {
   const persist = createPersistence(address, patience)
   const inTransaction = <T>(begin: string, task: (sql: Sql & Cursor) => Promise<T>) =>
-    persist(() =>
-      pool.using(async (sql) => {
-        await sql.exec(begin)
-        const result = await task(sql)
-        await sql.exec('COMMIT')
-        return result
-      }),
-    )
+    pool.using(async (sql) => {
+      await sql.exec(begin)
+      const result = await task(sql)
+      await sql.exec('COMMIT')
+      return result
+    })
   return {
     address,
     rows: (text, values = []) => persist(() => pool.rows(text, values)),
-    transaction: (task) => inTransaction('BEGIN', task),
-    reading: (task) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task),
+    transaction: (task) => persist(() => inTransaction('BEGIN', task)),
+    attempt: (task) =>
+      inTransaction('BEGIN', task).catch((error: unknown) => {
+        throw translate(address, error)
+      }),
+    reading: (task) => persist(() => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task)),
     connect: (onLost) => pool.connect(onLost),
     patiently: persist,
     async plain(text, values) {
@@ -168,7 +173,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
       }
       waited = true
       // The sleep of a process ends early at the signal.
-      await sleep(waitMs).catch(() => {})
+      await sleep(signal.aborted ? FIRST_WAIT_MS : waitMs).catch(() => {})
       waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
     }
   }
