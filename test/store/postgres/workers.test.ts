@@ -163,8 +163,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       pauses++
       return gate.promise
     }
-    const patience = { now: clock.now, sleep, signal: new AbortController().signal }
     const patience = { now: clock.now, sleep, after: afterRealTime, signal: new AbortController().signal }
+    const far = await connectServer({ ...address, port: proxy.port }, patience)
     const leases = await createLeases(far, lockName())
     onTestFinished(async () => {
       await leases.close()
