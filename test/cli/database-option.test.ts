@@ -60,25 +60,31 @@ describe.concurrent('--database', () => {
     expect((await bare(args)).code).toBe(2)
   })
 
-  it.each(COMMANDS)('exits with 4 for a file that is none of ours, and says so: %s', async (...args) => {
-    const other = new Database(workspace.file(`other-${args[0]}.db`))
-    other.exec('CREATE TABLE orders (id)')
-    other.close()
-    fs.writeFileSync(workspace.file(`text-${args[0]}`), 'x'.repeat(200))
+  it.each([...COMMANDS, ['snapshot', 'made.db']])(
+    'exits with 4 for a file that is none of ours, and says so: %s',
+    async (...args) => {
+      const other = new Database(workspace.file(`other-${args[0]}.db`))
+      other.exec('CREATE TABLE orders (id)')
+      other.close()
+      fs.writeFileSync(workspace.file(`text-${args[0]}`), 'x'.repeat(200))
 
-    for (const [file, why] of [
-      [`other-${args[0]}.db`, /database of something else, not a mirror/],
-      [`text-${args[0]}`, /no SQLite database/],
-      ['absent.db', /there is no mirror, and no copy of one/],
-      ['.', /is a folder/],
-    ] as const) {
-      const { code, stdout, stderr } = await bare([...args, '--database', file])
+      for (const [file, why] of [
+        [`other-${args[0]}.db`, /database of something else, not a mirror/],
+        [`text-${args[0]}`, /no SQLite database/],
+        ['absent.db', /there is no mirror, and no copy of one/],
+        ['.', /is a folder/],
+        ['', /--database: name a file/],
+      ] as const) {
+        const { code, stdout, stderr } = await bare([...args, '--database', file])
 
-      expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-      expect(stderr).toMatch(why)
-    }
-    expect(fs.existsSync(workspace.file('absent.db'))).toBe(false)
-  })
+        expect({ code, stdout }).toEqual({ code: file === '' ? 2 : 4, stdout: '' })
+        expect(stderr).toMatch(why)
+        expect(stderr).not.toMatch(/Choose another|admin-mirror sync/)
+      }
+      expect(fs.existsSync(workspace.file('absent.db'))).toBe(false)
+      expect(fs.existsSync(workspace.file('made.db'))).toBe(false)
+    },
+  )
 
   it('goes before a configuration, which is not read then', async () => {
     fs.writeFileSync(workspace.file('wrong.yaml'), 'nonsense: [')

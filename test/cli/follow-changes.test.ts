@@ -66,6 +66,12 @@ function moments(): string[] {
   return workspace.rows<{ began: string }>(sql).map(({ began }) => began)
 }
 
+/** `2 returned to` has what it became, `1 removed` has nothing. */
+async function eventsSince(time: string): Promise<string[]> {
+  const events = await exportedSince<Event>('orders_changes', time)
+  return events.map(({ id, change, after }) => `${id} ${change}${after === null ? '' : ' to'}`).toSorted()
+}
+
 function applied(copy: readonly Item[], events: readonly Event[]): Item[] {
   const items = new Map(copy.map((item) => [item.id, item]))
   for (const { id, after } of events.toSorted((a, b) => (a.at < b.at ? -1 : 1))) {
@@ -92,20 +98,16 @@ describe('export --since, where items left the list and came back', () => {
 
   it('of orders_changes has the removals', async () => {
     const [, second = '', third = ''] = moments()
-    const since = async (time: string) => {
-      const events = await exportedSince<Event>('orders_changes', time)
-      return events.map(({ id, change, after }) => `${id} ${change}${after === null ? '' : ' to'}`).toSorted()
-    }
-
     const last = ['1 removed', '2 returned to', '3 changed to', '4 changed to']
-    expect(await since(third)).toEqual(last)
-    expect(await since(second)).toEqual([...last, '1 changed to', '2 removed', '4 added to'].toSorted())
+    expect(await eventsSince(third)).toEqual(last)
+    expect(await eventsSince(second)).toEqual([...last, '1 changed to', '2 removed', '4 added to'].toSorted())
   })
 
   it('of orders has the rows that are there now, also one that came back, and no removals', async () => {
     const [, , third = ''] = moments()
 
-    expect((await exportedSince<Item>('orders', third)).map(({ id }) => id).toSorted()).toEqual([2, 3, 4])
+    const ids = (await exportedSince<Item>('orders', third)).map(({ id }) => id)
+    expect(ids.toSorted((a, b) => a - b)).toEqual([2, 3, 4])
   })
 
   it('of orders_history has what a removal ended', async () => {

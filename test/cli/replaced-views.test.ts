@@ -19,6 +19,11 @@ beforeAll(async () => {
   `)
 })
 
+/** A view of a user, in this format. */
+async function mine(format: string): Promise<string> {
+  return (await workspace.run(['export', 'orders__mine', '--format', format])).stdout
+}
+
 describe('a view of a user under one of our names', () => {
   it.each([
     ['orders__items', /^orders__items cannot be read \(no such table: .*left_long_ago\)/],
@@ -46,11 +51,9 @@ describe('a view of a user under one of our names', () => {
 
   it('is exported as it is where it says whose its rows are', async () => {
     const id = organization('acme', 1).id
-    const rows = async (format: string) =>
-      (await workspace.run(['export', 'orders__mine', '--format', format])).stdout
 
-    expect(await rows('csv')).toBe(`_organization_id,_organization,id\n${id},mine,1\n`)
-    expect(await rows('ndjson')).toBe(`{"_organization_id":"${id}","_organization":"mine","id":1}\n`)
+    expect(await mine('csv')).toBe(`_organization_id,_organization,id\n${id},mine,1\n`)
+    expect(await mine('ndjson')).toBe(`{"_organization_id":"${id}","_organization":"mine","id":1}\n`)
   })
 
   it('goes, and ours comes back, as the message says', async () => {

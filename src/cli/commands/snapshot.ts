@@ -7,7 +7,7 @@ import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { counted } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { assertMirror } from '../mirror-file.ts'
+import { assertMirror, readMirror } from '../mirror-file.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -28,12 +28,14 @@ export async function run(
     throw new UsageError(
       'snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=admin_mirror',
     )
+  if (database === '') throw new UsageError('--database: name a file')
   const mirror = config ? config.database : path.resolve(cwd, database ?? '')
   if (file === '') throw new UsageError('name the file of the copy')
   const output = outputFile('snapshot', path.resolve(cwd, file))
   assertMayReplace(output, mirror, config)
   assertFolder(output)
-  assertMirror(mirror)
+  if (config) assertMirror(mirror)
+  else readMirror(mirror, true).close()
   const { version } = manifest
   const task = { mirror, target: output.place, mode: null, isPublished: false, version, origin: null }
   try {

@@ -60,7 +60,7 @@ function assertPlainFiles(file: string): boolean {
 function assertPlain(file: string, stat: fs.Stats): void {
   if (!stat.isFile()) {
     throw new MirrorError(
-      `${file} is ${kindOf(stat)}, where a regular file should be; move it away, or name a file elsewhere as "database" in the configuration`,
+      `${file} is ${kindOf(stat)}, where a regular file should be; move it away, or name a file elsewhere ("database" in the configuration, or --database)`,
     )
   }
   if (stat.nlink > 1) {

@@ -24,8 +24,9 @@ export const OF_THE_MIRROR: Readonly<
       as_of: 'start of the last complete full walk: what was listed then, and all the time since, is here',
       last_complete_at: 'end of that walk',
       coverage:
-        'how sure it is to have seen all: steady, repaired, drifted; null: the list has no total to count by',
-      expected_missed: 'how many items a walk like it misses on average; null: not known',
+        'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
+      expected_missed:
+        'how many items a walk like it misses on average; null: not known, so of drifted walks, too',
       fresh_as_of:
         'what was added at the newest end of the list before then is here; says nothing of changes and removals',
       newest: 'the end of the list where new items appear: first, last; null: not known yet',
