@@ -1,6 +1,6 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
-import type { PageTimes, PageWriter } from './page-writer.ts'
+import type { PageTimes } from './page-writer.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './refresh/kept.ts'
 import { type Refresher, scopeText } from './refresh/refresher.ts'
 import { afterFullWalk } from './refresh/state.ts'
@@ -9,12 +9,18 @@ import type { SeenItems } from './seen/seen-items.ts'
 import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
-export interface EndOptions extends Pick<PageWriter, 'newRejects' | 'rowsAdded' | 'addedBehindAt'> {
+export interface EndOptions {
   store: Store
   lease: Lease
   run: Run
   walk: Walk
   seen: Pick<SeenItems, 'keyed'>
+  /** Items of the walk without a usable key that are new to the mirror. */
+  newRejects(): number
+  /** Rows that the job has ever added. */
+  rowsAdded(): number
+  /** When the first rows were written that had come behind the reader, in front; null: none had. */
+  addedBehindAt(): number | null
   refresher: Pick<Refresher, 'state'>
   times: Pick<PageTimes, 'ofWalk'>
   rules: RemovalRules

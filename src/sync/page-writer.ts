@@ -23,8 +23,8 @@ export interface PageWriter extends PageHandler {
   /** Rows that the job has ever added. */
   rowsAdded(): number
   /**
-   * When this process wrote the first page that it asked for again and that had new rows, if rows were added in front, behind
-   * the reader: further ones may stand between the two. Epoch milliseconds; null: none were added there.
+   * Where rows in front had come behind the reader: when this process wrote the first page that it asked for again and that had
+   * new rows, for those may stand apart from the ones in front. Epoch milliseconds; null: none had come.
    */
   addedBehindAt(): number | null
 }

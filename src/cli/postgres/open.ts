@@ -32,13 +32,13 @@ export async function openPostgres(
   report: (message: string) => void,
 ): Promise<PostgresMirror> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { sleep, signal, every, after } = runtime
+  const { sleep, signal, every } = runtime
   const pause = (ms: number) => sleep(ms, signal)
   const server = await connectServer(addressOf(postgres, runtime), {
     now: runtime.now,
     sleep: pause,
-    after,
     signal,
+    after: runtime.after,
     report,
   })
   try {
