@@ -29,7 +29,7 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
-  /** Called after each request, with its answer but for token and items, or without one. */
+  /** Called after each request; nothing of a token or an item is in the note. */
   onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
 

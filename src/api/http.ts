@@ -35,7 +35,7 @@ export function createHttpGet(
   const client = createClient(options, connections)
   return async (url, headers, signal) => {
     signal.throwIfAborted()
-    // got's promise takes 0.1 ms more a request, and resolves only after the whole body.
+    // got's promise takes 0.1 ms more per request, and resolves only after the whole body.
     const request = client.stream(url, { headers })
     const stop = () => request.destroy()
     signal.addEventListener('abort', stop, { once: true })

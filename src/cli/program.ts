@@ -14,9 +14,8 @@ import {
   wholeNumber,
 } from './options.ts'
 import { defineCompletion } from './output/completion.ts'
-import { silenced } from './output/silenced.ts'
 import { reportError } from './report-error.ts'
-import type { Runtime } from './runtime.ts'
+import { type Runtime, silenced } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 

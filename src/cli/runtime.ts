@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream'
+import { type Readable, Writable } from 'node:stream'
 
 /** A stream that may be a terminal. */
 export interface Output extends Writable {
@@ -36,4 +36,10 @@ export interface Runtime {
   newToken: () => string
   /** From now on a signal ends the process at once. For commands that compute for long and write nothing. */
   dieOnSignal: () => void
+}
+
+/** The runtime of `--quiet`: what is no error goes nowhere, and nothing is drawn. */
+export function silenced(runtime: Runtime): Runtime {
+  const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })
+  return { ...runtime, stderr, errors: runtime.stderr }
 }

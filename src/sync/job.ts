@@ -20,7 +20,7 @@ import { readList, type WalkObserver } from './walk.ts'
 
 /** Receives a job's progress. Times are epoch milliseconds. */
 export interface JobObserver extends RefreshObserver {
-  /** Another process has the job; this one waits for its end. Told again and again. `owner`: the name of its lock. */
+  /** Another process has the job; this one waits for its end. Called at each look. `owner`: the name of its lock. */
   onBusy(owner: string, work: OwnerWork | null): void
   onStart(walk: Walk): void
   onFinish(result: JobResult): void
@@ -94,7 +94,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
-    // A short list would have been walked instead; its next try is that of a refresh all the same.
+    // Of a short list, which is walked instead of refreshed: it is tried again when a refresh would be.
     if (options.instead === 'due' && !result.walk) result.trigger = 'refresh'
   }
   observer.onFinish(result)

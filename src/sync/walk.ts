@@ -90,9 +90,9 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 }
 
 /**
- * Reads from the checkpoint to the end of the list, page by page, since only an answer says which page is next. The next
- * page is requested before this one is handled, and matched after it: a kill at any point leaves all of a page or nothing.
- * Before what goes between, no page is requested ahead: an older answer would be written over a newer one.
+ * Reads from the checkpoint to the end of the list, page by page: only an answer says which page is next. The next page is
+ * requested before this one is handled, and matched after it: a kill leaves all of a page or nothing. Where something goes
+ * between two pages, the next one is requested after it: an older answer would be written over a newer one.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, handler, betweenPages, observer } = options

@@ -3,7 +3,7 @@ export type Headers = Record<string, string | string[] | undefined>
 
 /** What a response announces about the rate limit. */
 export interface RateHeaders {
-  /** Requests a window. */
+  /** Requests per window. */
   limit: number | null
   /** Requests left in it. */
   remaining: number | null

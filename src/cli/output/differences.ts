@@ -3,7 +3,7 @@ import type { VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 
 /**
- * What `verify` prints of a job: one line a difference (kind, job, key, paths), then a summary. Values are left out, since they
+ * What `verify` prints of a job: one line per difference (kind, job, key, paths), then a summary. Values are left out, since they
  * may be personal data.
  */
 export function differenceLines({ job, differences, error }: VerifyResult): string[] {

@@ -12,7 +12,7 @@ export interface LoggerOptions {
 }
 
 /**
- * One JSON object a line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
+ * One JSON object per line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
  * an unforeseen one, and got's hold the request's headers.
  */
 export async function createLogger({ level, destination, pretty, color }: LoggerOptions): Promise<Logger> {

@@ -32,12 +32,12 @@ export async function openPostgres(
   report: (message: string) => void,
 ): Promise<PostgresMirror> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { signal, every, after } = runtime
+  const { signal, every } = runtime
   const server = await connectServer(addressOf(postgres, runtime), {
     now: runtime.now,
     sleep: pauseOf(runtime),
-    after,
     signal,
+    after: runtime.after,
     report,
   })
   try {

@@ -8,7 +8,7 @@ export function quoted(name: string): string {
 }
 
 /**
- * A parameter for statements that run at least once a page. Where no unique index settles the plan, SQLite
+ * A parameter for statements that run at least once per page. Where no unique index settles the plan, SQLite
  * compiles a statement again for each value bound to a bare `?`, which takes ten times as long as the query.
  * A CAST prevents that.
  */

@@ -14,7 +14,7 @@ export interface ListOrder {
 }
 
 /**
- * The distinct items that a walk has seen, each with its answer and its position there. 36 bytes an item, in memory;
+ * The distinct items that a walk has seen, each with its answer and its position there. 36 bytes per item, in memory;
  * a process that resumes the walk rebuilds it from the page ledger.
  */
 export interface SeenItems extends ListOrder {

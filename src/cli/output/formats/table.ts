@@ -11,11 +11,11 @@ const WHOLE = Number.POSITIVE_INFINITY
 /** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
 const SAMPLE = 1000
 
-/** One entry per column. */
+/** One entry a column. */
 type Layout = { width: number; isNumeric: boolean }[]
 
 /**
- * A line per row, numbers to the right. `width`: that of the terminal; a table that is wider becomes a list of fields for each
+ * A row a line, numbers to the right. `width`: that of the terminal; a table that is wider becomes a list of fields for each
  * row. Null: not a terminal, so any width will do, and nothing is cut.
  */
 export function* tableText({ columns, rows }: Rows, width: number | null): Iterable<string> {

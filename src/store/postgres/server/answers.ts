@@ -35,14 +35,14 @@ export function createAnswers({ newClient, signal, after }: AnswersOptions): Ans
 
   /** Calls `giveUp` once the process was told to stop and has waited for a while. Returns a function that prevents it. */
   function whenStopped(giveUp: () => void): () => void {
-    let prevent = () => {}
+    let prevent: (() => void) | undefined
     const begin = () => {
       prevent = after(STOPPING_MS, giveUp)
     }
     if (signal.aborted) begin()
     else signal.addEventListener('abort', begin, { once: true })
     return () => {
-      prevent()
+      prevent?.()
       signal.removeEventListener('abort', begin)
     }
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { type AnswersOptions, createAnswers } from './answers.ts'
+import { createAnswers } from './answers.ts'
 import { isAway } from './errors.ts'
 import { getOutsideParser, msOf } from './outside-values.ts'
 
@@ -40,7 +40,7 @@ const CONNECT_MS = 10_000
 /** `signal`: once it is aborted, no answer is waited for long. */
 export function createPool(
   address: PostgresAddress,
-  { signal, after }: Pick<AnswersOptions, 'signal' | 'after'>,
+  { signal, after }: Omit<Parameters<typeof createAnswers>[0], 'newClient'>,
 ): Pool {
   const answers = createAnswers({ newClient: () => new Client(config), signal, after })
   const config = { ...clientConfig(address), stream: answers.socket }
