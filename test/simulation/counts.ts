@@ -1,4 +1,5 @@
 import { type Happening, listenWith } from './happening.ts'
+import type { SimulatedProcess } from './process.ts'
 import { jobName } from './traffic.ts'
 
 /** How often what happened, so that nobody takes quiet histories for sound ones. */
@@ -20,20 +21,38 @@ export function createCounter(): Counter {
   const counts: Counts = {}
   /** Jobs that somebody has not let go of. */
   const taken = new Set<string>()
+  /** Who works on which job. */
+  const atWork = new Map<string, SimulatedProcess>()
+  let mostAtOnce = 1
 
   function count(name: string, times = 1): void {
     counts[name] = (counts[name] ?? 0) + times
   }
 
+  /** Counts histories in which so many processes work on lists at once. */
+  function onWork(job: string, process: SimulatedProcess): void {
+    atWork.set(job, process)
+    const atOnce = new Set(atWork.values()).size
+    while (mostAtOnce < atOnce) count(`${++mostAtOnce} at work at once`)
+  }
+
+  function onEnd(process: SimulatedProcess): void {
+    for (const [job, one] of atWork) if (one === process) atWork.delete(job)
+  }
+
   const tellMore = listenWith({
-    claimed({ job: { organization, collection } }) {
+    claimed({ process, job: { organization, collection } }) {
       const job = jobName(organization.id, collection.name)
       if (taken.has(job)) count('taken over')
       taken.add(job)
+      onWork(job, process)
     },
     releasing({ job: { organization, collection } }) {
-      taken.delete(jobName(organization.id, collection.name))
+      const job = jobName(organization.id, collection.name)
+      taken.delete(job)
+      atWork.delete(job)
     },
+    ended: ({ process }) => onEnd(process),
     'run began'({ resumed }) {
       if (resumed) count('walk gone on with')
     },
@@ -45,7 +64,8 @@ export function createCounter(): Counter {
     delivered({ outcome }) {
       count(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind)
     },
-    killed({ where }) {
+    killed({ process, where }) {
+      onEnd(process)
       count(`killed: ${where}`)
     },
     'job ended'({ result }) {

@@ -4,6 +4,7 @@ import { runChild } from './child.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
 import type { Refreshed } from './freshness/shard.ts'
 import type { Finding, PlantedBug } from './planted-bug.ts'
+import { serverEnvironment } from './postgres/environment.ts'
 import { runSeeds, type SeedRange } from './shards.ts'
 
 /** What a planted bug was found by: the seed of a history, or none where many walks were measured. */
@@ -12,9 +13,16 @@ export interface FoundBug {
   complaint: string
 }
 
-/** Looks for what a planted bug does, in these histories or where it is said to show. Null: nobody would notice it. */
-export async function findBug({ patches, found }: PlantedBug, range: SeedRange): Promise<FoundBug | null> {
-  const env = patchedBy(...patches)
+/**
+ * Looks for what a planted bug does, in these histories or where it is said to show. Null: nobody would notice it. `url`: of
+ * the server that the histories use, with the password.
+ */
+export async function findBug(
+  { patches, found }: PlantedBug,
+  range: SeedRange,
+  url: string | null = null,
+): Promise<FoundBug | null> {
+  const env = url === null ? patchedBy(...patches) : serverEnvironment(url, patches)
   if ('kind' in found) return findInWalks(found, env)
   if ('list' in found) return findInRefreshes(found, env)
   const { first } = await runSeeds({ ...range, env, stopAtFirst: true })

@@ -17,7 +17,11 @@ export interface Plot {
   openReader(): MirrorReader
   /** How the clock waits for what leaves the process; undefined: nothing does. */
   settle?: VirtualClock['settle']
-  watch(world: World, wall: WallClock, onCommit: (process: SimulatedProcess) => void): void
+  watch(
+    world: World,
+    clocks: { clock: VirtualClock; wall: WallClock },
+    onCommit: (process: SimulatedProcess) => void,
+  ): void
 }
 
 /** Where histories have their files: one folder for all of them, since making tables costs more than copying them. */
@@ -47,7 +51,7 @@ export function createGround(): Ground {
         folder,
         config: { database: file, postgres: null },
         openReader: () => openMirrorReader(file),
-        watch: (world, _wall, onCommit) =>
+        watch: (world, _clocks, onCommit) =>
           watchSqlite({ isLocked: (connection) => connection.name === file && world.isLocked(), onCommit }),
       }
     },

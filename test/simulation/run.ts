@@ -10,10 +10,12 @@ import { ORDERS } from './freshness/living-list.ts'
 import { measurePolicies, SETTING } from './freshness/measure-policies.ts'
 import * as freshness from './freshness/table.ts'
 import { PLANTED_BUGS } from './planted.ts'
+import { serverEnvironment } from './postgres/environment.ts'
+import { SERVER_BUGS } from './postgres/planted.ts'
 import { runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
-// npm run simulate -- --planted: looks for a seed that finds each planted bug.
+// npm run simulate -- --planted [--store postgres]: looks for a seed that finds each planted bug.
 // npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
 // npm run simulate -- --freshness [--days N] [--kind NAME]...: measures how old rows become, and what that costs.
 
@@ -22,21 +24,19 @@ const USAGE =
   '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]]'
 
 /** Makes what histories and planted bugs are looked for with, on a server of their own where `store` says so. */
-async function onStore(
-  store: string,
-  task: (env: Record<string, string>) => Promise<number>,
-): Promise<number> {
-  if (store !== 'postgres') return task({})
+async function onStore(store: string, task: (url: string | null) => Promise<number>): Promise<number> {
+  if (store !== 'postgres') return task(null)
   const server = await startPostgres()
   if (server.missing !== null) throw new Error(server.missing)
   try {
-    return await task({ SIMULATION_POSTGRES: server.url })
+    return await task(server.url)
   } finally {
     await server.stop()
   }
 }
 
-async function runHistories(from: number, seeds: number, env: Record<string, string>): Promise<number> {
+async function runHistories(from: number, seeds: number, url: string | null): Promise<number> {
+  const env = url === null ? {} : serverEnvironment(url)
   const { passed, failed, first, counts } = await runSeeds({ from, seeds, env })
   const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   process.stdout.write(`${told.join(', ')}\n\n`)
@@ -45,16 +45,17 @@ async function runHistories(from: number, seeds: number, env: Record<string, str
   return failed === 0 ? 0 : 1
 }
 
-async function findPlanted(from: number, seeds: number): Promise<number> {
+async function findPlanted(from: number, seeds: number, url: string | null): Promise<number> {
   let missed = 0
-  for (const planted of PLANTED_BUGS) {
-    const bug = await findBug(planted, { from, seeds })
+  const bugs = url === null ? PLANTED_BUGS : SERVER_BUGS
+  for (const planted of bugs) {
+    const bug = await findBug(planted, { from, seeds }, url)
     if (!bug) missed++
     const seed = bug?.seed === null ? '' : `seed ${bug?.seed}: `
     const found = bug ? `${seed}${bug.complaint}` : `not found in ${seeds} histories`
     process.stdout.write(`${planted.name}\n    ${found}\n`)
   }
-  process.stdout.write(`${PLANTED_BUGS.length - missed} found, ${missed} missed\n`)
+  process.stdout.write(`${bugs.length - missed} found, ${missed} missed\n`)
   return missed === 0 ? 0 : 1
 }
 
@@ -136,6 +137,6 @@ else if (values.freshness)
     readKinds(values.kind, ORDERS),
   )
 else
-  process.exitCode = await onStore(readName(values.store, ['sqlite', 'postgres']), (env) =>
-    values.planted ? findPlanted(from, seeds) : runHistories(from, seeds, env),
+  process.exitCode = await onStore(readName(values.store, ['sqlite', 'postgres']), (url) =>
+    values.planted ? findPlanted(from, seeds, url) : runHistories(from, seeds, url),
   )

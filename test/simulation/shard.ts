@@ -3,6 +3,7 @@ import { addCounts, type Counts } from './counts.ts'
 import { createGround } from './ground.ts'
 import { createServerGround } from './postgres/ground.ts'
 import { hookPostgres } from './postgres/server-steps.ts'
+import { hookTimers } from './postgres/timers.ts'
 import { KilledError } from './process.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
@@ -49,6 +50,7 @@ process.on('unhandledRejection', (error) => {
 })
 hookSqlite()
 hookPostgres()
+hookTimers()
 const [from = 0, end = 0, step = 1, first = 0] = process.argv.slice(2).map(Number)
 const report = await runShard(from, end, step, first === 1)
 process.stdout.write(JSON.stringify(report), () => process.exit(0))

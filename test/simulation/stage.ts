@@ -58,11 +58,11 @@ export async function setStage(history: History, ground: Ground): Promise<Stage>
   const { tokenOf, wasLockedSince } = world
   const { note } = counter
   const oracle = createOracle({ now, wall, setting, mirror, tokenOf, wasLockedSince, complain, note }, lists)
-  plot.watch(world, wall, (process) => tell({ kind: 'committed', process }))
+  plot.watch(world, { clock, wall }, (process) => tell({ kind: 'committed', process }))
   return {
     world,
     clock,
-    ...(setting.isOnServer ? { mostTicks: 10_000 } : {}),
+    ...(setting.isOnServer ? { mostTicks: 50_000 } : {}),
     counter,
     story,
     complaints,
@@ -71,6 +71,7 @@ export async function setStage(history: History, ground: Ground): Promise<Stage>
     difference: () => oracle.difference(world.filters()),
     lookAtRest: () => oracle.atRest(plot.folder, world.tokens(), world.filters()),
     close() {
+      world.end()
       mirror.close()
       ground.clear(plot)
     },

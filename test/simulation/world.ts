@@ -36,6 +36,8 @@ export interface World {
   tokens(): string[]
   isLocked(): boolean
   wasLockedSince(time: number): boolean
+  /** Ends all processes that still live, so that they do not disturb the next history. */
+  end(): void
 }
 
 /** How a process is started, and what happens to it then. */
@@ -226,5 +228,8 @@ export function createWorld({ history, mirror, clock, wall, tell, complain }: Wo
     tokens: () => [...everUsed],
     isLocked: () => now() < lockedUntil,
     wasLockedSince: (time) => lockedUntil >= time,
+    end() {
+      for (const process of living) process.exit()
+    },
   }
 }

@@ -119,8 +119,10 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
 
   return {
     tell(happening) {
-      const watchers = isOfOvertaken(happening) ? ofAll : [...ofOwners, ...ofAll]
-      for (const watcher of watchers) watcher(happening)
+      const isOvertaken = isOfOvertaken(happening)
+      // What it has in hand is lost with its job, which it may get back.
+      if (isOvertaken && happening.kind === 'releasing') ledger(happening)
+      for (const watcher of isOvertaken ? ofAll : [...ofOwners, ...ofAll]) watcher(happening)
       if (happening.kind === 'killed') compareAll()
     },
     difference,

@@ -55,7 +55,8 @@ export function watchPace(context: OracleContext): Tell {
   function checkFlight(request: Request): void {
     const others = [...inFlight].filter(({ process }) => process.isAlive())
     // Who was cut off from the mirror may have been overtaken, and hears of it when it has its answer.
-    const mayBeOvertaken = ({ process }: Request) => process !== request.process && process.wasCut()
+    const mayBeOvertaken = ({ process }: Request) =>
+      process !== request.process && (process.wasCut() || request.process.wasCut())
     const twin = others.find((other) => other.job === request.job && !mayBeOvertaken(other))
     if (twin)
       complain(`request ${request.number} leaves before request ${twin.number} is answered`, request.job)

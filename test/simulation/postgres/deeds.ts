@@ -19,7 +19,7 @@ function troubled(random: Random, deed: Deed): Deed[] {
   const cut = random.chance(0.35)
     ? { step: random.pick(CUT_AT), count: random.whole(1, random.pick([6, 20, 60])) }
     : null
-  const deeds: Deed[] = [{ ...deed, do: { ...deed.do, cut } }]
+  const deeds: Deed[] = [{ ...deed, do: { ...deed.do, cut } }, ...companions(random, deed.at)]
   const soon = () => deed.at + random.whole(0, random.pick([2000, 20_000, 200_000]))
   const which = random.whole(0, 5)
   if (random.chance(0.2)) deeds.push({ at: soon(), do: { kind: 'cut off', which } })
@@ -33,4 +33,17 @@ function troubled(random: Random, deed: Deed): Deed[] {
       deeds.push({ at: at + random.whole(0, ms), do: { kind: 'start', command, fate: null } })
   }
   return deeds
+}
+
+/** One or two more workers that are started at about the same time, for the same lists. */
+function companions(random: Random, at: number): Deed[] {
+  if (random.chance(0.5)) return []
+  return Array.from({ length: random.pick([1, 1, 2]) }, (): Deed => {
+    const pauseMs = random.pick([5000, 300_000])
+    const command = { kind: 'start', rounds: random.whole(1, 2), pauseMs } as const
+    const fate = random.chance(0.3)
+      ? ({ kind: 'killed after', ms: random.pick([random.whole(0, 5000), random.whole(0, 60_000)]) } as const)
+      : null
+    return { at: at + random.whole(0, 2000), do: { kind: 'start', command, fate } }
+  })
 }

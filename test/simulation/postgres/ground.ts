@@ -10,6 +10,7 @@ import type { MirrorReader } from '../oracle/context.ts'
 import { makeServerHistory } from './deeds.ts'
 import { cutAllOff, forgetConnections, settleServer, watchServer } from './server-steps.ts'
 import { createSyncClient, type SyncClient } from './sync-client.ts'
+import { runTimersOn } from './timers.ts'
 
 /** Where histories have their mirrors: schemas of the database that `url` names, with a superuser and its password. */
 export function createServerGround(url: string): Ground {
@@ -32,7 +33,8 @@ export function createServerGround(url: string): Ground {
         config: { database: postgres.shown, postgres },
         openReader: () => readerOf(client),
         settle: settleServer,
-        watch(world, wall, onCommit) {
+        watch(world, { clock, wall }, onCommit) {
+          runTimersOn(clock)
           watchServer({
             isAway: world.isLocked,
             terminate: (backends) => terminate(client, backends),

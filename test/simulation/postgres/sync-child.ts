@@ -4,6 +4,7 @@ import { Client, types } from 'pg'
 // A thread that asks the server while the thread of the simulation stands still: what looks on takes no time.
 
 interface Question {
+  number: number
   text: string
   values: unknown[]
 }
@@ -32,7 +33,7 @@ async function answer({ text, values }: Question): Promise<unknown> {
 
 port.on('message', (question: Question) => {
   void answer(question).then((result) => {
-    port.postMessage(result)
+    port.postMessage({ number: question.number, ...(result as object) })
     Atomics.store(flag, 0, 1)
     Atomics.notify(flag, 0)
   })

@@ -208,6 +208,25 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     ])
   })
 
+  it('begin a walk once though the answer to its COMMIT is lost', async () => {
+    const { address, clock, rows } = first
+    const proxy = await startProxy(address.port)
+    const far = await openPostgresMirror({ ...address, port: proxy.port }, clock)
+    const lease = await taken(far)
+    let lost = 0
+    proxy.alter((bytes) => {
+      if (lost > 0 || !bytes.includes('COMMIT')) return bytes
+      lost++
+      proxy.cut()
+      return Buffer.alloc(0)
+    })
+    const { walk, runId } = await far.store.beginRun(lease, BEGIN)
+
+    expect(lost).toBe(1)
+    expect(await rows('SELECT id::int FROM sync_walks')).toEqual([{ id: walk.id }])
+    expect(await rows('SELECT id::int FROM sync_runs')).toEqual([{ id: runId }])
+  })
+
   it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {
     const list = scriptedList({
       ids: Array.from({ length: 30 }, (_, index) => index + 1),

@@ -2,6 +2,7 @@ import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { isAway, isConflict, readOnly, translate } from './errors.ts'
+import { wasCommitted } from './in-doubt.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
 
 /** What waiting for the server needs. */
@@ -101,10 +102,28 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
       await sql.exec('COMMIT')
       return result
     })
+  /**
+   * Repeated after its COMMIT got no answer, a transaction could be written twice: a second walk, a second run. So the
+   * server is asked what became of the first one.
+   */
+  function transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T> {
+    let inDoubt: { id: string; result: T } | null = null
+    return persist(async () => {
+      if (inDoubt && (await wasCommitted(pool, inDoubt.id))) return inDoubt.result
+      inDoubt = null
+      return inTransaction('BEGIN', async (sql) => {
+        const [row] = await sql.rows<{ id: string }>('SELECT pg_current_xact_id()::text AS id')
+        const result = await task(sql)
+        inDoubt = { id: row?.id ?? '', result }
+        return result
+      })
+    })
+  }
+
   return {
     address,
     rows: (text, values = []) => persist(() => pool.rows(text, values)),
-    transaction: (task) => persist(() => inTransaction('BEGIN', task)),
+    transaction,
     attempt: (task) =>
       inTransaction('BEGIN', task).catch((error: unknown) => {
         throw translate(address, error)
