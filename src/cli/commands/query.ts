@@ -27,7 +27,7 @@ export async function run(
   const file = outputFor(runtime, output, database, config)
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (config?.postgres) {
-    const { queryPostgres } = await import('../postgres/read.ts')
+    const { queryPostgres } = await import('../postgres/reading/query.ts')
     return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
   }
   const work = { kind: 'query', sql, format, parameters: param } as const

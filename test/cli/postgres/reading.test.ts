@@ -115,10 +115,8 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     const { run, workspace, address } = await synced()
     const secret = `postgres://x:${address.password()}@127.0.0.1/x`
     const cases: [args: string[], message: RegExp][] = [
-      [['describe', 'orders'], /describe is for a mirror in a file; .*psql/],
       [['snapshot', 'copy.db'], /snapshot is for a mirror in a file; .*pg_dump/],
       [['snapshot', 'copy.db', '--database', secret], /pg_dump/],
-      [['query', 'SELECT :a', '--param', 'a=1'], /--param is for a mirror in a file; .*psql/],
       [['query', 'SELECT 1', '--database', secret], /--database names a file; .*--config/],
       [['status', '--database', secret], /--database names a file; .*--config/],
     ]

@@ -3,6 +3,7 @@ import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { isAway, isConflict, readOnly, translate } from './errors.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
+import { readOnce } from './read-once.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {
@@ -21,12 +22,21 @@ export interface Server extends Pick<Sql, 'rows'> {
   transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
+  /** The same, never again: some of what it reads may be written already. */
+  readingOnce<T>(task: (sql: Sql & Cursor) => Promise<T>, options: ReadingOnce): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
   /** Repeats a task on a connection of `connect` until the server is there. */
   patiently<T>(task: () => Promise<T>): Promise<T>
   /** Statements of a library, with pg's own results and errors. A server that is away is waited for, as everywhere. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
+}
+
+export interface ReadingOnce {
+  /** Ends the statement with its connection. */
+  stop: AbortSignal
+  /** What an error of a statement means for this task; the same error where it means nothing special. */
+  meaning: (error: unknown) => unknown
 }
 
 const FIRST_WAIT_MS = 250
@@ -103,6 +113,7 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     rows: (text, values = []) => persist(() => pool.rows(text, values)),
     transaction: (task) => inTransaction('BEGIN', task),
     reading: (task) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task),
+    readingOnce: (task, options) => readOnce(address, pool, task, options),
     connect: (onLost) => pool.connect(onLost),
     patiently: persist,
     async plain(text, values) {
