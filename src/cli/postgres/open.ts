@@ -89,6 +89,13 @@ function readAuthority(path: string): string {
   }
 }
 
+/** Whether the schema holds a mirror. Changes nothing. Throws MirrorError. */
+export async function isMadeOnServer(config: Pick<Config, 'postgres'>, runtime: Runtime): Promise<boolean> {
+  const server = await openPostgresForReading(config, runtime)
+  await server?.close()
+  return server !== null
+}
+
 /** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */
 export async function openPostgresForReading(
   { postgres }: Pick<Config, 'postgres'>,

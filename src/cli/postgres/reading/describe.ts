@@ -9,6 +9,7 @@ import {
 } from '../../../store/postgres/read/listed.ts'
 import { chunked } from '../../output/write-all.ts'
 import { type Described, describedPieces } from '../../reading/describe.ts'
+import { assertNamed } from '../../reading/named.ts'
 import { screenOf } from '../../reading/output.ts'
 import type { DescribeWork } from '../../reading/task.ts'
 import type { Runtime } from '../../runtime.ts'
@@ -21,7 +22,10 @@ export async function describePostgres(
   runtime: Runtime,
   work: Omit<DescribeWork, 'kind'>,
 ): Promise<number> {
-  return await readMirror(config, runtime, { output: null }, async (sql) => {
+  const assertUsage = () => {
+    if (work.name !== null) assertNamed(work.name, work.configured)
+  }
+  return await readMirror(config, runtime, { output: null, assertUsage }, async (sql) => {
     const names =
       work.name === null ? (await collectionsOf(sql)).map(({ collection }) => collection) : [work.name]
     const listed: Listed[] = []

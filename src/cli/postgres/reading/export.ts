@@ -5,6 +5,7 @@ import { formattedAsTheyCome } from '../../output/formats/format.ts'
 import { itemFormat } from '../../output/formats/json.ts'
 import type { OutputFile } from '../../output/output-file.ts'
 import { assertEnvelope, exportFormat, idsOf } from '../../reading/export-format.ts'
+import { assertNamed } from '../../reading/named.ts'
 import { screenOf } from '../../reading/output.ts'
 import type { ExportWork } from '../../reading/task.ts'
 import type { Runtime } from '../../runtime.ts'
@@ -20,7 +21,11 @@ export async function exportPostgres(
 ): Promise<number> {
   const { name, format, organizations, since, envelope, configured } = work
   const { isTerminal: safe } = screenOf(runtime, output)
-  return await readMirror(config, runtime, { output }, async (sql) => {
+  const assertUsage = () => {
+    assertNamed(name, configured)
+    idsOf(config.organizations, organizations?.typed ?? [])
+  }
+  return await readMirror(config, runtime, { output, assertUsage }, async (sql) => {
     const listed = await findNamed(sql, name, configured)
     assertEnvelope(name, listed.collection, envelope)
     const organizationIds = organizations && [

@@ -1,8 +1,9 @@
 import type { Config } from '../../../config/config.ts'
-import { JobError, MirrorError } from '../../../errors.ts'
+import { JobError } from '../../../errors.ts'
 import { meaningOf } from '../../../store/postgres/read/errors.ts'
 import type { Reading } from '../../../store/postgres/read/listed.ts'
 import { exitCodeOfStop } from '../../exit-code.ts'
+import { noMirror } from '../../mirror-file.ts'
 import { type OutputFile, writeOutput } from '../../output/output-file.ts'
 import { writeAll } from '../../output/write-all.ts'
 import type { TimeLimit } from '../../reading/run-reading.ts'
@@ -13,6 +14,8 @@ export interface ReadingOptions {
   /** Null: standard output. */
   output: OutputFile | null
   limit?: TimeLimit | null
+  /** Usage is checked before it is said that there is no mirror yet. Throws UsageError. */
+  assertUsage?: () => void
   /** What an error of a statement means; as usual for those of our own. */
   meaning?: (error: unknown) => unknown
 }
@@ -25,7 +28,7 @@ export interface ReadingOptions {
 export async function readMirror(
   config: Config,
   runtime: Runtime,
-  { output, limit = null, meaning = meaningOf }: ReadingOptions,
+  { output, limit = null, meaning = meaningOf, assertUsage }: ReadingOptions,
   read: (sql: Reading) => Promise<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>,
 ): Promise<number> {
   const { signal, stdout, stderr, newToken } = runtime
@@ -39,8 +42,10 @@ export async function readMirror(
   const stop = AbortSignal.any([signal, time.over])
   try {
     const server = await openPostgresForReading(config, runtime)
-    if (!server)
-      throw new MirrorError(`there is no mirror at ${config.database} yet; "admin-mirror sync" makes it`)
+    if (!server) {
+      assertUsage?.()
+      throw noMirror(config.database)
+    }
     try {
       await server.readingOnce(
         async (sql) => {
