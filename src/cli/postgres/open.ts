@@ -102,8 +102,9 @@ export async function openPostgresForReading(
   runtime: Runtime,
 ): Promise<Server | null> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { now, sleep, signal } = runtime
-  const patience = { now, sleep: (ms: number) => sleep(ms, signal), signal }
+  const { now, sleep, signal, stderr } = runtime
+  const report = (message: string) => stderr.write(`${message}\n`)
+  const patience = { now, sleep: (ms: number) => sleep(ms, signal), signal, report }
   const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
   try {
     if (await isMade(server)) return server

@@ -1,9 +1,14 @@
-import { JobError, UsageError } from '../../../errors.ts'
+import { JobError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 
 /** What an error of a statement of ours means that only reads. Returns the same error where it means nothing special. */
 export function meaningOf(error: unknown): unknown {
   const code = codeOf(error)
+  // Its message names the table, and no value.
+  if (code === '42501' && error instanceof Error)
+    return new MirrorError(
+      `the PostgreSQL server says: ${printable(error.message, 300)}; GRANT SELECT on it to this role, or name a role that may read it`,
+    )
   if (!ENDED.includes(code)) return error
   return new JobError(
     'TIMEOUT',

@@ -1,7 +1,7 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { isAway, isConflict, readOnly, translate } from './errors.ts'
+import { isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
 import { readOnce } from './read-once.ts'
 
@@ -47,6 +47,9 @@ const REPORT_EVERY_MS = 60_000
 const STOPPING_MS = 2000
 
 const MOST_CONFLICTS = 20
+
+/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
+const MOST_REFUSED = 15
 
 /**
  * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
@@ -146,6 +149,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
 
   return async <T>(task: () => Promise<T>): Promise<T> => {
     let conflicts = 0
+    let refused = 0
     let waited = false
     let waitMs = FIRST_WAIT_MS
     for (;;) {
@@ -162,7 +166,8 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
       } catch (error) {
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
         const known = translate(address, error)
-        if (!isAway(error)) throw known
+        // A list that fails is seen, and read again at its next time; one that waits forever is not.
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw known
         isAwayNow = true
         if (now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
         if (reportedAt === null || now() - reportedAt >= REPORT_EVERY_MS) {
