@@ -62,8 +62,9 @@ const HELP: Readonly<Record<string, Help>> = {
     examples: [
       "query 'SELECT * FROM sync_status'",
       "query 'SELECT state, count(*) FROM orders GROUP BY state' --format csv",
+      "query 'SELECT * FROM orders WHERE state = :state' --param state=paid --timeout 30s",
     ],
-    codes: LOCAL,
+    codes: [0, [1, 'not finished in time (--timeout)'], 2, 4],
   },
   export: { examples: ['export orders --format csv --output orders.csv'], codes: LOCAL },
   describe: { examples: ['describe', 'describe orders --json'], codes: LOCAL },

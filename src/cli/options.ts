@@ -16,7 +16,10 @@ export const filterOption = () =>
     .default([], 'none')
 
 export const paramOption = () =>
-  new Option('--param <NAME=VALUE>', 'the value of :NAME in the SQL (may be repeated)')
+  new Option(
+    '--param <NAME=VALUE>',
+    'the value of :NAME in the SQL (may be repeated; on PostgreSQL :NAME::bigint says its type where nothing else does)',
+  )
     .argParser(collectPair)
     .default([], 'none')
 

@@ -1,4 +1,3 @@
-import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
 import { screenOf } from '../reading/output.ts'
@@ -17,18 +16,13 @@ export async function run(
   options: DescribeOptions,
 ): Promise<number> {
   const { database, config } = readTarget(runtime, globals, options.database)
-  if (config?.postgres)
-    throw new UsageError(
-      'describe is for a mirror in a file; on PostgreSQL, "\\d+ orders" in psql shows the columns of orders with their meanings, and "admin-mirror status" how old the lists are',
-    )
   const configured = config?.collections.map((collection) => collection.name) ?? []
-  const work = {
-    kind: 'describe',
-    name: name ?? null,
-    configured,
-    json: options.json === true,
-    now: runtime.now(),
-  } as const
+  const asked = { name: name ?? null, configured, json: options.json === true, now: runtime.now() }
+  if (config?.postgres) {
+    const { describePostgres } = await import('../postgres/reading/describe.ts')
+    return await describePostgres(config, runtime, asked)
+  }
+  const work = { kind: 'describe', ...asked } as const
   const task = { database, isCopy: config === null, ...screenOf(runtime, null), work }
   return await runReading(runtime, { task, output: null })
 }

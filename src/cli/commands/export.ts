@@ -42,8 +42,8 @@ export async function run(
   const isCopy = config === null
   const rows = { configured, since, name, format, envelope, bom }
   if (config?.postgres) {
-    const { exportPostgres } = await import('../postgres/export.ts')
-    const organizations = org.length > 0 ? selectOrganizations(config, org).map(({ id }) => id) : null
+    const { exportPostgres } = await import('../postgres/reading/export.ts')
+    const organizations = org.length > 0 ? splitOrganizations(config, org) : null
     return await exportPostgres(config, runtime, { ...rows, organizations }, output)
   }
   const organizations = org.length > 0 ? namedOrganizations(config, database, org) : null
@@ -54,6 +54,10 @@ export async function run(
 /** Throws UsageError for a name that is not in the configuration, if there is no mirror yet that could know it. */
 function namedOrganizations(config: Config | null, database: string, org: string[]): NamedOrganizations {
   if (config && isNotMadeYet(database)) selectOrganizations(config, org)
+  return splitOrganizations(config, org)
+}
+
+function splitOrganizations(config: Config | null, org: string[]): NamedOrganizations {
   const found = org.map((typed) => ({ typed, id: config && findOrganization(config, typed)?.id }))
   return {
     ids: found.flatMap(({ id }) => id ?? []),

@@ -29,7 +29,7 @@ export async function run(
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
   if (config?.postgres) {
-    const { queryPostgres } = await import('../postgres/read.ts')
+    const { queryPostgres } = await import('../postgres/reading/query.ts')
     return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
   }
   const work = { kind: 'query', sql, format, parameters: param } as const

@@ -14,12 +14,13 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   const ids = organizations.map(({ id }) => id)
   if (config.postgres) {
     const { resumeOnPostgres } = await import('../postgres/resume.ts')
-    stderr.write(resumed(await resumeOnPostgres(config, runtime, ids)))
+    const lifted = await resumeOnPostgres(config, runtime, ids)
+    stderr.write(lifted ? resumed(lifted) : nothingToResume(config.database))
     return 0
   }
   const file = config.database
   if (isNotMadeYet(file)) {
-    stderr.write(`there is nothing to resume: there is no mirror at ${file} yet\n`)
+    stderr.write(nothingToResume(file))
     return 0
   }
   return withMirror(config, runtime, async ({ connection, transact }) => {
@@ -27,6 +28,10 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     stderr.write(resumed(await tokens.resume(ids)))
     return 0
   })
+}
+
+function nothingToResume(mirror: string): string {
+  return `there is nothing to resume: there is no mirror at ${mirror} yet\n`
 }
 
 function resumed(lifted: readonly string[]): string {

@@ -26,7 +26,7 @@ export async function run(
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
   if (config?.postgres || (database !== undefined && isPostgresAddress(database)))
     throw new UsageError(
-      'snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=admin_mirror',
+      `snapshot is for a mirror in a file; of a schema on PostgreSQL, pg_dump makes a copy: pg_dump --schema=${config?.postgres?.schema ?? 'admin_mirror'}`,
     )
   if (database === '') throw new UsageError('--database: name a file')
   const mirror = config ? config.database : path.resolve(cwd, database ?? '')

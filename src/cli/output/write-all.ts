@@ -17,8 +17,8 @@ const CHUNK = 64 * 1024
 export function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
   let chunk = ''
   for (const piece of pieces) {
-    if (typeof piece !== 'string') yield piece
-    else chunk += piece
+    if (typeof piece === 'string') chunk += piece
+    else if (piece.length > 0) yield piece
     if (chunk.length < CHUNK) continue
     yield Buffer.from(chunk)
     chunk = ''

@@ -94,14 +94,22 @@ function readAuthority(path: string): string {
   }
 }
 
+/** Whether the schema holds a mirror. Changes nothing. Throws MirrorError. */
+export async function isMadeOnServer(config: Pick<Config, 'postgres'>, runtime: Runtime): Promise<boolean> {
+  const server = await openPostgresForReading(config, runtime)
+  await server?.close()
+  return server !== null
+}
+
 /** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */
 export async function openPostgresForReading(
   { postgres }: Pick<Config, 'postgres'>,
   runtime: Runtime,
 ): Promise<Server | null> {
   if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { now, after, signal } = runtime
-  const patience = { now, sleep: pauseOf(runtime), after, signal }
+  const { now, after, signal, stderr } = runtime
+  const report = (message: string) => stderr.write(`${message}\n`)
+  const patience = { now, sleep: pauseOf(runtime), after, signal, report }
   const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
   try {
     if (await isMade(server)) return server

@@ -1,14 +1,15 @@
 import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/sqlite/read/describe.ts'
-import { belongsTo } from '../../store/sqlite/read/listed.ts'
+import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Value } from '../../store/sqlite/read/rows.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
+import { formatted } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
-import { tableText, tableWidth } from '../output/formats/table.ts'
+import { tableFormat, tableWidth } from '../output/formats/table.ts'
 import { findNamed } from './named.ts'
 import type { DescribeWork } from './task.ts'
 
-interface Described {
+export interface Described {
   name: string
   /** The other tables and views of the collection. */
   views: string[]
@@ -17,23 +18,36 @@ interface Described {
 }
 
 /** What each column of the collections holds, how many rows there are and as of when. */
-export function* describe(reader: Reader, work: DescribeWork, width: number | null): Iterable<string> {
+export function describe(reader: Reader, work: DescribeWork, width: number | null): Iterable<string> {
   const names = work.name === null ? reader.collections() : [work.name]
   const listed = names.map((name) => findNamed(reader, name, work.configured))
-  let separator = work.json ? '{"collections":[\n' : ''
-  for (const one of listed) {
-    const described = {
+  return describedPieces(describedOf(reader, listed), work, width)
+}
+
+function* describedOf(reader: Reader, listed: readonly Listed[]): Iterable<Described> {
+  for (const one of listed)
+    yield {
       name: one.name,
       views: reader.names().filter((name) => name !== one.name && belongsTo(one.collection, name)),
       summary: reader.summary(one.collection),
       columns: reader.describe(one),
     }
-    yield separator
-    if (work.json) yield describedJson(described)
-    else yield* describedText(described, work.now, width)
-    separator = work.json ? ',\n' : '\n'
+}
+
+export function* describedPieces(
+  all: Iterable<Described>,
+  { json, now }: Pick<DescribeWork, 'json' | 'now'>,
+  width: number | null,
+): Iterable<string> {
+  let isFirst = true
+  for (const described of all) {
+    if (json) yield isFirst ? '{"collections":[\n' : ',\n'
+    else if (!isFirst) yield '\n'
+    isFirst = false
+    if (json) yield describedJson(described)
+    else yield* describedText(described, now, width)
   }
-  if (work.json) yield listed.length === 0 ? '{"collections":[]}\n' : '\n]}\n'
+  if (json) yield isFirst ? '{"collections":[]}\n' : '\n]}\n'
 }
 
 function* describedText(
@@ -48,7 +62,8 @@ function* describedText(
   if (views.length > 0) yield `  see also: ${views.join(', ')}\n`
   if (columns.some(({ isExact }) => !isExact)) yield '  ~: estimated from a sample\n'
   yield '\n'
-  yield* tableText(fitting(columns, width), width)
+  const shown = fitting(columns, width)
+  yield* formatted(tableFormat(shown.columns, width), shown.rows)
 }
 
 function jobText(

@@ -12,9 +12,23 @@ export function assertNamed(name: string, configured: readonly string[]): void {
 export function findNamed(reader: Reader, name: string, configured: readonly string[]): Listed {
   const listed = reader.find(name)
   if (listed) return listed
-  if (configured.includes(name) && !reader.collections().includes(name))
-    throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
-  throw unknown(name, reader.names())
+  throw notListed(name, { configured, collections: reader.collections(), names: reader.names() })
+}
+
+interface Known {
+  /** The collections of the configuration. */
+  configured: readonly string[]
+  /** Those of the mirror. */
+  collections: readonly string[]
+  /** Their tables and views. */
+  names: readonly string[]
+}
+
+/** The error for a name that the mirror does not have. */
+export function notListed(name: string, { configured, collections, names }: Known): UsageError {
+  if (configured.includes(name) && !collections.includes(name))
+    return new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
+  return unknown(name, names)
 }
 
 function unknown(name: string, known: readonly string[]): UsageError {

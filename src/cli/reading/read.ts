@@ -1,11 +1,10 @@
 import { assertReadingSql } from '../../store/sqlite/read/query.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import { isNotMadeYet, readMirror } from '../mirror-file.ts'
-import { csvText } from '../output/formats/csv.ts'
-import { jsonText, ndjsonText } from '../output/formats/json.ts'
-import { tableText } from '../output/formats/table.ts'
+import { formatted } from '../output/formats/format.ts'
 import { assertNamed } from './named.ts'
 import { parametersOf } from './parameters.ts'
+import { queryFormat } from './query-format.ts'
 import type { QueryWork, ReadingTask } from './task.ts'
 
 /**
@@ -50,8 +49,6 @@ function queried(
   isTerminal: boolean,
   width: number | null,
 ): Iterable<string> {
-  const rows = reader.query(sql, parametersOf(parameters))
-  if (format === 'json') return jsonText(rows, isTerminal)
-  if (format === 'ndjson') return ndjsonText(rows, isTerminal)
-  return format === 'csv' ? csvText(rows, { safe: isTerminal }) : tableText(rows, width)
+  const { columns, rows } = reader.query(sql, parametersOf(parameters))
+  return formatted(queryFormat(columns, { format, isTerminal, width }), rows)
 }

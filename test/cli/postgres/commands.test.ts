@@ -38,6 +38,30 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     })
   })
 
+  it('make no mirror where they need one, and check names first', { timeout: 60_000 }, async () => {
+    const { run, rows, address } = onPostgres(server, 'http://127.0.0.1:1')
+    const ends: [args: string[], code: number, message: RegExp][] = [
+      [['describe', 'nope'], 2, /no collection nope/],
+      [['export', 'nope', '--format', 'csv'], 2, /no collection nope/],
+      [['export', 'orders', '--format', 'csv', '--org', 'nobody'], 2, /--org nobody/],
+      [['rebuild', 'nope'], 2, /no collection nope/],
+      [['describe'], 4, /no mirror at/],
+      [['query', 'SELECT 1'], 4, /no mirror at/],
+      [['rebuild'], 4, /no mirror at/],
+      [['verify'], 4, /no mirror at/],
+      [['resume'], 0, /nothing to resume/],
+      [['forget', '--org', 'acme', '--yes'], 0, /nothing to forget/],
+      [['snapshot', 'copy.db'], 2, new RegExp(`pg_dump --schema=${address.schema}`)],
+    ]
+    for (const [args, code, message] of ends) {
+      const ended = await run(args)
+      expect(ended).toMatchObject({ code, stdout: '' })
+      expect(ended.stderr).toMatch(message)
+    }
+    const read = await rows()
+    expect(await read('SELECT 1 FROM pg_namespace WHERE nspname = $1', address.schema)).toEqual([])
+  })
+
   it('exit with 4 where the server refuses, and tell no password', { timeout: 60_000 }, async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
     const { workspace, address } = onPostgres(server, url)

@@ -1,42 +1,50 @@
-import type { Rows, Value } from '../../../store/sqlite/read/rows.ts'
+import type { Value } from '../../../store/sqlite/read/rows.ts'
 import type { SentItem } from '../../../store/sqlite/read/selection.ts'
 import { printableJson } from '../../../text.ts'
+import type { Format } from './format.ts'
 
 /** A JSON array, an object a line; whole numbers exact. `safe`: for a terminal. */
-export function* jsonText(rows: Rows, safe: boolean): Iterable<string> {
+export function jsonFormat(columns: readonly string[], safe: boolean): Format {
+  const objectOf = objects(columns, safe)
   let separator = '[\n'
-  for (const object of objects(rows, safe)) {
-    yield separator + object
-    separator = ',\n'
+  return {
+    begin: () => '',
+    row: (row) => {
+      const text = separator + objectOf(row)
+      separator = ',\n'
+      return text
+    },
+    end: () => (separator === '[\n' ? '[]\n' : '\n]\n'),
   }
-  yield separator === '[\n' ? '[]\n' : '\n]\n'
 }
 
 /** A JSON object a line; whole numbers exact. `safe`: for a terminal. */
-export function* ndjsonText(rows: Rows, safe: boolean): Iterable<string> {
-  for (const object of objects(rows, safe)) yield `${object}\n`
+export function ndjsonFormat(columns: readonly string[], safe: boolean): Format {
+  const objectOf = objects(columns, safe)
+  return { begin: () => '', row: (row) => `${objectOf(row)}\n`, end: () => '' }
 }
 
-function* objects({ columns, rows }: Rows, safe: boolean): Iterable<string> {
+function objects(columns: readonly string[], safe: boolean): (row: readonly Value[]) => string {
   const names = columns.map((column, index) => `${index > 0 ? ',' : ''}${JSON.stringify(column)}:`)
-  for (const row of rows) {
+  return (row) => {
     let fields = ''
     for (const [index, name] of names.entries()) fields += `${name}${jsonValue(row[index] ?? null)}`
     const object = `{${fields}}`
-    yield safe ? printableJson(object) : object
+    return safe ? printableJson(object) : object
   }
 }
 
 /** An item as it was sent a line, or what is known of it and the item. `safe`: for a terminal. */
-export function* itemLines(
-  items: Iterable<SentItem>,
-  { envelope, safe }: { envelope: boolean; safe: boolean },
-): Iterable<string> {
-  for (const item of items) {
-    // A line break in JSON is white space between values; in a string it is escaped.
-    const json = item.json.replace(/[\r\n]+/g, ' ')
-    const line = envelope ? enveloped(item, json) : json
-    yield `${safe ? printableJson(line) : line}\n`
+export function itemFormat({ envelope, safe }: { envelope: boolean; safe: boolean }): Format<SentItem> {
+  return {
+    begin: () => '',
+    row: (item) => {
+      // A line break in JSON is white space between values; in a string it is escaped.
+      const json = item.json.replace(/[\r\n]+/g, ' ')
+      const line = envelope ? enveloped(item, json) : json
+      return `${safe ? printableJson(line) : line}\n`
+    },
+    end: () => '',
   }
 }
 

@@ -3,6 +3,7 @@ import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { JobError } from '../../../errors.ts'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
 import { OWN_TIME, type TypedRows } from '../../../store/sqlite/read/selection.ts'
+import type { Format } from './format.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
 const GROUP_ROWS = 20_000
@@ -21,23 +22,36 @@ interface ParquetColumn {
  * A Parquet file, compressed by zstd, a row group at a time. Integers are INT64, fractions DOUBLE, our own times
  * TIMESTAMP; times of the API stay text, as they were sent. Throws JobError for a value that its column's type cannot hold.
  */
-export function* parquetBytes({ columns, types, rows }: TypedRows): Iterable<Uint8Array> {
+export function parquetFormat({
+  columns,
+  types,
+}: Pick<TypedRows, 'columns' | 'types'>): Format<readonly Value[], Uint8Array> {
   const described = columns.map((name, index) => ({ name, kind: kindOf(types[index] ?? '') }))
   const bytes = new ByteWriter()
   const compressors = { ZSTD: (input: Uint8Array) => zstdCompressSync(input) }
   const schema = schemaOf(described)
   const parquet = new ParquetWriter({ writer: bytes, schema, codec: 'ZSTD', compressors })
   let group = emptyGroup(described)
-  for (const row of rows) {
-    addRow(group, described, row)
-    if (group.rows < GROUP_ROWS && group.characters < GROUP_CHARACTERS) continue
-    yield writeGroup(parquet, bytes, described, group)
+  const flush = () => {
+    const written = writeGroup(parquet, bytes, described, group)
     group = emptyGroup(described)
+    return written
   }
-  if (group.rows > 0) yield writeGroup(parquet, bytes, described, group)
-  void parquet.finish()
-  yield taken(bytes)
+  return {
+    begin: () => NOTHING,
+    row: (row) => {
+      addRow(group, described, row)
+      return group.rows < GROUP_ROWS && group.characters < GROUP_CHARACTERS ? NOTHING : flush()
+    },
+    end: () => {
+      const last = group.rows > 0 ? flush() : NOTHING
+      void parquet.finish()
+      return Buffer.concat([last, taken(bytes)])
+    },
+  }
 }
+
+const NOTHING = new Uint8Array()
 
 /** What SQLite does not know the type of can be read as text. */
 function kindOf(type: string): Kind {

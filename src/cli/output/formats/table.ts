@@ -1,5 +1,6 @@
-import type { Rows, Value } from '../../../store/sqlite/read/rows.ts'
+import type { Value } from '../../../store/sqlite/read/rows.ts'
 import { printable } from '../../../text.ts'
+import type { Format } from './format.ts'
 import { recordText, valueText } from './record.ts'
 
 /** On a terminal longer cells are cut. Elsewhere they are whole, and stand out of their column. */
@@ -18,9 +19,9 @@ type Layout = { width: number; isNumeric: boolean }[]
  * A row a line, numbers to the right. `width`: that of the terminal; a table that is wider becomes a list of fields for each
  * row. Null: not a terminal, so any width will do, and nothing is cut.
  */
-export function* tableText({ columns, rows }: Rows, width: number | null): Iterable<string> {
-  const sample: Value[][] = []
-  let show: ((row: Value[], index: number) => string) | null = null
+export function tableFormat(columns: readonly string[], width: number | null): Format {
+  const sample: (readonly Value[])[] = []
+  let show: ((row: readonly Value[], index: number) => string) | null = null
   let index = 0
   const begin = () => {
     const layout = layOut(columns, sample)
@@ -31,12 +32,15 @@ export function* tableText({ columns, rows }: Rows, width: number | null): Itera
     if (isWide && sample.length === 0) return 'no rows\n'
     return head + sample.map(show).join('')
   }
-  for (const row of rows) {
-    if (show) yield (show as (row: Value[], index: number) => string)(row, index)
-    else if (sample.push(row) === SAMPLE) yield begin()
-    index++
+  return {
+    begin: () => '',
+    row: (row) => {
+      if (show) return show(row, index++)
+      index++
+      return sample.push(row) === SAMPLE ? begin() : ''
+    },
+    end: () => (show ? '' : begin()),
   }
-  if (!show) yield begin()
 }
 
 /** The width of a table of these rows. */

@@ -108,7 +108,8 @@ export function createAnswers({ newClient, signal, after }: AnswersOptions): Ans
   }
 }
 
-function destroy(client: ClientBase): void {
+/** Ends a connection at once, whatever the server is doing. */
+export function destroy(client: ClientBase): void {
   const { connection } = client as unknown as { connection: { stream: net.Socket } }
   connection.stream.destroy()
 }

@@ -51,6 +51,11 @@ export function isAway(error: unknown): boolean {
   )
 }
 
+/** Whether the server is there and ends this statement: with luck it succeeds later, but it may never. */
+export function isRefusedEachTime(error: unknown): boolean {
+  return ['57014', '25P03', '25P04', '55000'].includes(failureOf(error).code)
+}
+
 /** Whether the same transaction may succeed at once. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(failureOf(error).code)
@@ -97,7 +102,7 @@ function meaningOf(
     case '3D000':
       return `${server} has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one as "database"`
     case '42501':
-      return `${server}: the role ${user} lacks rights in the database ${database}: run GRANT CREATE ON DATABASE ${database} TO ${user}, or create the schema for it with CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
+      return `${server}: the role ${user} lacks rights in the database ${database}: name the role that owns the schema ${schema}; for a new one run GRANT CREATE ON DATABASE ${database} TO ${user}, or CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
     case '53100':
       return `${server} has no room on its disk`
     case '57P01':
@@ -106,6 +111,8 @@ function meaningOf(
       return `${server} stops, or starts (SQLSTATE ${code})`
     case '57014':
       return `${server} has ended a statement by its statement_timeout: raise it for the role ${user}`
+    case '55000':
+      return `${server} is not ready for a statement (SQLSTATE ${code}), as a standby that is being promoted is not`
     case '25P03':
     case '25P04':
       return `${server} has ended a transaction by a time-out (SQLSTATE ${code})`

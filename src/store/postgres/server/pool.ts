@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { createAnswers } from './answers.ts'
+import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
 import { getOutsideParser, msOf } from './outside-values.ts'
 
@@ -11,8 +11,8 @@ export interface Pool {
   rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
   /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
-  /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open. */
-  using<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
+  /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open, and at once on `stop`. */
+  using<T>(task: (sql: Sql & Cursor) => Promise<T>, stop?: AbortSignal): Promise<T>
   /** A connection beside the pool, for locks that live as long as it. */
   connect(onLost: () => void): Promise<OwnConnection>
   close(): Promise<void>
@@ -21,7 +21,7 @@ export interface Pool {
 /** Rows in the server's own types, for what people ask. */
 export interface Cursor {
   /** Rows as arrays; whole numbers are bigint, times the interface's text. */
-  arrays(text: string): Promise<{ columns: string[]; rows: unknown[][] }>
+  arrays(text: string, values?: readonly unknown[]): Promise<{ columns: string[]; rows: unknown[][] }>
 }
 
 export interface OwnConnection {
@@ -81,20 +81,24 @@ export function createPool(
         client.release(failed)
       }
     },
-    async using(task) {
+    async using(task, stop) {
       const client = await pool.connect()
       let failed = true
+      const cut = () => destroy(client)
+      stop?.addEventListener('abort', cut)
+      if (stop?.aborted) cut()
       try {
         const result = await task({
           rows: (text, values = []) => ask(client, text, values),
           exec: async (text) => {
             await answers.of(client, client.query(text))
           },
-          arrays: (text) => answers.of(client, askArrays(client, text)),
+          arrays: (text, values = []) => answers.of(client, askArrays(client, text, values)),
         })
         failed = false
         return result
       } finally {
+        stop?.removeEventListener('abort', cut)
         client.release(failed)
       }
     },
@@ -198,9 +202,11 @@ const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
 async function askArrays(
   client: ClientBase,
   text: string,
+  values: readonly unknown[],
 ): Promise<{ columns: string[]; rows: unknown[][] }> {
   const config = {
     text,
+    values: [...values],
     // One statement alone: in the simple protocol a second one could end the transaction that only reads.
     queryMode: 'extended',
     rowMode: 'array' as const,

@@ -1,9 +1,10 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { isAway, isConflict, readOnly, translate } from './errors.ts'
+import { isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
 import { wasCommitted } from './in-doubt.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
+import { readOnce } from './read-once.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {
@@ -27,12 +28,21 @@ export interface Server extends Pick<Sql, 'rows'> {
   attempt<T>(task: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
+  /** The same, never again: some of what it reads may be written already. */
+  readingOnce<T>(task: (sql: Sql & Cursor) => Promise<T>, options: ReadingOnce): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
   /** Repeats a task on a connection of `connect` until the server is there. */
   patiently<T>(task: () => Promise<T>): Promise<T>
   /** Statements of a library, with pg's own results and errors. A server that is away is waited for, as everywhere. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
+}
+
+export interface ReadingOnce {
+  /** Ends the statement with its connection. */
+  stop: AbortSignal
+  /** What an error of a statement means for this task; the same error where it means nothing special. */
+  meaning: (error: unknown) => unknown
 }
 
 const FIRST_WAIT_MS = 250
@@ -43,6 +53,9 @@ const REPORT_EVERY_MS = 60_000
 const STOPPING_MS = 2000
 
 const MOST_CONFLICTS = 20
+
+/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
+const MOST_REFUSED = 15
 
 /**
  * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
@@ -129,6 +142,7 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
         throw translate(address, error)
       }),
     reading: (task) => persist(() => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task)),
+    readingOnce: (task, options) => readOnce(address, pool, task, options),
     connect: (onLost) => pool.connect(onLost),
     patiently: persist,
     async plain(text, values) {
@@ -169,6 +183,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
 
   return async <T>(task: () => Promise<T>): Promise<T> => {
     let conflicts = 0
+    let refused = 0
     let waited = false
     let waitMs = FIRST_WAIT_MS
     for (;;) {
@@ -185,7 +200,8 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
       } catch (error) {
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
         const known = translate(address, error)
-        if (!isAway(error)) throw known
+        // A list that fails is seen, and read again at its next time; one that waits forever is not.
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw known
         isAwayNow = true
         if (now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
         tell(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)

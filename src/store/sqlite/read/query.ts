@@ -3,7 +3,7 @@ import { printable } from '../../../text.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { type Rows, stepping, type Value } from './rows.ts'
+import { distinctNames, type Rows, stepping, type Value } from './rows.ts'
 
 /** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
 export type Parameters = ReadonlyMap<string, string | number | bigint>
@@ -86,14 +86,3 @@ function hintFor({ message }: Error): string {
 }
 
 const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']
-
-/** `SELECT a.id, b.id` gives two columns one name; an object needs two. */
-function distinctNames(names: readonly string[]): string[] {
-  const taken = new Set<string>()
-  return names.map((name) => {
-    let candidate = name
-    for (let count = 2; taken.has(candidate); count++) candidate = `${name}_${count}`
-    taken.add(candidate)
-    return candidate
-  })
-}

@@ -17,3 +17,14 @@ export function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown)
     throw meaning(error)
   }
 }
+
+/** `SELECT a.id, b.id` gives two columns one name; an object needs two. */
+export function distinctNames(names: readonly string[]): string[] {
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let candidate = name
+    for (let count = 2; taken.has(candidate); count++) candidate = `${name}_${count}`
+    taken.add(candidate)
+    return candidate
+  })
+}

@@ -1,0 +1,132 @@
+import {
+  type CollectionSummary,
+  type ColumnSummary,
+  estimateDistinct,
+  type JobSummary,
+} from '../../sqlite/read/describe.ts'
+import type { Value } from '../../sqlite/read/rows.ts'
+import { literal, quoted } from '../sql.ts'
+import { type Listed, type Reading, typeOf } from './listed.ts'
+
+/** How many rows there are, and as of when. */
+export async function summarize(sql: Reading, collection: string): Promise<CollectionSummary> {
+  const { rows } = await sql.arrays(
+    `
+      SELECT organization_id, organization, rows, as_of, fresh_as_of, coverage
+      FROM sync_status
+      WHERE collection = $1
+      ORDER BY organization COLLATE "C", organization_id COLLATE "C"
+    `,
+    [collection],
+  )
+  const jobs = (rows as [string, string, bigint, ...(string | null)[]][]).map(
+    ([id, organization, count, asOf = null, freshAsOf = null, coverage = null]): JobSummary => ({
+      organization_id: id,
+      organization,
+      rows: Number(count),
+      as_of: asOf,
+      fresh_as_of: freshAsOf,
+      coverage,
+    }),
+  )
+  const counted = await sql.arrays(`SELECT count(*) FROM ${quoted(collection)}`)
+  return { collection, rows: Number(counted.rows[0]?.[0] ?? 0), jobs }
+}
+
+/** As of a mirror in a file: up to so many rows are counted, of more a sample of about so many. */
+const SAMPLE_ROWS = 100_000
+
+/** Reads the whole table or view a few times. */
+export async function describeColumns(sql: Reading, listed: Listed): Promise<ColumnSummary[]> {
+  const columns = listed.columns.map(({ name, type }) => ({ name, type, value: valueSql(name, type) }))
+  const asked = columns.flatMap(({ value }) => [`count(${value})`, `min(${value})`, `max(${value})`])
+  const extremes = await sql.arrays(`SELECT count(*), ${asked.join(', ')} FROM ${quoted(listed.name)}`)
+  const [count = 0, ...found] = (extremes.rows[0] ?? []) as Value[]
+  const rows = Number(count)
+  const isExact = rows <= SAMPLE_ROWS
+  const filled = columns.map((_, index) => Number(found[index * 3] ?? 0))
+  const values = columns.map(({ value }) => value)
+  const distinct = await countDistinct(sql, sampleSql(listed, isExact ? null : rows), values)
+  const examples = await examplesOf(sql, listed.name, values, filled)
+  const paths = await pathsOf(sql, listed)
+  return columns.map(({ name, type }, index): ColumnSummary => {
+    const own = filled[index] ?? 0
+    const sampled = distinct[index] ?? { sampled: 0, distinct: 0, once: 0 }
+    const ours = typeOf(type)
+    return {
+      column: name,
+      path: paths.get(name) ?? null,
+      type: ours === 'TIME' ? 'TEXT' : ours,
+      rows,
+      nulls: rows - own,
+      distinct: isExact ? sampled.distinct : estimateDistinct({ filled: own, ...sampled }),
+      isExact,
+      smallest: found[index * 3 + 1] ?? null,
+      largest: found[index * 3 + 2] ?? null,
+      example: examples[index] ?? null,
+    }
+  })
+}
+
+/** Texts are compared by their bytes, as in a mirror in a file; a view of the user may have types that cannot be compared. */
+function valueSql(name: string, type: string): string {
+  const column = quoted(name)
+  const isComparable = typeOf(type) !== 'TEXT' || type === 'numeric'
+  if (isComparable) return column
+  return type === 'text' ? `(${column} COLLATE "C")` : `(${column}::text COLLATE "C")`
+}
+
+/** `rows`: of all rows a sample; null: all of them. Of a table the same rows each time. */
+function sampleSql({ name, isTable }: Listed, rows: number | null): string {
+  const from = `SELECT * FROM ${quoted(name)}`
+  if (rows === null) return from
+  const share = SAMPLE_ROWS / rows
+  return isTable
+    ? `${from} TABLESAMPLE BERNOULLI (${share * 100}) REPEATABLE (1)`
+    : `${from} WHERE random() < ${share}`
+}
+
+interface Counted {
+  sampled: number
+  distinct: number
+  once: number
+}
+
+async function countDistinct(sql: Reading, sample: string, values: readonly string[]): Promise<Counted[]> {
+  const counts = values.map((value, at) => {
+    const groups = `SELECT count(*) AS n FROM sample WHERE ${value} IS NOT NULL GROUP BY ${value}`
+    return `SELECT ${at} AS at, count(*), coalesce(sum(n), 0), count(*) FILTER (WHERE n = 1) FROM (${groups}) AS g`
+  })
+  const { rows } = await sql.arrays(
+    `WITH sample AS MATERIALIZED (${sample}) ${counts.join(' UNION ALL ')} ORDER BY at`,
+  )
+  return (rows as bigint[][]).map(([, distinct, sampled, once]) => ({
+    distinct: Number(distinct),
+    sampled: Number(sampled),
+    once: Number(once),
+  }))
+}
+
+async function examplesOf(
+  sql: Reading,
+  name: string,
+  values: readonly string[],
+  filled: readonly number[],
+): Promise<Value[]> {
+  const asked = values.map((value, index) =>
+    filled[index] === 0
+      ? 'NULL'
+      : `(SELECT ${value} FROM ${quoted(name)} WHERE ${value} IS NOT NULL LIMIT 1)`,
+  )
+  const { rows } = await sql.arrays(`SELECT ${asked.join(', ')}`)
+  return (rows[0] ?? []) as Value[]
+}
+
+async function pathsOf(sql: Reading, { name, collection }: Listed): Promise<Map<string, string>> {
+  const found = await sql.rows<{ column: string; path: string }>(
+    name.startsWith(`${collection}__`)
+      ? `SELECT "column", path FROM sync_view_columns WHERE view = ${literal(name)}`
+      : `SELECT "column", path FROM sync_columns WHERE collection = ${literal(name)}`,
+  )
+  return new Map(found.map(({ column, path }) => [column, path]))
+}
