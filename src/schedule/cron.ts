@@ -4,7 +4,6 @@ import {
   type Logger,
   type ParsedFields,
   parse,
-  type TaskContext,
   validateDetailed,
 } from 'node-cron'
 import { type Matchers, nextMatch } from './next-match.ts'
@@ -71,66 +70,6 @@ export function periodOf(expression: string, timezone: string, now: number): num
 /** Enough for the days of a week. */
 const MEASURED_FIRES = 8
 
-/**
- * Calls `fire` at the times of {@link nextFireAfter}, and once for all times that the process missed because it was
- * blocked or the machine slept. `fire` must not throw: node-cron would swallow it. Returns a function that stops it. `onWake`
- * gets the time of each wake-up (epoch milliseconds), whether it fires or not.
- *
- * node-cron only wakes the process, at every moment that can be a fire time in some zone; its matcher decides. When it
- * searches the next local time by itself, it is silent for an hour when the clocks are put back.
- */
-export function onSchedule(
-  expression: string,
-  timezone: string,
-  fire: () => void,
-  onWake: (time: number) => void = () => {},
-): () => void {
-  const matchers = matchersOf(expression, timezone)
-  let lookedUntil = Number.POSITIVE_INFINITY
-  let stopped = false
-
-  function wake({ date }: TaskContext): void {
-    // A wake-up that is under way when the task is stopped still comes.
-    if (stopped) return
-    const now = date.getTime()
-    const due = nextMatch(matchers, Math.min(lookedUntil, now - 1), now)
-    lookedUntil = now
-    onWake(now)
-    if (due !== null) fire()
-  }
-
-  const task = createTask(wakeExpression(parse(expression)), wake, {
-    timezone: 'UTC',
-    logger: SILENT,
-    // By default node-cron drops a moment that it meets more than a second late, even the only one of the day.
-    missedExecutionTolerance: Number.POSITIVE_INFINITY,
-  })
-  task.on('task:started', ({ date }) => {
-    lookedUntil = date.getTime()
-    onWake(lookedUntil)
-  })
-  void task.start()
-  return () => {
-    stopped = true
-    // Takes effect at once for a task in this process.
-    void task.destroy()
-  }
-}
-
-/** Whether a wake-up of `onSchedule` is missing: one was due between the last one and `until` (epoch milliseconds). */
-export function hasMissedWake(expression: string, lastWake: number, until: number): boolean {
-  return nextFireAfter(wakeExpression(parse(expression)), 'UTC', lastWake, until) !== null
-}
-
-/**
- * A cron expression for UTC, of every moment at which a schedule can fire in some zone: clocks differ from UTC by a
- * multiple of a quarter of an hour, so only hours and days stay open.
- */
-export function wakeExpression({ second, minute }: Pick<ParsedFields, 'second' | 'minute'>): string {
-  const minutes = new Set(minute.flatMap((value) => [0, 15, 30, 45].map((shift) => (value + shift) % 60)))
-  return `${second.join()} ${[...minutes].join()} * * * *`
-}
-
 function matchersOf(expression: string, timezone: string): Matchers {
   const name = `${timezone} ${expression}`
   const known = KNOWN.get(name) ?? createMatchers(parse(expression), timezone)
@@ -138,17 +77,36 @@ function matchersOf(expression: string, timezone: string): Matchers {
   return known
 }
 
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
 function createMatchers(fields: ParsedFields, timezone: string): Matchers {
-  const { day, hour, minute, second } = coarserExpressions(fields)
+  const { day, hour, minute } = coarserExpressions(fields)
+  const isMinute = rememberingLast(MINUTE, createMatcher(minute, timezone))
+  const [minutes, seconds] = [fields.minute.map(Number), fields.second.map(Number)]
+  // Clocks differ from UTC by a multiple of a quarter of an hour.
+  const inQuarter = new Set(minutes.map((value) => value % 15))
+  const inMinute = new Set(seconds)
   return {
-    day: createMatcher(day, 'UTC'),
+    day: rememberingLast(DAY, createMatcher(day, 'UTC')),
     hour: createMatcher(hour, timezone),
-    minute: createMatcher(minute, timezone),
-    second: createMatcher(second, timezone),
+    minute: isMinute,
+    second: (time) => inMinute.has(Math.floor(time / SECOND) % 60) && isMinute(time),
+    mayBeMinute: (time) => inQuarter.has(Math.floor(time / MINUTE) % 15),
   }
 }
 
-/** Cron expressions for the whole days, hours and minutes, and for the seconds of a schedule. */
+/** Asks once in a row for each span of so many milliseconds: a match takes some ten microseconds. */
+function rememberingLast(span: number, matches: (time: number) => boolean): (time: number) => boolean {
+  let [last, answer] = [Number.NaN, false]
+  return (time) => {
+    const index = Math.floor(time / span)
+    if (index !== last) [last, answer] = [index, matches(time)]
+    return answer
+  }
+}
+
+/** Cron expressions for the whole days, hours and minutes of a schedule. */
 export function coarserExpressions(fields: ParsedFields) {
   const day = `${fields.dayOfMonth.join()} ${fields.month.join()} ${fields.dayOfWeek.join()}`
   const hour = `${fields.hour.join()} ${day}`
@@ -157,7 +115,6 @@ export function coarserExpressions(fields: ParsedFields) {
     day: `* * * ${day}`,
     hour: `* * ${hour}`,
     minute: `* ${minute}`,
-    second: `${fields.second.join()} ${minute}`,
   }
 }
 

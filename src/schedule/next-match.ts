@@ -6,6 +6,8 @@ export interface Matchers {
   hour(time: number): boolean
   minute(time: number): boolean
   second(time: number): boolean
+  /** False if no clock of any zone shows a minute of the schedule; answered at once, since all others ask a calendar. */
+  mayBeMinute(time: number): boolean
 }
 
 const SECOND = 1000
@@ -22,7 +24,8 @@ const DAY = 24 * 60 * MINUTE
 export function nextMatch(matches: Matchers, after: number, until: number): number | null {
   let time = startOfNext(SECOND, after)
   while (time <= until) {
-    if (!isDayNear(matches, time)) time = startOfNext(DAY, time)
+    if (!matches.mayBeMinute(time)) time = startOfNext(MINUTE, time)
+    else if (!isDayNear(matches, time)) time = startOfNext(DAY, time)
     else if (!matches.hour(time)) time = startOfNext(QUARTER, time)
     else if (!matches.minute(time)) time = startOfNext(MINUTE, time)
     else if (!matches.second(time)) time = startOfNext(SECOND, time)

@@ -1,4 +1,4 @@
-import { hasMissedWake, onSchedule } from './cron.ts'
+import { createTicks } from './ticks.ts'
 
 export interface ScheduledJob {
   name: string
@@ -24,10 +24,16 @@ export interface Scheduler {
   /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
   stop(): Promise<void>
   /**
-   * False if a wake-up is missing for more than LATE_MS: a schedule is dead, or the process was blocked or asleep and has
-   * not caught up. `now` is in epoch milliseconds.
+   * False if the loop that watches the time is late by more than a minute: the process is blocked, or was asleep and has not
+   * caught up. `now` is in epoch milliseconds.
    */
   isTicking(now: number): boolean
+}
+
+/** A clock: epoch milliseconds, and a sleep that rejects once the signal is aborted. */
+export interface Timing {
+  now: () => number
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /** What a job does: its own run, or a task between two runs, after which it may have to run. */
@@ -36,15 +42,24 @@ interface Progress {
   isTask: boolean
   runsNext: boolean
 }
-/** A wake-up may be late by so much, as on a machine under load. */
+
+/** The time is looked at so often, since a timer does not notice that the machine slept, or that its clock was set. */
+const LOOK_EVERY_MS = 30_000
+/** A look may be late by so much, as on a machine under load. */
 const LATE_MS = 60_000
 
 /**
  * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
- * do not wait for each other.
+ * do not wait for each other. All times that came while the process was blocked or the machine slept are one time. When the
+ * clock was set back, times that it shows again count again.
  */
-export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerEvents): Scheduler {
+export function startScheduler(
+  jobs: readonly ScheduledJob[],
+  events: SchedulerEvents,
+  { now, sleep }: Timing,
+): Scheduler {
   const inProgress = new Map<ScheduledJob, Progress>()
+  const stopped = new AbortController()
   let stopping: Promise<void> | null = null
 
   function begin(job: ScheduledJob, task: (() => Promise<void>) | null = null): void {
@@ -64,23 +79,27 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
     else events.onOverlap(job.name)
   }
 
-  const groups = groupsOf(jobs).map((group) => {
-    const [{ expression, timezone }] = group
-    let lastWake = Number.POSITIVE_INFINITY
-    const stop = onSchedule(
-      expression,
-      timezone,
-      () => group.forEach(fire),
-      (time) => {
-        lastWake = time
-      },
-    )
-    return { stop, isTicking: (now: number) => !hasMissedWake(expression, lastWake, now - LATE_MS) }
-  })
+  const groups = groupsOf(jobs)
+  let lookedAt = now()
+  let ticks = createTicks(groups, lookedAt)
+
+  async function watchTime(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const time = now()
+      if (time < lookedAt) ticks = createTicks(groups, time)
+      lookedAt = time
+      for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
+      const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+      await sleep(pause, stopped.signal).catch(() => {})
+    }
+  }
+
+  const watching = groups.length > 0 ? watchTime() : Promise.resolve()
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
   async function stopAll(): Promise<void> {
-    for (const { stop } of groups) stop()
+    stopped.abort()
+    await watching
     await Promise.allSettled([...inProgress.values()].map(({ ended }) => ended))
   }
 
@@ -92,14 +111,17 @@ export function startScheduler(jobs: readonly ScheduledJob[], events: SchedulerE
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (now) => groups.every((group) => group.isTicking(now)),
+    isTicking: (time) => groups.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
   }
 }
 
-/** By schedule, so that each has one timer: 500 organizations wake the process no more often than one. */
+/** By schedule, so that each is searched once: 500 organizations cost no more than one. */
 function groupsOf(jobs: readonly ScheduledJob[]) {
-  const groups = Map.groupBy(jobs, ({ expression, timezone }) => `${timezone} ${expression}`)
-  return [...groups.values()] as [ScheduledJob, ...ScheduledJob[]][]
+  const groups = Map.groupBy(jobs, ({ expression, timezone }) => JSON.stringify([timezone, expression]))
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group
+    return first ? [{ expression: first.expression, timezone: first.timezone, jobs: group }] : []
+  })
 }
 
 async function runGuarded(name: string, run: () => Promise<void>, events: SchedulerEvents): Promise<void> {

@@ -19,8 +19,8 @@ export interface Ticks<T> {
 }
 
 /**
- * Watches schedules by a clock that is passed in: that of the server which several workers share, so that all of them find the
- * same times. `from`: epoch milliseconds, after which times count.
+ * Watches schedules by a clock that is passed in: this machine's, or that of the server which several workers share, so that all
+ * of them find the same times. `from`: epoch milliseconds, after which times count.
  */
 export function createTicks<T extends Schedule>(schedules: readonly T[], from: number): Ticks<T> {
   const watched = schedules.map((schedule) => ({ schedule, ...search(schedule, from) }))

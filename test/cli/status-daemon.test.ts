@@ -26,6 +26,11 @@ async function statusOf(workspace: Workspace): Promise<Status> {
   return JSON.parse(stdout) as Status
 }
 
+/** Of another `start`. */
+function warnings(lines: readonly LogLine[]): LogLine[] {
+  return lines.filter(({ event }) => event === 'daemon_beside')
+}
+
 /** As if all of it had happened in 2020. */
 function makeOld(workspace: Workspace): void {
   const then = "'2020-01-01T00:00:00.000Z'"
@@ -101,15 +106,13 @@ describe.concurrent('a daemon', () => {
     last.kill('SIGTERM')
     const { logs } = await last.ended
 
-    const owners = (lines: readonly LogLine[]) =>
-      lines.filter(({ event }) => event === 'daemon_beside').map(({ owner }) => owner)
     expect(warned).toMatchObject({ level: 'warn', msg: expect.stringContaining('end one of them') })
     expect(stdout).toMatch(/^daemon: runs since .*, process \d+; runs since .*, process \d+$/m)
     expect(stdout).toMatch(/^next: end all daemons but one, since each of them reads every list: \d+, \d+$/m)
     expect(code).toBe(0)
     // The third one warns of the second, and not of the first, which died.
-    expect(owners(ended[1]?.logs ?? [])).toHaveLength(1)
-    expect(owners(logs)).toEqual([])
+    expect(warnings(ended[1]?.logs ?? [])).toHaveLength(1)
+    expect(warnings(logs)).toEqual([])
   })
 
   it('is not what a sync is taken for', async () => {

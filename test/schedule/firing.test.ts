@@ -1,35 +1,36 @@
 import * as fc from 'fast-check'
-import { getTasks } from 'node-cron'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkCron } from '../../src/schedule/check.ts'
-import { nextFireAfter, onSchedule } from '../../src/schedule/cron.ts'
+import { nextFireAfter } from '../../src/schedule/cron.ts'
+import { startScheduler } from '../../src/schedule/scheduler.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
+import { createTimeline } from './timeline.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
-})
+/** A scheduler with one job whose runs take no time, and when they began. */
+function createScene(expression: string, timezone: string, start: number) {
+  const timeline = createTimeline(start)
+  const times: string[] = []
+  const run = async () => {
+    times.push(new Date(timeline.now()).toISOString())
+  }
+  const job = { name: 'orders', expression, timezone, dueAtStart: false, run }
+  const scheduler = startScheduler([job], { onOverlap() {}, onError() {} }, timeline)
+  return { timeline, times, scheduler }
+}
 
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-/** Returns when a schedule fires within `length` milliseconds of a fake clock that begins at `start`. */
+/** When a schedule fires within `length` milliseconds. */
 async function firesOf(
   expression: string,
   timezone: string,
   start: number,
   length: number,
 ): Promise<string[]> {
-  vi.setSystemTime(start)
-  const times: string[] = []
-  const stop = onSchedule(expression, timezone, () => times.push(new Date().toISOString()))
-
-  await vi.advanceTimersByTimeAsync(length)
-
-  stop()
+  const { timeline, times, scheduler } = createScene(expression, timezone, start)
+  await timeline.pass(length)
+  await scheduler.stop()
   return times
 }
 
@@ -77,17 +78,6 @@ describe('a schedule fires', () => {
 describe('what the machine slept through', () => {
   const start = Date.parse('2026-11-20T01:00:30Z')
 
-  async function wakeUpAt(expression: string, time: string): Promise<string[]> {
-    const times: string[] = []
-    vi.setSystemTime(start)
-    const stop = onSchedule(expression, 'UTC', () => times.push(new Date().toISOString()))
-    // The wall clock jumps, and the clock of the timers does not.
-    vi.setSystemTime(Date.parse(time))
-    await vi.advanceTimersByTimeAsync(20 * MINUTE)
-    stop()
-    return times
-  }
-
   it.each([
     ['* * * * *', '2026-11-20T08:00:10Z', 21],
     ['0 * * * *', '2026-11-20T08:00:10Z', 1],
@@ -96,56 +86,46 @@ describe('what the machine slept through', () => {
     ['0 9 * * *', '2026-11-20T08:20:10Z', 0],
     ['1 1 * * *', '2026-11-20T01:01:45Z', 1],
   ])('fires once, not in a burst: %s until %s', async (expression, time, expected) => {
-    const times = await wakeUpAt(expression, time)
+    const { timeline, times, scheduler } = createScene(expression, 'UTC', start)
+
+    timeline.set(Date.parse(time) - start)
+    await timeline.pass(20 * MINUTE)
+    await scheduler.stop()
 
     expect(new Set(times).size).toBe(times.length)
     expect(times).toHaveLength(expected)
   })
-})
 
-describe('a stopped schedule', () => {
-  it('fires no more, can be stopped twice, and leaves no timer and no task behind', async () => {
-    vi.setSystemTime(Date.parse('2026-11-20T08:00:30Z'))
-    const fire = vi.fn<() => void>()
-    const stop = onSchedule('* * * * *', 'UTC', fire)
-    await vi.advanceTimersByTimeAsync(MINUTE)
+  it('fires within half a minute after the machine woke', async () => {
+    const { timeline, times, scheduler } = createScene('0 3 * * *', 'UTC', start)
 
-    stop()
-    stop()
-    await vi.advanceTimersByTimeAsync(HOUR)
+    timeline.set(5 * HOUR)
+    await timeline.pass(30_000)
+    await scheduler.stop()
 
-    expect(fire).toHaveBeenCalledOnce()
-    expect(vi.getTimerCount()).toBe(0)
-    expect(getTasks().size).toBe(0)
-  })
-
-  it('does not fire from a wake-up that was under way', async () => {
-    vi.setSystemTime(Date.parse('2026-11-20T08:00:30Z'))
-    const fire = vi.fn<() => void>()
-    const stop = onSchedule('* * * * *', 'UTC', fire)
-
-    // The timer goes off, and calls back only after this turn.
-    vi.advanceTimersByTime(MINUTE)
-    stop()
-    await vi.advanceTimersByTimeAsync(0)
-
-    expect(fire).not.toHaveBeenCalled()
+    expect(times).toHaveLength(1)
   })
 })
 
-describe('node-cron’s own log', () => {
-  it.each(['log', 'info', 'warn', 'error', 'debug'] as const)('never reaches console.%s', async (method) => {
-    const print = vi.spyOn(console, method).mockImplementation(() => {})
-    vi.setSystemTime(Date.parse('2026-11-20T08:00:30Z'))
-    const stop = onSchedule('* * * * *', 'UTC', () => {
-      throw new Error('a bug')
-    })
+it('a clock that is set back by a day does not silence a schedule', async () => {
+  const { timeline, times, scheduler } = createScene('0 * * * *', 'UTC', Date.parse('2026-11-20T08:30:00Z'))
 
-    vi.setSystemTime(Date.parse('2026-11-20T12:00:30Z'))
-    await vi.advanceTimersByTimeAsync(5 * MINUTE)
-    stop()
+  await timeline.pass(HOUR)
+  timeline.set(-24 * HOUR)
+  await timeline.pass(2 * HOUR)
+  await scheduler.stop()
 
-    expect(print).not.toHaveBeenCalled()
-    print.mockRestore()
-  })
+  expect(times).toEqual(['2026-11-20T09:00:00.000Z', '2026-11-19T10:00:00.000Z', '2026-11-19T11:00:00.000Z'])
+})
+
+it('a stopped schedule fires no more, and leaves no timer behind', async () => {
+  const { timeline, times, scheduler } = createScene('* * * * *', 'UTC', Date.parse('2026-11-20T08:00:30Z'))
+  await timeline.pass(MINUTE)
+  const before = timeline.sleepers()
+
+  await scheduler.stop()
+  await timeline.pass(HOUR)
+
+  expect(times).toHaveLength(1)
+  expect([before, timeline.sleepers()]).toEqual([1, 0])
 })

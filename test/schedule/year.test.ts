@@ -1,35 +1,193 @@
 import { expect, it } from 'vitest'
-import { nextFireAfter } from '../../src/schedule/cron.ts'
+import { createDueCheck } from '../../src/schedule/catch-up.ts'
+import { type ScheduledJob, startScheduler } from '../../src/schedule/scheduler.ts'
+import { createTimeline, type Timeline } from './timeline.ts'
 
-const YEAR = { start: Date.parse('2026-01-01T00:00:00Z') - 1, end: Date.parse('2027-01-01T00:00:00Z') - 1 }
+// A leap year of `start`: two changes of the clocks in each of two zones, runs that take longer than their schedule, and a
+// month in which it stood still.
 
-/** All fire times within the year, and how the clocks of the zone show them. */
-function yearOf(expression: string, timezone: string) {
-  const clock = new Intl.DateTimeFormat('en-GB', {
-    timeZone: timezone,
-    weekday: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-  const shown = new Set<string>()
-  let count = 0
-  let time = nextFireAfter(expression, timezone, YEAR.start, YEAR.end)
-  for (; time !== null; time = nextFireAfter(expression, timezone, time, YEAR.end)) {
-    shown.add(clock.format(time))
-    count++
-  }
-  return { count, texts: shown.size }
+const MINUTE = 60_000
+const QUARTER = 15 * MINUTE
+const HOUR = 60 * MINUTE
+
+const YEAR = { start: Date.parse('2028-01-01T00:00:00Z'), end: Date.parse('2029-01-01T00:00:00Z') }
+const STOPPED = { from: Date.parse('2028-06-10T12:07:00Z'), to: Date.parse('2028-07-10T12:07:00Z') }
+
+interface Local {
+  month: number
+  day: number
+  weekday: string
+  hour: number
+  minute: number
 }
 
-// `texts`: so many different weekdays and local times.
-it.each([
-  // Skipped on 29 March, twice on 25 October.
-  ['an hour that is skipped once and comes twice once', '30 2 * * *', 'Europe/Paris', 365, 7],
-  ['a time of working days', '0 9 * * 1-5', 'America/New_York', 261, 5],
-  ['the first of a month', '0 0 1 * *', 'Pacific/Chatham', 12, 7],
-])('fires, in a simulated year, as often as %s comes', (_, expression, timezone, count, texts) => {
-  const year = yearOf(expression, timezone)
+interface Case {
+  name: string
+  expression: string
+  timezone: string
+  /** Whether the schedule names this minute of the local clock: written by hand. */
+  fires: (local: Local) => boolean
+  /** How long a run takes. */
+  takes: number
+  /** Ticks of the year, counted by hand. */
+  perYear: number
+}
 
-  expect(year).toMatchObject({ count, texts })
+const CASES: readonly Case[] = [
+  {
+    name: 'four times a day, in New York',
+    expression: '15 */6 * * *',
+    timezone: 'America/New_York',
+    fires: ({ hour, minute }) => hour % 6 === 0 && minute === 15,
+    takes: 5 * MINUTE,
+    perYear: 366 * 4,
+  },
+  {
+    name: 'each hour, with runs of 100 minutes',
+    expression: '0 * * * *',
+    timezone: 'Europe/Berlin',
+    fires: ({ minute }) => minute === 0,
+    takes: 100 * MINUTE,
+    perYear: 366 * 24,
+  },
+  {
+    // Skipped on 26 March, twice on 29 October.
+    name: 'half past two in Berlin',
+    expression: '30 2 * * *',
+    timezone: 'Europe/Berlin',
+    fires: ({ hour, minute }) => hour === 2 && minute === 30,
+    takes: 10 * MINUTE,
+    perYear: 366,
+  },
+  {
+    // Twice on 5 November: begun at the first, still running at the second.
+    name: 'half past one in New York, for three hours',
+    expression: '30 1 * * *',
+    timezone: 'America/New_York',
+    fires: ({ hour, minute }) => hour === 1 && minute === 30,
+    takes: 3 * HOUR,
+    perYear: 367,
+  },
+  {
+    name: 'nine on working days in New York',
+    expression: '0 9 * * 1-5',
+    timezone: 'America/New_York',
+    fires: ({ weekday, hour, minute }) => !/Sat|Sun/.test(weekday) && hour === 9 && minute === 0,
+    takes: HOUR,
+    perYear: 260,
+  },
+  {
+    name: 'the leap day',
+    expression: '0 0 29 2 *',
+    timezone: 'Europe/Berlin',
+    fires: ({ month, day, hour, minute }) => month === 2 && day === 29 && hour === 0 && minute === 0,
+    takes: HOUR,
+    perYear: 1,
+  },
+]
+
+/** All quarters of an hour of the year with the clocks of the zone: in these zones every tick is on one. */
+function quartersOf(timezone: string): { time: number; local: Local }[] {
+  const clock = new Intl.DateTimeFormat('en-US', {
+    timeZone: timezone,
+    month: 'numeric',
+    day: 'numeric',
+    weekday: 'short',
+    hour: 'numeric',
+    minute: 'numeric',
+    hourCycle: 'h23',
+  })
+  return Array.from({ length: (YEAR.end - YEAR.start) / QUARTER }, (_, index) => {
+    const time = YEAR.start + (index + 1) * QUARTER
+    const parts = new Map(clock.formatToParts(time).map(({ type, value }) => [type, value]))
+    const number = (type: Intl.DateTimeFormatPartTypes) => Number(parts.get(type))
+    const [month, day, hour, minute] = [number('month'), number('day'), number('hour'), number('minute')]
+    return { time, local: { month, day, weekday: parts.get('weekday') ?? '', hour, minute } }
+  })
+}
+
+const QUARTERS = new Map(
+  [...new Set(CASES.map(({ timezone }) => timezone))].map((zone) => [zone, quartersOf(zone)]),
+)
+
+function ticksOf({ timezone, fires }: Case): number[] {
+  return (QUARTERS.get(timezone) ?? []).filter(({ local }) => fires(local)).map(({ time }) => time)
+}
+
+/** What a case's job has done; epoch milliseconds. */
+interface Deeds {
+  begun: number[]
+  skipped: number[]
+  atOnce: number
+  mostAtOnce: number
+  /** Runs that ended well. */
+  completed: number | null
+  caughtUp: number[]
+}
+
+/** One `start`, which is stopped at `until`. */
+async function runUntil(until: number, timeline: Timeline, records: ReadonlyMap<string, Deeds>) {
+  const isDue = createDueCheck(timeline.now())
+  const recordOf = (name: string) => records.get(name) as Deeds
+  const jobs = CASES.map(({ name, expression, timezone, takes }): ScheduledJob => {
+    const record = recordOf(name)
+    const schedule = { expression, timezone }
+    const dueAtStart =
+      record.completed !== null && isDue({ completedAt: record.completed, startedAt: null }, schedule)
+    if (dueAtStart) record.caughtUp.push(timeline.now())
+    const run = async () => {
+      const begun = timeline.now()
+      record.begun.push(begun)
+      record.mostAtOnce = Math.max(record.mostAtOnce, ++record.atOnce)
+      await timeline.sleep(takes, new AbortController().signal)
+      record.atOnce--
+      record.completed = begun
+    }
+    return { name, ...schedule, dueAtStart, run }
+  })
+  const errors: unknown[] = []
+  const events = {
+    onOverlap: (name: string) => recordOf(name).skipped.push(timeline.now()),
+    onError: (_: string, error: unknown) => errors.push(error),
+  }
+  const scheduler = startScheduler(jobs, events, timeline)
+  await timeline.pass(until - timeline.now())
+  const stopping = scheduler.stop()
+  await timeline.pass(4 * HOUR)
+  await stopping
+  expect(errors).toEqual([])
+}
+
+it('a year of start: no tick is missing and none comes twice, in two processes with a month between them', {
+  timeout: 300_000,
+}, async () => {
+  const timeline = createTimeline(YEAR.start)
+  const records = new Map(
+    CASES.map(({ name }): [string, Deeds] => [
+      name,
+      { begun: [], skipped: [], atOnce: 0, mostAtOnce: 0, completed: null, caughtUp: [] },
+    ]),
+  )
+
+  await runUntil(STOPPED.from, timeline, records)
+  await timeline.pass(STOPPED.to - timeline.now())
+  await runUntil(YEAR.end, timeline, records)
+
+  for (const one of CASES) {
+    const { begun, skipped, caughtUp, mostAtOnce } = records.get(one.name) as Deeds
+    const all = ticksOf(one)
+    const isMissed = (time: number) => STOPPED.from < time && time <= STOPPED.to
+    const expected = all.filter((time) => !isMissed(time))
+    // What was missed is made up for once, at the second start.
+    const catchesUp = all.some(isMissed) ? [STOPPED.to] : []
+    expect([one.name, all.length, caughtUp, mostAtOnce]).toEqual([one.name, one.perYear, catchesUp, 1])
+    expect([...begun, ...skipped].toSorted((a, b) => a - b)).toEqual(
+      [...expected, ...catchesUp].toSorted((a, b) => a - b),
+    )
+  }
+  const slow = records.get('each hour, with runs of 100 minutes') as Deeds
+  expect(slow.skipped.length).toBeGreaterThan(3900)
+  expect(records.get('half past one in New York, for three hours')?.skipped).toEqual([
+    Date.parse('2028-11-05T06:30:00Z'),
+  ])
 })

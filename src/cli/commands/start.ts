@@ -85,7 +85,7 @@ async function runScheduled(
   }
   const scheduler = session.sharing
     ? await startShared(session.sharing, { config, runtime, jobs, scheduled, session, events, ...schedule })
-    : startScheduler(scheduled, events)
+    : startScheduler(scheduled, events, runtime)
   listening?.serve(session, scheduler)
   session.reporter.showAtRest(nextRunText(scheduled, runtime.now))
   const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
