@@ -1,4 +1,10 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  advisoryLocks,
+  announceDaemon,
+  forgetDeadDaemons,
+  readDaemons,
+} from '../../../src/store/postgres/daemons.ts'
 import { lockKey } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
@@ -148,6 +154,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(leases.map(({ lease }) => lease === undefined)).toEqual([false, false, false, false])
     await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(4)
     for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
+  })
+
+  it('are known again that were cut off when another one started', async () => {
+    const { renew } = await announceDaemon(first.server, first.leases, '2026-11-20T00:00:00.000Z')
+    const schema = first.address.schema
+    const known = async () => readDaemons(second.server, schema, await advisoryLocks(second.server))
+    const name = `daemon ${first.leases.name}`
+    // As long as its connection is gone.
+    await first.leases.unlock(name, '')
+    await forgetDeadDaemons(second.server)
+    const forgotten = await known()
+    await first.leases.lock(name, '')
+    await renew()
+    await renew()
+
+    expect(forgotten).toEqual([])
+    const running = { pid: expect.any(Number) as number, since: '2026-11-20T00:00:00.000Z', running: true }
+    expect(await known()).toEqual([running])
   })
 
   it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {
