@@ -127,9 +127,11 @@ function foldedText(organization: unknown, key: string): string | null {
 }
 
 function checkUnique(key: 'id' | 'name', texts: readonly (string | null)[], report: Report): void {
+  const firsts = new Map<string | null, number>()
   texts.forEach((text, index) => {
-    const first = texts.indexOf(text)
-    if (text === null || first === index) return
+    const first = firsts.get(text)
+    if (first === undefined) firsts.set(text, index)
+    if (text === null || first === undefined) return
     const other = formatKey(['organizations', first, key])
     report(['organizations', index, key], `is the same as ${other}. Give each organization its own.`)
   })

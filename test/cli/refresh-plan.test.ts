@@ -95,3 +95,16 @@ it('what a refresh of a list has just cost counts at once, beside what is known 
   expect(policy?.costs(null)).toEqual([null, ...others])
   expect(policy?.costs(70)).toEqual([70, ...others])
 })
+
+it('what many lists keep is read once by their first runs, too, of which there may be hundreds', async () => {
+  const { config } = listsOf(150)
+  let reads = 0
+  const refreshes = async () => {
+    reads++
+    return []
+  }
+  const plan = createRefreshPlan({ config, store: { refreshes }, budgetOf: ({ id }) => id, now: () => NOW })
+  for (let run = 0; run < 250; run++) await plan.update()
+
+  expect(reads).toBe(1)
+})

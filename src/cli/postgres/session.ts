@@ -1,5 +1,11 @@
 import { claimAddress } from '../../store/postgres/address.ts'
-import { abandonedJobs, announceDaemon, forgetDeadDaemons, isLocked } from '../../store/postgres/daemons.ts'
+import {
+  type Announcement,
+  abandonedJobs,
+  announceDaemon,
+  forgetDeadDaemons,
+  isLocked,
+} from '../../store/postgres/daemons.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
@@ -29,6 +35,7 @@ export async function openPostgresMirror({
     const { keepRuns } = config
     const { signal } = runtime
     let queue: ListQueue | null = null
+    let announced: Announcement | null = null
     return {
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
       tokens,
@@ -43,6 +50,7 @@ export async function openPostgresMirror({
           return queue
         },
         async abandonedJobs() {
+          await announced?.renew()
           const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
           return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
         },
@@ -52,7 +60,8 @@ export async function openPostgresMirror({
       served: createServing(server, runtime),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
-        return announceDaemon(server, leases, new Date(now()).toISOString())
+        announced = await announceDaemon(server, leases, new Date(now()).toISOString())
+        return announced.withdraw
       },
       close: async () => {
         // Its timers would keep the process alive.

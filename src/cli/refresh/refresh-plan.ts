@@ -39,17 +39,24 @@ const READ_EVERY_MS_A_LIST = 2
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   /** What a refresh of each list takes, by the budget that they share. */
-  let costs = new Map<string, Map<string, number | null>>()
+  const costs = new Map<string, ReadonlyMap<string, number | null>>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
+  const refreshed = Map.groupBy(
+    config.organizations.filter(({ refresh }) => refresh !== false),
+    budgetNameOf,
+  )
+  const lists = config.organizations.reduce((sum, { collections }) => sum + collections.length, 0)
   const sources = new Map<string, PageSource>()
   const periods = new Map<string, number>()
+  let isRead = false
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> = Promise.resolve()
 
   async function read(): Promise<void> {
     const kept = await store.refreshes()
     states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
-    costs = costsByBudget()
+    costs.clear()
+    isRead = true
   }
 
   function periodOfSchedule(schedule: string): number {
@@ -58,19 +65,16 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return known
   }
 
-  function costsByBudget(): typeof costs {
-    const refreshed = config.organizations.filter(({ refresh }) => refresh !== false)
-    const grouped = Map.groupBy(refreshed, budgetNameOf)
-    return new Map(
-      [...grouped].map(([budget, organizations]) => [
-        budget,
-        new Map(
-          organizations.flatMap((one) =>
-            one.collections.map((list) => [nameOf(one.id, list.name), costOf(stateOfJob(jobOf(one, list)))]),
-          ),
-        ),
-      ]),
-    )
+  /** Made when it is asked for: each run reads what lists keep, and there may be thousands of budgets. */
+  function costsOf(budget: string): ReadonlyMap<string, number | null> {
+    const known = costs.get(budget)
+    if (known) return known
+    const made = new Map<string, number | null>()
+    for (const one of refreshed.get(budget) ?? [])
+      for (const list of one.collections)
+        made.set(nameOf(one.id, list.name), costOf(stateOfJob(jobOf(one, list))))
+    costs.set(budget, made)
+    return made
   }
 
   function budgetNameOf({ id }: Pick<OrganizationConfig, 'id'>): string {
@@ -88,7 +92,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       ...refresh,
       costs: (own) => {
         const mine = nameOf(organization.id, job.collection.name)
-        const all = costs.get(budgetNameOf(organization)) ?? new Map([[mine, null]])
+        const all = isRead ? costsOf(budgetNameOf(organization)) : new Map([[mine, null]])
         return [...all].map(([name, cost]) => (name === mine ? (own ?? cost) : cost))
       },
       walkEvery: periodOfSchedule(schedule),
@@ -98,8 +102,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   return {
     policyOf,
     update() {
-      const isRecent = Math.abs(now() - readAt) < states.size * READ_EVERY_MS_A_LIST
-      if (states.size > FEW_LISTS && isRecent) return reading
+      const isRecent = Math.abs(now() - readAt) < lists * READ_EVERY_MS_A_LIST
+      if (lists > FEW_LISTS && isRecent) return reading
       readAt = now()
       reading = read().catch((error: unknown) => {
         readAt = Number.NEGATIVE_INFINITY

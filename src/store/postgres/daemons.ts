@@ -7,18 +7,27 @@ import type { Sql } from './sql.ts'
 
 const PREFIX = 'daemon '
 
-/** Notes that this process is a `start`. Returns a function that takes it back. */
-export async function announceDaemon(
-  server: Server,
-  leases: Leases,
-  since: string,
-): Promise<() => Promise<void>> {
+export interface Announcement {
+  /** Call it now and then: another worker that started while this one was cut off has taken it for dead. */
+  renew(): Promise<void>
+  withdraw(): Promise<void>
+}
+
+/** Notes that this process is a `start`. */
+export async function announceDaemon(server: Server, leases: Leases, since: string): Promise<Announcement> {
   const name = PREFIX + leases.name
+  const renew = async () => {
+    const note = 'INSERT INTO sync_settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
+    await server.rows(note, [name, since])
+  }
   await leases.lock(name, '')
-  await server.rows('INSERT INTO sync_settings (name, value) VALUES ($1, $2)', [name, since])
-  return async () => {
-    await server.rows('DELETE FROM sync_settings WHERE name = $1', [name])
-    await leases.unlock(name, '')
+  await renew()
+  return {
+    renew,
+    async withdraw() {
+      await server.rows('DELETE FROM sync_settings WHERE name = $1', [name])
+      await leases.unlock(name, '')
+    },
   }
 }
 

@@ -1,5 +1,11 @@
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
+import {
+  advisoryLocks,
+  announceDaemon,
+  forgetDeadDaemons,
+  readDaemons,
+} from '../../../src/store/postgres/daemons.ts'
 import { createLeases, lockKey } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
@@ -225,6 +231,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(lost).toBe(1)
     expect(await rows('SELECT id::int FROM sync_walks')).toEqual([{ id: walk.id }])
     expect(await rows('SELECT id::int FROM sync_runs')).toEqual([{ id: runId }])
+  })
+
+  it('are known again that were cut off when another one started', async () => {
+    const { renew } = await announceDaemon(first.server, first.leases, '2026-11-20T00:00:00.000Z')
+    const schema = first.address.schema
+    const known = async () => readDaemons(second.server, schema, await advisoryLocks(second.server))
+    const name = `daemon ${first.leases.name}`
+    // As long as its connection is gone.
+    await first.leases.unlock(name, '')
+    await forgetDeadDaemons(second.server)
+    const forgotten = await known()
+    await first.leases.lock(name, '')
+    await renew()
+    await renew()
+
+    expect(forgotten).toEqual([])
+    const running = { pid: expect.any(Number) as number, since: '2026-11-20T00:00:00.000Z', running: true }
+    expect(await known()).toEqual([running])
   })
 
   it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {
