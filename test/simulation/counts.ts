@@ -24,6 +24,8 @@ export function createCounter(): Counter {
   /** Who works on which job. */
   const atWork = new Map<string, SimulatedProcess>()
   let mostAtOnce = 1
+  const living = new Set<SimulatedProcess>()
+  let mostLiving = 1
 
   function count(name: string, times = 1): void {
     counts[name] = (counts[name] ?? 0) + times
@@ -37,10 +39,15 @@ export function createCounter(): Counter {
   }
 
   function onEnd(process: SimulatedProcess): void {
+    living.delete(process)
     for (const [job, one] of atWork) if (one === process) atWork.delete(job)
   }
 
   const tellMore = listenWith({
+    started({ process }) {
+      living.add(process)
+      while (mostLiving < living.size) count(`${++mostLiving} processes at once`)
+    },
     claimed({ process, job: { organization, collection } }) {
       const job = jobName(organization.id, collection.name)
       if (taken.has(job)) count('taken over')

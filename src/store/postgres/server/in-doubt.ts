@@ -1,4 +1,3 @@
-import { DatabaseError } from 'pg'
 import type { Pool } from './pool.ts'
 
 /** The server does not know a transaction of this number: another one has taken over, without it. */
@@ -16,7 +15,7 @@ export async function wasCommitted(pool: Pick<Pool, 'rows'>, id: string): Promis
     )
     if (row?.status !== 'in progress') return row?.status === 'committed'
   } catch (error) {
-    if (error instanceof DatabaseError && error.code === INVALID) return false
+    if ((error as { code?: unknown }).code === INVALID) return false
     throw error
   }
   throw Object.assign(new Error('the end of a transaction is not known yet'), { code: UNKNOWN })
