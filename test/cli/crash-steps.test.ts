@@ -81,7 +81,7 @@ const OF_A_PAGE: Step[] = [
   ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],
   [
     'before the walk is complete',
-    dyingBefore('src/sync/end-walk.ts', 'const { held } = await store.closeWalk('),
+    dyingBefore('src/sync/end-walk.ts', 'const { heldBack } = await store.closeWalk('),
   ],
   [
     'completing the walk',
@@ -140,7 +140,7 @@ const OF_A_PAUSE: Step[] = [
 const OF_AN_END: Step[] = [
   [
     'between walk and run',
-    dyingBefore(JOB, 'const outcome = runOutcome(result.error, result.held, traffic)'),
+    dyingBefore(JOB, 'const outcome = runOutcome(result.error, result.heldBack, traffic)'),
   ],
   ['finishing the run', dyingWith(MIRROR, 'runs.finish(run, outcome, time())')],
 ]

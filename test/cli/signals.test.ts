@@ -79,11 +79,11 @@ const PLACES: Place[] = [
   ],
   [
     'completing a walk',
-    { file: 'src/sync/end-walk.ts', statement: 'const { held } = await store.closeWalk(' },
+    { file: 'src/sync/end-walk.ts', statement: 'const { heldBack } = await store.closeWalk(' },
   ],
   [
     'finishing a run',
-    { file: 'src/sync/job.ts', statement: 'const outcome = runOutcome(result.error, result.held, traffic)' },
+    { file: 'src/sync/job.ts', statement: 'const outcome = runOutcome(result.error, result.heldBack, traffic)' },
   ],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]
