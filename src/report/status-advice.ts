@@ -10,6 +10,9 @@ export interface ReadList {
   last_complete_at: string | null
   /** As the rate limit allowed last; null before the first refresh. */
   refreshed_every_ms: number | null
+  /** Where new items appear, as found, and as configured. */
+  newest: string | null
+  newestConfigured: 'auto' | 'first' | 'last'
   /** How often full walks begin by the schedule. */
   walkEvery: number | null
   refresh: { every: number; share: number } | false
@@ -24,9 +27,9 @@ const BUSY = 1 / 2
 /** Shorter walks are nobody's trouble. */
 const SHORTEST_MS = 5 * 60_000
 
-/** Where the configuration asks for more than the rate limit carries: a line about refreshes, and one about full walks. */
+/** Where the configuration asks for more than the rate limit carries: a line about refreshes, one about the end that they read, and one about full walks. */
 export function statusAdvice(lists: readonly ReadList[]): string[] {
-  return [...aboutRefreshes(lists), ...aboutWalks(lists)]
+  return [...aboutRefreshes(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
 }
 
 function aboutRefreshes(lists: readonly ReadList[]): string[] {
@@ -39,6 +42,20 @@ function aboutRefreshes(lists: readonly ReadList[]): string[] {
   return [
     `new rows of ${counted(late.length, 'list')} are looked for every ${inWords(often)}, not every ${inWords(every)}: the rate limit allows no more with refresh.share ${share}`,
   ]
+}
+
+/** A full walk found new rows where refreshes do not look, so these claim nothing. */
+function aboutNewest(lists: readonly ReadList[]): string[] {
+  const refuted = lists.filter(
+    ({ newest, newestConfigured, refreshed_every_ms: often }) =>
+      newestConfigured !== 'auto' && newest === null && often !== null,
+  )
+  return refuted
+    .slice(0, 1)
+    .map(
+      ({ organization, collection, newestConfigured: wrong }) =>
+        `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: newest: auto finds out by itself`,
+    )
 }
 
 function aboutWalks(lists: readonly ReadList[]): string[] {

@@ -1,6 +1,7 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
 import type { PageTimes } from './page-writer.ts'
+import type { AddedEnds } from './refresh/ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './refresh/kept.ts'
 import { type Refresher, scopeText } from './refresh/refresher.ts'
 import { afterFullWalk } from './refresh/state.ts'
@@ -21,6 +22,7 @@ export interface EndOptions {
   rowsAdded(): number
   /** When the first rows were written that had come behind the reader, in front; null: none had. */
   addedBehindAt(): number | null
+  addedEnds(): AddedEnds
   refresher: Pick<Refresher, 'state'>
   times: Pick<PageTimes, 'ofWalk'>
   rules: RemovalRules
@@ -54,22 +56,24 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 
 /** What the next refresh starts from. */
 function nextRefresh(
-  { lease, walk, rowsAdded, addedBehindAt, refresher, times }: EndOptions,
+  { lease, walk, rowsAdded, addedBehindAt, addedEnds, refresher, times }: EndOptions,
   reading: Reading,
 ): KeptRefresh {
   const { coverage } = reading
   const { lastPage, firstTotal, totals } = reading.state
-  const state = afterFullWalk(refresher.state(), {
+  const rules = rulesOf(lease.job)
+  const complete = {
     scope: scopeText(lease.job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
     addedBehindAt: addedBehindAt(),
+    addedEnds: addedEnds(),
     lastPage,
     totals: { first: firstTotal, last: totals.last },
     isSteady: coverage === 'steady',
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
-  })
-  return keptRefresh(state, rulesOf(lease.job))
+  }
+  return keptRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
 }
 
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {

@@ -122,6 +122,7 @@ async function refreshOrWalk(
   if (refusal) throw refusal
   const times = createPageTimes(lease, now)
   const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
+  await refresher.heedClock()
   if (options.instead && mayRefresh(lease, refresher)) {
     await refreshInstead(refresher, options, result)
     return

@@ -3,6 +3,7 @@ import { parseExact } from '../json/exact.ts'
 import { asJsonObject } from '../json/value.ts'
 import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
+import { type AddedEnds, countAddedEnds } from './refresh/ends.ts'
 import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
 import type { Job, Notice, Page } from './types.ts'
 import type { Answer, PageHandler, PageResult } from './walk.ts'
@@ -27,6 +28,7 @@ export interface PageWriter extends PageHandler {
    * new rows, for those may stand apart from the ones in front. Epoch milliseconds; null: none had come.
    */
   addedBehindAt(): number | null
+  addedEnds(): AddedEnds
 }
 
 /** Writes the pages of a walk: changed items and the checkpoint. */
@@ -36,6 +38,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   let replaces = options.replaces
   let addedAgainAt: number | null = null
   let isAddedInFront = false
+  const ends = countAddedEnds()
 
   async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
     await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
@@ -46,7 +49,9 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     const answer = { ...changes, entry, newToWalk }
     const at = options.times.ofWalk()
     const committed = await store.commit(lease, { walk, run, answer, next, at })
-    if (entry.why !== 'forward' && changes.upserts.some(({ change }) => change === 'added')) {
+    const added = changes.upserts.filter(({ change }) => change === 'added')
+    if (entry.why === 'forward') ends.note(page.number, items, new Set(added.map(({ key }) => key.id)))
+    else if (added.length > 0) {
       addedAgainAt ??= at
       isAddedInFront ||= entry.why === 'front'
     }
@@ -60,12 +65,14 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   return {
     handle,
     async beginPass(next) {
+      ends.endPass()
       await store.commit(lease, { walk, run, answer: null, next, at: options.times.ofWalk() })
     },
     giveUp: () => abandon(walk),
     newRejects: () => newRejects,
     rowsAdded: () => rowsAdded,
     addedBehindAt: () => (isAddedInFront ? addedAgainAt : null),
+    addedEnds: () => ends.counts,
   }
 }
 

@@ -9,6 +9,8 @@ const LIST: ReadList = {
   as_of: '2026-11-01T03:00:00.000Z',
   last_complete_at: '2026-11-01T04:07:00.000Z',
   refreshed_every_ms: 5 * MINUTE,
+  newest: null,
+  newestConfigured: 'auto',
   walkEvery: 1440 * MINUTE,
   refresh: { every: 5 * MINUTE, share: 10 },
 }
@@ -30,6 +32,14 @@ describe('what the configuration asks for, and the rate limit does not carry', (
 
     expect(statusAdvice([...Array.from({ length: 100 }, () => late), LIST])).toEqual([
       'new rows of 100 lists are looked for every 33 minutes, not every 5 minutes: the rate limit allows no more with refresh.share 10',
+    ])
+  })
+
+  it('is an end where full walks found no new rows', () => {
+    const right: ReadList = { ...LIST, newest: 'last', newestConfigured: 'last' }
+
+    expect(statusAdvice([right, { ...right, newest: null }])).toEqual([
+      'refreshes of acme orders read its last page, since newest is last, but new rows were found at its other end: newest: auto finds out by itself',
     ])
   })
 

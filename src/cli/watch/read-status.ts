@@ -137,7 +137,9 @@ function readLists(
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)
     if (!organization || row.configured !== 1) return []
-    return [{ ...row, walkEvery: periodFor(organization.schedule), refresh: organization.refresh }]
+    const { schedule, refresh, collections } = organization
+    const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
+    return [{ ...row, newestConfigured, walkEvery: periodFor(schedule), refresh }]
   })
 }
 

@@ -10,8 +10,11 @@ export interface StepBack {
   moved: boolean
 }
 
-/** `settled`: known rows were met. `hole`: it was stopped before. `unsettled`: the list ends before its own total. */
-export type ReadingOutcome = 'settled' | 'hole' | 'unsettled'
+/**
+ * `settled`: known rows were met. `unproven`: they were, but without a total a row may have slid past. `hole`: it was stopped
+ * before. `unsettled`: the list ends before its own total.
+ */
+export type ReadingOutcome = 'settled' | 'unproven' | 'hole' | 'unsettled'
 
 /** A list that is read from one end inwards. Kept in memory: an interrupted one begins again. */
 export interface EndReading {
@@ -34,6 +37,9 @@ export interface EndReading {
   topTotal: number | null
   lastPage: number | null
   stepBack: StepBack | null
+  /** Pages with news only, if no total shows whether a row slid past them; and how many were asked again to see that. */
+  unproven: number
+  askedAgain: number
   /** Answers whose keys may stand behind a gap, since the list moved while it stepped back. */
   doubtful: readonly number[]
 }
@@ -59,6 +65,8 @@ export function beginReading(end: End, lastPage: number): EndReading {
     topTotal: null,
     lastPage: null,
     stepBack: null,
+    unproven: 0,
+    askedAgain: 0,
     doubtful: [],
   }
 }

@@ -45,14 +45,18 @@ const BOTH: readonly End[] = ['first', 'last']
 
 export function learn(places: Places, found: Found): Places {
   const { first, last, older } = found
-  const more = {
+  return withinMemory({
     first: places.first + first,
     last: places.last + last,
     elsewhere:
       Math.max(places.elsewhere, isDoubtful(found) ? DOUBT.elsewhere : 0) + Math.max(older, hidden(found)),
-  }
-  const scale = Math.min(1, MEMORY / Math.max(1, sum(more)))
-  return { first: more.first * scale, last: more.last * scale, elsewhere: more.elsewhere * scale }
+  })
+}
+
+function withinMemory(places: Places): Places {
+  const scale = Math.min(1, MEMORY / Math.max(1, sum(places)))
+  const { first, last, elsewhere } = places
+  return { first: first * scale, last: last * scale, elsewhere: elsewhere * scale }
 }
 
 /** New items that the total counts, and that nothing has found. */
@@ -73,9 +77,26 @@ export function youngEnds(places: Places, newest: End | 'auto'): readonly End[] 
   return count < LEAST ? ends : ends.filter((end) => places[end] >= YOUNG * count)
 }
 
-/** The end where new items appear; null while neither is known to be it. */
+/** What a full walk found at ends that refreshes do not read counts, too. */
+export function learnFromWalk(places: Places, newest: End | 'auto', added: AddedEnds): Places {
+  const young = youngEnds(places, newest)
+  const unread = (end: End) => (young.includes(end) ? 0 : added[end])
+  return withinMemory({
+    ...places,
+    first: places.first + unread('first'),
+    last: places.last + unread('last'),
+  })
+}
+
+/** Whether new items appear at the other end than the configured one. */
+export function isRefuted({ first, last }: Places, newest: End | 'auto'): boolean {
+  const other = newest === 'first' ? last : first
+  return newest !== 'auto' && other > 0 && other >= YOUNG * (first + last)
+}
+
+/** The end where new items appear; null while neither is known to be it, or the configured one is refuted. */
 export function newestEnd(places: Places, newest: End | 'auto'): End | null {
-  if (newest !== 'auto') return newest
+  if (newest !== 'auto') return isRefuted(places, newest) ? null : newest
   const count = sum(places)
   return count < LEAST ? null : (BOTH.find((end) => places[end] >= NEWEST * count) ?? null)
 }
@@ -97,4 +118,35 @@ export function endsToRead(
 
 function sum({ first, last, elsewhere }: Places): number {
   return first + last + elsewhere
+}
+
+/** How many rows a full walk was the first to see at each end of the list. */
+export interface AddedEnds {
+  first: number
+  last: number
+}
+
+/** Counts them while the pages are written, in the order of the list. A walk that was resumed says nothing of the first end. */
+export function countAddedEnds() {
+  let isLeading: boolean | null = null
+  let isOver = false
+  const counts: AddedEnds = { first: 0, last: 0 }
+  return {
+    counts,
+    /** @param added The ids of the rows that the mirror did not have before. */
+    note(page: number, items: readonly { id: string }[], added: ReadonlySet<string>): void {
+      if (isOver) return
+      isLeading ??= page === 1
+      for (const { id } of items) {
+        const isAdded = added.has(id)
+        isLeading &&= isAdded
+        if (isLeading) counts.first++
+        counts.last = isAdded ? counts.last + 1 : 0
+      }
+    },
+    /** What was seen first in this pass is known to the next one. */
+    endPass(): void {
+      isOver = true
+    },
+  }
 }

@@ -2,7 +2,7 @@ import type { RefreshAnswer } from './answer.ts'
 import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
 import { isPastEnd, seekLastPage } from './last-page.ts'
 import { countNews, noteAdded } from './news.ts'
-import { hasSlid, lookBehind, stepBack } from './step-back.ts'
+import { askAgain, compareAgain, hasSlid, lookBehind, stepBack, unprovenPages } from './step-back.ts'
 
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
 const OLD_NEWS = 25
@@ -20,6 +20,7 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
     const reading = lookBehind(before, noted, before.stepBack, rules, answer)
     return reading.ask === null ? goOn(reading, rules, before.stepBack.from + 1) : reading
   }
+  if (before.askedAgain > 0) return compareAgain(noted, answer)
   const reading = noted.top === null ? findTop(noted, answer) : noted
   if (reading.top === null) return { ...reading, news: noteAdded(reading.news, answer.rows, answer.at) }
   return readPage(before, reading, reading.top, rules, answer)
@@ -39,7 +40,8 @@ function readPage(
 ): EndReading {
   const judging = { settledAt: rules.settledAt, at: answer.at, top }
   const rows = noted.end === 'first' ? answer.rows : answer.rows.toReversed()
-  const reading = { ...noted, news: countNews(noted.news, rows, judging) }
+  const unproven = unprovenPages(before, noted)
+  const reading = { ...noted, unproven, news: countNews(noted.news, rows, judging) }
   if (hasSlid(before, reading, answer)) return stepBack(reading, answer)
   return goOn(reading, rules, pageBehind(reading, answer))
 }
@@ -55,10 +57,10 @@ function pageBehind({ end }: EndReading, answer: RefreshAnswer): number | null {
 /** Ends the reading where known rows were met or too many changed ones came, else asks for the page. */
 function goOn(reading: EndReading, { total }: ReadingRules, ask: number | null): EndReading {
   const { run, withoutNew } = reading.news
-  if (run >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return { ...reading, outcome: 'settled' }
+  if (run >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return askAgain(reading)
   if (withoutNew >= CEILING) return { ...reading, outcome: 'hole' }
   if (ask !== null) return { ...reading, ask }
-  return { ...reading, outcome: isWhole(reading) ? 'settled' : 'unsettled' }
+  return isWhole(reading) ? askAgain(reading) : { ...reading, outcome: 'unsettled' }
 }
 
 /** Whether a list that was read to its other end was all of it: it must not be shorter than it says, or empty. */

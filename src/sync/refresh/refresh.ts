@@ -80,8 +80,9 @@ export function finishRefresh(
   if (outcome === 'unsettled') return read
   const rowsAdded = state.rowsAdded + found
   const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal, rowsAdded }
-  // Of later refreshes none reads what a hole left unread: only a walk does.
+  // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
+  if (outcome === 'unproven') return { ...settled, holeSince: startedAt, holes: 0 }
   const freshAsOf =
     state.holeSince === null && isNewestRead(places, rules.newest)
       ? Math.max(startedAt, state.freshAsOf)
@@ -92,7 +93,7 @@ export function finishRefresh(
 /** Pages that the refresh read from this end inwards. */
 export function pagesRead({ done }: Refresh, end: End | null): number {
   const reading = done.find((one) => one.end === end)
-  return reading?.top ? reading.answers - reading.top + 1 : 0
+  return reading?.top ? reading.answers - reading.top + 1 - reading.askedAgain : 0
 }
 
 /** While no end is known to be the newest one, both are read; one of them is, as long as nothing is new elsewhere. */
@@ -105,7 +106,9 @@ function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newe
 function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutcome {
   const read = done.filter(({ end }) => young.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
-  return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
+  return (
+    (['unsettled', 'hole', 'unproven'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
+  )
 }
 
 function learnFrom(state: RefreshState, done: readonly EndReading[], found: number): RefreshState['places'] {

@@ -13,7 +13,7 @@ import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { seekFromFirst } from './last-page.ts'
 import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { afterOlderPage, type RefreshState, stateOf, withCost } from './state.ts'
+import { afterOlderPage, isAhead, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy {
@@ -61,6 +61,8 @@ export interface RefreshResult {
 export interface Refresher {
   /** What the next refresh starts from; null if none is possible yet. */
   state(): RefreshState | null
+  /** Withdraws what was claimed by a clock that ran ahead and was set back. */
+  heedClock(): Promise<void>
   /** Whether a walk has to give way between two of its pages. */
   isDue(): boolean
   /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
@@ -175,13 +177,13 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function readAll(from: RefreshState, tools: RefreshTools, older: boolean): Promise<void> {
     const ends = await readEnds(from, tools)
     const elapsed = ends.after.startedAt - from.startedAt
-    state = older ? withCredit(ends, elapsed) : ends.after
+    state = notAfter(older ? withCredit(ends, elapsed) : ends.after, now())
     await store.keepRefresh(lease, keptRefresh(state, rules))
   }
 
   async function refreshNow({ older }: { older: boolean }, within: Run | null): Promise<RefreshResult> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
-    const from: RefreshState = { ...state, triedAt: now() }
+    const from: RefreshState = { ...notAfter(state, now()), triedAt: now() }
     state = from
     const id = await store.beginRefresh(lease, keptRefresh(from, rules), within)
     const run = { id, traffic: noTraffic() }
@@ -214,15 +216,27 @@ export function createRefresher(options: RefresherOptions): Refresher {
     return result
   }
 
+  const isClaimAhead = () => state !== null && isAhead(state, now())
+
+  async function heedClock(): Promise<void> {
+    if (!state || !isClaimAhead()) return
+    state = notAfter(state, now())
+    await store.keepRefresh(lease, keptRefresh(state, rules))
+  }
+
   const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)
   const isRefreshDue = () => state !== null && nextAt(state) <= now()
 
   return {
-    state: () => state,
+    state: () => state && notAfter(state, now()),
+    heedClock,
     isDue: () =>
-      mayRefresh() && (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null)),
+      isClaimAhead() ||
+      (mayRefresh() &&
+        (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null))),
     async giveWay(walk) {
-      if (!state) return
+      await heedClock()
+      if (!state || !mayRefresh()) return
       if (isRefreshDue()) await refreshNow({ older: true }, walk)
       else if (last) await readOlder(state, toolsOf(last), 'walk').catch(ignoreJobError)
     },

@@ -1,5 +1,6 @@
+import type { End } from './answer.ts'
 import type { BandState } from './band-credit.ts'
-import { DOUBT, NO_PLACES, type Places } from './ends.ts'
+import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, type Places } from './ends.ts'
 
 /** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
 export interface RefreshState {
@@ -50,6 +51,7 @@ export interface CompleteWalk {
   isSteady: boolean
   /** When the first rows were written that had come behind the reader, in front; null: none had. */
   addedBehindAt?: number | null
+  addedEnds?: AddedEnds
   /** Rows that the job had ever added, at its start and now. */
   rowsAdded: { first: number; last: number }
 }
@@ -59,15 +61,36 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
   return state?.scope === scope ? state : null
 }
 
+/** Whether the clock was set back since: what is claimed by a clock that ran ahead is not true yet. */
+export function isAhead({ freshAsOf, startedAt }: RefreshState, now: number): boolean {
+  return freshAsOf > now || startedAt > now
+}
+
+/** The state once the clock was set back: it claims nothing of its own, and the next refresh is due as if this one were now. */
+export function notAfter(state: RefreshState, now: number): RefreshState {
+  const { freshAsOf, holeSince, startedAt } = state
+  return {
+    ...state,
+    freshAsOf: freshAsOf > now ? 0 : freshAsOf,
+    holeSince: holeSince === null ? null : Math.min(holeSince, now),
+    startedAt: Math.min(startedAt, now),
+  }
+}
+
 /**
  * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them; the first walk has
  * no older rows to stop at, and settles at its end instead; but before rows that had come behind it in front, for more may stand
  * between these and the first page that it had read.
  */
-export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): RefreshState {
+export function afterFullWalk(
+  before: RefreshState | null,
+  walk: CompleteWalk,
+  newest: End | 'auto' = 'auto',
+): RefreshState {
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
-  const { startedAt, endedAt, lastPage, totals, rowsAdded } = walk
+  const { startedAt, endedAt, lastPage, totals, rowsAdded, addedEnds = { first: 0, last: 0 } } = walk
+  const places = learnFromWalk(state.places, newest, addedEnds)
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   return {
     ...state,
@@ -76,7 +99,9 @@ export function afterFullWalk(before: RefreshState | null, walk: CompleteWalk): 
       ? { settledAt: startedAt, total: totals.first, rowsAdded: rowsAdded.first }
       : {}),
     walkTook: endedAt - startedAt,
-    freshAsOf: Math.max(state.freshAsOf, startedAt),
+    // Refreshes of the wrong end have claimed what they did not read.
+    freshAsOf: isRefuted(places, newest) ? startedAt : Math.max(state.freshAsOf, startedAt),
+    places,
     startedAt: Math.max(state.startedAt, startedAt),
     holeSince: hasRead ? null : state.holeSince,
     holes: hasRead ? 0 : state.holes,

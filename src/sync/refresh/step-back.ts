@@ -1,6 +1,6 @@
 import type { RefreshAnswer, RefreshRow } from './answer.ts'
 import { type EndReading, type ReadingRules, riseSince, type StepBack } from './end-reading.ts'
-import { countSlid, isMet } from './news.ts'
+import { countSlid, isMet, noteAdded } from './news.ts'
 
 /**
  * Whether something may have slid past the reading: an item is gone from the pages already read, since the total fell and
@@ -49,4 +49,40 @@ function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], be
     const { metIn } = row
     return metIn !== null && isMet(row, top ?? 1) && metIn < before && !doubtful.includes(metIn)
   })
+}
+
+// Without a total nothing shows that an item was deleted from pages already read, and that another one slid past the reading.
+// Between pages of news that one may be new. Where these pages hold the same items once more, none has.
+
+/** Of more pages, some would hardly ever be the same, and each costs a request. */
+const MOST_AGAIN = 8
+
+/** How many pages, from the first one on, end with news: what slid past them may be new. */
+export function unprovenPages(
+  before: EndReading,
+  { end, total, top, answers, unproven }: EndReading,
+): number {
+  const isFurther = before.top !== null && top !== null
+  // From `last` inwards a deletion moves rows that were read to pages that were not.
+  return end === 'first' && total === null && isFurther && before.news.run === 0 ? answers - top : unproven
+}
+
+/** Ends a reading that has met known rows, or asks for the pages in front of them again. */
+export function askAgain(reading: EndReading): EndReading {
+  const { unproven } = reading
+  if (unproven === 0) return { ...reading, outcome: 'settled' }
+  return unproven > MOST_AGAIN
+    ? { ...reading, outcome: 'unproven' }
+    : { ...reading, ask: unproven, askedAgain: 1 }
+}
+
+/** Compares a page with what it held before, and asks for the one in front of it. */
+export function compareAgain(noted: EndReading, { page, rows, at }: RefreshAnswer): EndReading {
+  const before = (noted.top ?? 1) + page - 1
+  const isSame = rows.length > 0 && rows.every(({ metIn }) => metIn === before)
+  const reading = { ...noted, news: noteAdded(noted.news, rows, at) }
+  if (!isSame) return { ...reading, outcome: 'unproven' }
+  return page > 1
+    ? { ...reading, ask: page - 1, askedAgain: noted.askedAgain + 1 }
+    : { ...reading, outcome: 'settled' }
 }

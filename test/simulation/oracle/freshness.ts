@@ -34,6 +34,8 @@ interface JobKnowledge {
   settled: string
   /** When the walk that is open began. */
   underWay: UnderWay | null
+  /** The last refresh that succeeded. */
+  finished: UnderWay | null
   /** The last page of a refresh. */
   lastPageAt: string
   /** Whether a walk of another list may complete. */
@@ -63,6 +65,7 @@ export function watchFreshness(
       arrived: new Map(),
       settled: '',
       underWay: null,
+      finished: null,
       lastPageAt: '',
       isFiltered: false,
     }),
@@ -85,9 +88,14 @@ export function watchFreshness(
       complain(`fresh_as_of is ${fresh}, before ${asOf}, which is as_of`, job)
     if (before.fresh_as_of === fresh) return
     const isBack = before.fresh_as_of !== null && (fresh === null || fresh < before.fresh_as_of)
-    if (isBack && !known.isFiltered && !wall.wasSet())
+    // A walk that finds new items at the other end than the configured one takes back what was claimed of that.
+    const isRefuted = status.newest === null && before.newest !== null && fresh === asOf
+    if (isBack && !known.isFiltered && !wall.wasSet() && !isRefuted)
       complain(`fresh_as_of goes back from ${before.fresh_as_of} to ${fresh}`, job)
-    if (known.underWay && fresh !== null) judge(job, known, known.underWay, fresh)
+    // Claims of a clock that ran ahead are withdrawn once it was set back: the walk's own stays, and hides younger ones until the next walk.
+    const isWithdrawn = isBack && fresh === asOf
+    const refresh = known.underWay ?? (isBack ? known.finished : null)
+    if (refresh && fresh !== null && !isWithdrawn) judge(job, known, refresh, fresh)
     else if (fresh !== asOf) complain(`fresh_as_of is ${fresh} after a walk, whose as_of is ${asOf}`, job)
   }
 
@@ -179,6 +187,7 @@ export function watchFreshness(
         const known = jobs.of(nameOf(told))
         const { status, errorCode } = told.outcome
         note(`refresh ${status === 'succeeded' ? status : errorCode}`)
+        if (status === 'succeeded') known.finished = known.underWay
         known.underWay = null
       },
       'run cancelled'({ process, run }) {

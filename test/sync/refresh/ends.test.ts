@@ -4,6 +4,7 @@ import {
   endsToRead,
   type Found,
   learn,
+  learnFromWalk,
   NO_PLACES,
   newestEnd,
   type Places,
@@ -67,11 +68,32 @@ describe('the ends of a list', () => {
   })
 
   it('are as the configuration says, if it does', () => {
-    const places = { first: 20, last: 0, elsewhere: 0 }
+    const places = { first: 0, last: 0, elsewhere: 20 }
 
     expect([youngEnds(places, 'last'), newestEnd(places, 'last')]).toEqual([['last'], 'last'])
     expect(endsToRead(places, 'last', null, 0)).toEqual(['last'])
   })
+
+  it.each([
+    { first: 20, last: 0, newest: null },
+    { first: 4, last: 16, newest: null },
+    { first: 3, last: 16, newest: 'last' },
+  ])('are not as the configuration says where the other one has new rows: $first of them', (places) => {
+    expect(newestEnd({ ...places, elsewhere: 0 }, 'last')).toBe(places.newest)
+  })
+
+  it.each([
+    { newest: 'first', expected: { first: 1, last: 15, elsewhere: 2 } },
+    { newest: 'last', expected: { first: 4, last: 0, elsewhere: 2 } },
+    { newest: 'auto', expected: { first: 1, last: 15, elsewhere: 2 } },
+  ] as const)(
+    'are learned from a full walk where refreshes do not read: newest $newest',
+    ({ newest, expected }) => {
+      const places = { first: 1, last: 0, elsewhere: 2 }
+
+      expect(learnFromWalk(places, newest, { first: 3, last: 15 })).toEqual(expected)
+    },
+  )
 
   it.each([
     { bothEndsAt: null, expected: ['last', 'first'] },
