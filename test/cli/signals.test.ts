@@ -83,7 +83,10 @@ const PLACES: Place[] = [
   ],
   [
     'finishing a run',
-    { file: 'src/sync/job.ts', statement: 'const outcome = runOutcome(result.error, result.heldBack, traffic)' },
+    {
+      file: 'src/sync/job.ts',
+      statement: 'const outcome = runOutcome(result.error, result.heldBack, traffic)',
+    },
   ],
   ['letting go of a job', { file: 'src/sync/job.ts', statement: 'await store.release(lease)' }],
 ]
