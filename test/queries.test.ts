@@ -169,6 +169,7 @@ print(orders['total'].iloc[0], orders['customer__address__zip'].iloc[0], orders[
 
   it('run in DuckDB, on an export', async () => {
     const [sql = ''] = lines(/^\$ duckdb -c "(.*)"$/gm)
+    const [ofChanges = ''] = lines(/^\$ duckdb -c '(.*)'$/gm)
     for (const line of lines(/^\$ npx admin-mirror (export .*)$/gm)) {
       expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
     }
@@ -176,12 +177,21 @@ print(orders['total'].iloc[0], orders['customer__address__zip'].iloc[0], orders[
     const reader = await connection.runAndReadAll(
       sql.replace("'orders.parquet'", `'${workspace.file('orders.parquet')}'`),
     )
+    const changes = await connection.runAndReadAll(
+      ofChanges.replace('"changes.parquet"', `"${workspace.file('changes.parquet')}"`),
+    )
+    const events = workspace.rows<{ change: string; events: number }>(
+      'SELECT change, count(*) AS events FROM orders_changes GROUP BY change ORDER BY change',
+    )
     const [{ cents } = {}] = workspace.rows<{ cents: number }>(
       `SELECT sum(total_cents) AS cents FROM orders WHERE currency = 'EUR' AND datetime(created_at) >= datetime('${MIDNIGHT}')`,
     )
 
     expect(reader.getRowsJson().map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
     expect(reader.getRowsJson()[0]?.[1]).toBe(((cents ?? 0) / 100).toFixed(2))
+    expect(changes.getRowsJson().map(([change, count]) => ({ change, events: Number(count) }))).toEqual(
+      events,
+    )
     expect(fs.readFileSync(workspace.file('orders.csv'), 'utf8').startsWith('\u{feff}')).toBe(true)
   })
 })

@@ -112,6 +112,32 @@ describe.concurrent('export', () => {
     expect(fs.existsSync(workspace.file('-'))).toBe(false)
   })
 
+  it('adds to the file of standard output, for --output /dev/stdout, too', async () => {
+    const report = workspace.file('report.csv')
+    fs.writeFileSync(report, 'of yesterday\n')
+
+    const { code } = await workspace.run(
+      ['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--output', '/dev/stdout'],
+      { through: ['sh', '-c', `exec "$@" >> ${report}`, 'sh'] },
+    )
+
+    expect(code).toBe(0)
+    expect(fs.readFileSync(report, 'utf8')).toBe(
+      `of yesterday\n${(await exported('orders', '--format', 'ndjson', '--org', 'acme')).stdout}`,
+    )
+  })
+
+  it('writes into a pipe of the shell, which has no name of its own', async () => {
+    const { code, stdout, stderr } = await workspace.run(
+      ['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--output', '/dev/fd/3'],
+      // The pipe's other end is a cat that writes what comes to standard output.
+      { through: ['sh', '-c', '"$@" 3>&1 >&2 | cat', 'sh'] },
+    )
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toBe((await exported('orders', '--format', 'ndjson', '--org', 'acme')).stdout)
+  })
+
   it.each([
     ['of a collection that nobody knows', ['order', '--format', 'csv'], /no collection order/],
     [

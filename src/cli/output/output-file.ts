@@ -9,9 +9,9 @@ import { UsageError } from '../../errors.ts'
 export interface OutputFile {
   /** Its name in messages: `--output /home/you/orders.csv`. */
   shown: string
-  /** The absolute path of the file itself, not of a link to it. */
+  /** The absolute path of the file itself, not of a link to it; of a device or a pipe as it was named. */
   place: string
-  /** Whether it can be replaced whole. A device or a pipe (`/dev/stdout`) cannot. */
+  /** Whether it can be replaced whole. A device or a pipe (`/dev/stderr`) cannot. */
   isRegular: boolean
   /** The file that exists already. */
   before: fs.Stats | null
@@ -24,7 +24,8 @@ export function outputFile(option: string, file: string): OutputFile {
     // Throws for a link that another user has put into a folder for all (/tmp): the kernel does not follow it.
     const before = fs.statSync(file, { throwIfNoEntry: false }) ?? null
     if (before?.isDirectory()) throw new UsageError(`${shown} is a folder; name a file in it`)
-    const place = realPath(file)
+    // A pipe without a name of its own (`/dev/fd/63`) opens by its link alone.
+    const place = before && !before.isFile() ? file : realPath(file)
     const folder = path.dirname(place)
     if (!before && !fs.existsSync(folder))
       throw new UsageError(`${shown}: there is no folder ${folder}; make it, or name a file in another one`)

@@ -4,14 +4,17 @@ import { assertMayReplace, type OutputFile, outputFile } from '../output/output-
 import type { Runtime } from '../runtime.ts'
 import type { ReadingTask } from './task.ts'
 
-/** The file of `--output`; null without it, and for `-`, which is standard output. Throws UsageError for one that must not be written. */
+/** Opened by these names, standard output that is a file would be replaced (`>> report.csv`), and a socket cannot be opened. */
+const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+
+/** The file of `--output`; null without it, and for standard output. Throws UsageError for one that must not be written. */
 export function outputFor(
   { cwd }: Runtime,
   typed: string | undefined,
   database: string,
   config: Config | null,
 ): OutputFile | null {
-  if (typed === undefined || typed === '-') return null
+  if (typed === undefined || STANDARD_OUTPUT.has(typed)) return null
   const file = outputFile('--output', path.resolve(cwd, typed))
   assertMayReplace(file, database, config)
   return file

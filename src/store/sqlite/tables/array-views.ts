@@ -4,7 +4,8 @@ import type { TableShape } from '../../columns/catalog.ts'
 import { discoverElements, type ElementColumn } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { viewSql } from './view.ts'
+import { belongingsOf } from './rebuild-table.ts'
+import { isViewSql, viewSql } from './view.ts'
 
 /** The view of an array of objects: `orders__items`. */
 export interface ArrayView {
@@ -36,12 +37,6 @@ export function openArrayViews(
     replaceView(connection, shape, view)
   }
 
-  /** A table or view that we did not create belongs to a user. */
-  function isTaken(name: string): boolean {
-    const sql = 'SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE'
-    return !views.has(name) && connection.prepare(sql).get(name) !== undefined
-  }
-
   return (arrays) => {
     const notices: Notice[] = []
     for (const { column, array } of arrays) {
@@ -50,7 +45,7 @@ export function openArrayViews(
       const known = views.get(name)?.elements ?? []
       const elements = discoverElements(known, array)
       if (elements === known || strangers.has(name)) continue
-      if (isTaken(name)) {
+      if (isTaken(connection, name)) {
         strangers.add(name)
         const message = `the name ${name} is taken, so there is no view of that array`
         notices.push({ level: 'warn', message })
@@ -80,10 +75,17 @@ export function loadViews(connection: Connection, collection: string): Map<strin
   return views
 }
 
+/** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
+function isTaken(connection: Connection, name: string): boolean {
+  const find = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
+  const found = find.get(name) as { type: string; sql: string | null } | undefined
+  return found !== undefined && !(found.type === 'view' && isViewSql(found.sql ?? '', name))
+}
+
 /** Drops the views of a collection, and deletes their columns. */
 export function dropViews(connection: Connection, collection: string): void {
   for (const view of loadViews(connection, collection).keys())
-    connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
+    if (!isTaken(connection, view)) connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
   connection.prepare(`DELETE FROM sync_view_columns WHERE ${OF_COLLECTION}`).run({ collection })
 }
 
@@ -92,6 +94,9 @@ export function replaceView(
   { name: table, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
   { name: view, arrayColumn, elements }: ArrayView,
 ): void {
+  // A user's INSTEAD OF trigger would go with the view.
+  const triggers = belongingsOf(connection, view)
   connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
   connection.exec(viewSql({ view, table, keyColumns, arrayColumn, elements }))
+  for (const sql of triggers) connection.exec(sql)
 }

@@ -77,8 +77,8 @@ function nameOfCopy(table: string): string {
   return `_new_${table}`
 }
 
-/** The SQL of a table's indexes and triggers. NOCASE: a trigger names its table as the user typed it. */
-function belongingsOf(connection: Connection, table: string): string[] {
+/** The SQL of the indexes and triggers of a table or view. NOCASE: a trigger names its table as the user typed it. */
+export function belongingsOf(connection: Connection, table: string): string[] {
   const sql = `
     SELECT sql
     FROM sqlite_schema

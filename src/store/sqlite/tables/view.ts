@@ -18,13 +18,24 @@ export interface ViewOptions {
  */
 export function viewSql({ view, table, keyColumns, arrayColumn, elements }: ViewOptions): string {
   const columns = [
-    't."_organization_id" AS "_organization_id"',
+    FIRST_COLUMN,
     ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(`_parent_${key}`)}`),
     'CAST(e."key" AS INTEGER) AS "_index"',
     ...elements.map((element) => `CAST(${valueSql(element)} AS ${element.type}) AS ${quoted(element.name)}`),
   ]
   const from = `FROM ${quoted(table)} AS t, json_each(${arraySql(`t.${quoted(arrayColumn)}`)}) AS e`
-  return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  ${columns.join(',\n  ')}\n${from}\nWHERE e."type" = 'object'`
+  return `${beginning(view)}${columns.join(',\n  ')}\n${from}\nWHERE e."type" = 'object'`
+}
+
+const FIRST_COLUMN = 't."_organization_id" AS "_organization_id"'
+
+function beginning(view: string): string {
+  return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  `
+}
+
+/** Whether this SQL of a view is ours, by how it begins: what follows differs among versions of this program. */
+export function isViewSql(sql: string, view: string): boolean {
+  return sql.startsWith(beginning(view) + FIRST_COLUMN)
 }
 
 // CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.

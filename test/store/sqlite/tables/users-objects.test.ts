@@ -14,6 +14,7 @@ const MADE = `
   CREATE VIEW my_view AS SELECT o.id, o.total, l.sku FROM orders AS o JOIN orders__lines AS l ON l._parent_id = o.id;
   CREATE VIEW my_events AS SELECT change, count(*) AS events FROM orders_changes GROUP BY change;
   CREATE VIRTUAL TABLE my_search USING fts5 (note);
+  CREATE TRIGGER my_lines_insert INSTEAD OF INSERT ON orders__lines BEGIN INSERT INTO my_search (note) VALUES (new.sku); END;
   CREATE TRIGGER my_search_insert AFTER INSERT ON orders BEGIN INSERT INTO my_search (note) VALUES (new.note); END;
   CREATE TRIGGER my_search_delete AFTER DELETE ON orders BEGIN INSERT INTO my_search (note) VALUES ('gone ' || old.note); END;
 `
@@ -79,5 +80,32 @@ describe('what users have put into the mirror', () => {
       { note: 'later' },
     ])
     expect(scene.test.rows('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  it.each([
+    ['a table', 'CREATE TABLE orders__lines AS SELECT 7 AS mine'],
+    ['a view', 'CREATE VIEW orders__lines AS SELECT 7 AS mine'],
+  ])('stays in the place of a view of ours, and stops no sync: %s', async (_what, sql) => {
+    const { test, save } = await createScene()
+    test.connection.exec(`DROP VIEW orders__lines; ${sql}`)
+
+    await save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')
+
+    expect(test.rows('SELECT id FROM orders')).toEqual([{ id: 1 }, { id: 2 }])
+    expect(test.rows('SELECT mine FROM orders__lines')).toEqual([{ mine: 7 }])
+  })
+
+  it('gives its place back to the view of ours, with all that came meanwhile, when it is gone', async () => {
+    const { test, save, rebuild } = await createScene()
+    test.connection.exec('DROP VIEW orders__lines; CREATE TABLE orders__lines AS SELECT 7 AS mine')
+    await save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')
+
+    test.connection.exec('DROP TABLE orders__lines')
+    await rebuild()
+
+    expect(test.rows('SELECT sku, colour FROM orders__lines')).toEqual([
+      { sku: 'A', colour: null },
+      { sku: 'B', colour: 'red' },
+    ])
   })
 })
