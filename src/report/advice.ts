@@ -81,7 +81,8 @@ function everyFor(lists: AdviceFacts['lists'], wished: number, share: number): n
   const forNews = lists.reduce((sum, { newPerMinute = 0, perPage }) => sum + newPerMinute / perPage, 0)
   const free = share - forNews
   const least = free > 0 ? (2 * lists.length) / free : MINUTES_A_DAY
-  return Math.ceil(Math.min(Math.max(wished, least), MINUTES_A_DAY))
+  const minutes = Math.min(Math.max(wished, least), MINUTES_A_DAY)
+  return minutes < 1 ? Math.ceil(minutes * 60) / 60 : Math.ceil(minutes)
 }
 
 /**
@@ -131,11 +132,15 @@ export function adviceText(
   const shown = [...deepest].map(([time, rows]) => `${time} among the newest ${grouped(rows)} rows`)
   return [
     `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
-    `refresh: { every: ${advice.refresh_every_minutes}m, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
+    `refresh: { every: ${asDuration(advice.refresh_every_minutes)}, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
     ...(shown.length > 0
       ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]
       : []),
   ]
+}
+
+function asDuration(minutes: number): string {
+  return minutes < 1 ? `${Math.round(minutes * 60)}s` : `${minutes}m`
 }
 
 function inMinutes(count: number): string {

@@ -39,6 +39,19 @@ describe('the advice', () => {
     expect(advise(many)).toMatchObject({ refresh_every_minutes: 34, refresh_requests: 200 })
   })
 
+  it('says seconds where refreshes are wished more often than once a minute', () => {
+    const soon = { ...ORDERS, every: 0.5 }
+
+    expect(adviceText(advise(soon), soon)[1]).toMatch(
+      /^refresh: \{ every: 30s, share: 10 \} .*within 30 seconds,/,
+    )
+    // Two lists take 4 requests, of 6 a minute.
+    const two = { ...soon, lists: [...ORDERS.lists, ...ORDERS.lists] }
+    expect(adviceText(advise(two), two)[1]).toMatch(
+      /^refresh: \{ every: 40s, share: 10 \} .*within 40 seconds,/,
+    )
+  })
+
   it('gives up on minutes where the share cannot even read what is new', () => {
     const flood = { ...ORDERS, lists: [{ rows: 100_000, perPage: 25, newPerMinute: 1000 }] }
 

@@ -32,6 +32,16 @@ describe('sandboxConfiguration', () => {
     expect(parse(sandboxConfiguration(SANDBOX, { database }))).toMatchObject({ database: value })
   })
 
+  it('has lines by which somebody is told within a minute, left out until they are wanted', () => {
+    const text = sandboxConfiguration(SANDBOX)
+
+    expect(parse(text.replaceAll(/^# (?=refresh:|http:)/gm, ''))).toEqual({
+      ...(parse(text) as object),
+      refresh: { every: '30s', share: 50 },
+      http: { host: '127.0.0.1', port: 9464 },
+    })
+  })
+
   it('says that each token is made up, and how a real one is given', () => {
     const text = sandboxConfiguration(SANDBOX)
 
