@@ -71,6 +71,7 @@ function reasonsOf(jobs: readonly JobStatus[]): string {
     [count((job) => job.removals_held > 0), 'with removals held back'],
     [count((job) => job.held_since === null && job.last_run_status === 'failed'), 'failed'],
     [count((job) => job.held_since === null && job.overdue === true), 'overdue'],
+    [count((job) => job.last_run_status === 'interrupted'), 'interrupted'],
   ]
   const told = reasons.flatMap(([number, what]) =>
     number === 0 ? [] : [jobs.length === 1 ? what : `${grouped(number)} ${what}`],

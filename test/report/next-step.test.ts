@@ -194,6 +194,12 @@ describe('the text', () => {
       'wait for the readings that are under way',
     ],
     ['that was never read whole', { as_of: null }, 'the only list needs attention', SYNC],
+    [
+      'that somebody stopped reading',
+      { last_run_status: 'interrupted' },
+      'the only list needs attention (interrupted)',
+      SYNC,
+    ],
   ])('says of a list %s that it is older than --max-age', (_, changed, head, next) => {
     const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_001, maxAge: 60_000 })
 
