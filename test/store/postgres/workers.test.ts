@@ -377,6 +377,30 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await first.tokens.budgets.read('scope')).known).toBe('100')
   })
 
+  it('ask again for the hold of a token when they were halted while the last answer came', async () => {
+    const { address, clock } = first
+    const proxy = await startProxy(address.port)
+    const halted = await openPostgresMirror({ ...address, port: proxy.port }, clock)
+    const fingerprint = halted.tokens.fingerprint('token-1')
+    await halted.tokens.useToken(ACME.id, fingerprint)
+    let answers = 0
+    proxy.alter((bytes) => {
+      answers++
+      clock.advance(60_000)
+      return bytes
+    })
+    await halted.tokens.budgets.read(fingerprint)
+    answers = 0
+    await halted.tokens.refreshHold?.(fingerprint)
+    expect(answers).toBeGreaterThan(1)
+    await halted.tokens.budgets.read(fingerprint)
+    proxy.alter((bytes) => bytes)
+    await second.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
+    await halted.tokens.refreshHold?.(fingerprint)
+
+    expect(halted.tokens.heldReason(fingerprint)).toBe('refused')
+  })
+
   it('know of a refused token at the next request, and of its release', async () => {
     const fingerprint = first.tokens.fingerprint('a token')
     for (const { tokens } of [first, second]) await tokens.useToken(ACME.id, fingerprint)
