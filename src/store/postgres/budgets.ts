@@ -2,10 +2,10 @@ import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { Server } from './server/server.ts'
 
 /** A permit that was written so long after its time counts too early, and is written again. Milliseconds. */
-const LATE_MS = 250
+export const LATE_MS = 250
 
 /** A server that is always so slow is late by a known time. */
-const MOST_TRIES = 3
+export const MOST_TRIES = 3
 
 interface Row {
   closed: number

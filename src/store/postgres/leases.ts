@@ -101,8 +101,14 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       const key = lockKey(server.address.schema, organizationId, collection)
       if (!held.delete(key)) return
       // The server drops the locks of a connection that is lost.
-      const own = await connection?.catch(() => null)
-      await own?.rows('SELECT pg_advisory_unlock($1)', [String(key)]).catch(() => own.close().catch(() => {}))
+      const used = connection
+      const own = await used?.catch(() => null)
+      if (!used || !own) return
+      await own.rows('SELECT pg_advisory_unlock($1)', [String(key)]).catch(async () => {
+        // The other locks go with it, and are taken back.
+        forget(used)
+        await own.close().catch(() => {})
+      })
     },
     close: async () => {
       isClosed = true

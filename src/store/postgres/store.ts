@@ -94,11 +94,15 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       }
     },
     async release({ job, ...lease }) {
-      await server.rows(`UPDATE sync_jobs SET owner = NULL WHERE ${OF_JOB} AND epoch = $3`, [
-        ...ofJob(job),
-        epochOf(lease),
-      ])
-      await leases.unlock(...ofJob(job))
+      try {
+        await server.rows(`UPDATE sync_jobs SET owner = NULL WHERE ${OF_JOB} AND epoch = $3`, [
+          ...ofJob(job),
+          epochOf(lease),
+        ])
+      } finally {
+        // Nobody could read a list whose lock stays while this process lives.
+        await leases.unlock(...ofJob(job))
+      }
     },
 
     openWalks: (job) => openWalks(server, job),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LastRuns, Tokens } from '../tokens.ts'
-import { createBudgets, HELD_REASON } from './budgets.ts'
+import { createBudgets, HELD_REASON, LATE_MS, MOST_TRIES } from './budgets.ts'
 import type { Server } from './server/server.ts'
 import { storable } from './sql.ts'
 import { lastRunsOf } from './walks/runs.ts'
@@ -33,10 +33,12 @@ export async function createTokens(
     }
   }
 
-  async function readReason(fingerprint: string): Promise<void> {
+  async function readReason(fingerprint: string, tries = MOST_TRIES): Promise<void> {
     const note = beginAsking(fingerprint)
+    const begun = now()
     const [row] = await server.rows<{ held_reason: string }>(HELD_REASON, [fingerprint])
-    if (!note(row?.held_reason ?? null)) await readReason(fingerprint)
+    if (!note(row?.held_reason ?? null)) return readReason(fingerprint, tries)
+    if (now() - begun > LATE_MS && tries > 1) await readReason(fingerprint, tries - 1)
   }
 
   return {
@@ -103,8 +105,11 @@ export async function createTokens(
       }),
     budgets: createBudgets(server, now, (scope) => {
       const note = beginAsking(scope)
+      const begun = now()
       return (reason) => {
-        if (note(reason)) permitted.add(scope)
+        // An answer that waited for a halted process is no news.
+        if (note(reason) && now() - begun <= LATE_MS) permitted.add(scope)
+        else permitted.delete(scope)
       }
     }),
     async lastRuns(organizationId, collection) {

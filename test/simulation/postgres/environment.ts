@@ -6,8 +6,8 @@ import { type Patch, patchedBy } from '../../helpers/patch.ts'
  */
 const SELDOM_LOOKS: Patch = {
   file: 'src/sync/lease/acquire.ts',
-  find: 'LOOK_EVERY_MS = 250',
-  replace: 'LOOK_EVERY_MS = 5000',
+  find: 'FIRST_LOOK_MS = 250\nconst LONGEST_LOOK_MS = 2000',
+  replace: 'FIRST_LOOK_MS = 5000\nconst LONGEST_LOOK_MS = 5000',
 }
 
 /** What a shard needs to live through histories on a server, with these mistakes in the program. `url`: with the password. */

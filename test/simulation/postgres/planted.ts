@@ -14,9 +14,17 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
   ]),
   bug('each worker has a budget of its own', 0, [
     'store/postgres/budgets.ts',
-    'export function createBudgets(server: Server, now: () => number): BudgetStore {',
+    `export function createBudgets(
+  server: Server,
+  now: () => number,
+  beginAsking: (scope: string) => (held: string | null) => void,
+): BudgetStore {`,
     `let workers = 0
-     export function createBudgets(connected: Server, now: () => number): BudgetStore {
+export function createBudgets(
+  connected: Server,
+  now: () => number,
+  beginAsking: (scope: string) => (held: string | null) => void,
+): BudgetStore {
        const own = \` \${++workers}\`
        const server = {
          ...connected,

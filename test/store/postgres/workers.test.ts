@@ -189,6 +189,43 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(1)
   })
 
+  it('keep their other jobs when the server does not let them give one back', async () => {
+    const { address, clock, rows } = first
+    const patience = {
+      now: clock.now,
+      sleep: async () => {},
+      after: afterRealTime,
+      signal: new AbortController().signal,
+    }
+    const real = await connectServer(address, patience)
+    let refused = 0
+    const refusing = (text: string) => {
+      if (!text.includes('pg_advisory_unlock')) return text
+      refused++
+      return 'SELECT no_such_function($1)'
+    }
+    const leases = await createLeases(
+      {
+        ...real,
+        async connect(onLost) {
+          const own = await real.connect(onLost)
+          const ask: typeof own.rows = (text, values) => own.rows(refusing(text), values)
+          return { ...own, rows: ask }
+        },
+      },
+      lockName(),
+    )
+    onTestFinished(async () => {
+      await leases.close()
+      await real.close()
+    })
+    for (const name of ['a', 'b', 'c']) await leases.lock('acme', name)
+    await leases.unlock('acme', 'a')
+
+    expect(refused).toBe(1)
+    await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(2)
+  })
+
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {
     const { address, clock, rows } = first
     const proxy = await startProxy(address.port)
@@ -212,6 +249,20 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await rows('SELECT held_reason FROM organizations WHERE held_since IS NOT NULL')).toEqual([
       { held_reason: 'refused' },
     ])
+  })
+
+  it('give a job back whose owner the server does not let say so', async () => {
+    const lease = await taken(first)
+    await first.rows(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$",
+    )
+    await first.rows('CREATE TRIGGER refuse BEFORE UPDATE ON sync_jobs EXECUTE FUNCTION refuse()')
+    await expect(first.store.release(lease)).rejects.toThrow(/statement_timeout/)
+    await first.rows('DROP TRIGGER refuse ON sync_jobs')
+
+    const again = await taken(first)
+    await first.store.release(again)
+    expect((await second.store.acquire(JOB)).heldBy).toBeUndefined()
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
@@ -324,6 +375,30 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await Promise.all(budgets.map(count))
 
     expect((await first.tokens.budgets.read('scope')).known).toBe('100')
+  })
+
+  it('ask again for the hold of a token when they were halted while the last answer came', async () => {
+    const { address, clock } = first
+    const proxy = await startProxy(address.port)
+    const halted = await openPostgresMirror({ ...address, port: proxy.port }, clock)
+    const fingerprint = halted.tokens.fingerprint('token-1')
+    await halted.tokens.useToken(ACME.id, fingerprint)
+    let answers = 0
+    proxy.alter((bytes) => {
+      answers++
+      clock.advance(60_000)
+      return bytes
+    })
+    await halted.tokens.budgets.read(fingerprint)
+    answers = 0
+    await halted.tokens.refreshHold?.(fingerprint)
+    expect(answers).toBeGreaterThan(1)
+    await halted.tokens.budgets.read(fingerprint)
+    proxy.alter((bytes) => bytes)
+    await second.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
+    await halted.tokens.refreshHold?.(fingerprint)
+
+    expect(halted.tokens.heldReason(fingerprint)).toBe('refused')
   })
 
   it('know of a refused token at the next request, and of its release', async () => {
