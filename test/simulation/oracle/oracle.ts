@@ -119,7 +119,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
 
   return {
     tell(happening) {
-      const isOvertaken = isOfOvertaken(happening)
+      // Who takes the job again is its owner from then on.
+      const isOvertaken = happening.kind !== 'claimed' && isOfOvertaken(happening)
       // What it has in hand is lost with its job, which it may get back.
       if (isOvertaken && happening.kind === 'releasing') ledger(happening)
       for (const watcher of isOvertaken ? ofAll : [...ofOwners, ...ofAll]) watcher(happening)
