@@ -35,7 +35,8 @@ type Words = readonly [one: string, several: string]
 /** The first trouble that there is. */
 function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   const troubles: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
-    [(job) => job.next !== null, 'needs attention', 'need attention'],
+    // What is read at this moment has no next step, but what is held back waits for somebody.
+    [(job) => job.next !== null || isHeldBack(job), 'needs attention', 'need attention'],
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
     [(job) => job.too_stale === true, ...bothSay(`may lack what was added within ${fresh}`)],
     [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
@@ -51,6 +52,10 @@ function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
     if (number > 0) return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs) : ''}`
   }
   return null
+}
+
+function isHeldBack({ configured, removals_held: held }: JobStatus): boolean {
+  return configured && held > 0
 }
 
 function bothSay(text: string): Words {

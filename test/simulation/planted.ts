@@ -7,7 +7,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'return writePage(job, (tables) => commit.answer(',
     'await transact(() => commit.checkpoint(page.walk.id, page.next, time()))\n      return writePage(job, (tables) => commit.answer(',
   ]),
-  bug('a pause that the server asked for is not kept', 0, [
+  bug('a pause that the server asked for is not kept', 52, [
     'store/sqlite/tokens.ts',
     'waitingUntil } = next()',
     'waitingUntil } = { ...next(), closedUntil: 0 }',

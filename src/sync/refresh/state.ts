@@ -114,7 +114,8 @@ function firstState(walk: CompleteWalk): RefreshState {
     scope,
     settledAt: addedBehindAt === null ? endedAt : addedBehindAt - 1,
     freshAsOf: startedAt,
-    holeSince: null,
+    // Without a total nothing shows what slid past this walk, and no refresh reads behind its end: the next walk settles it.
+    holeSince: totals.last === null ? endedAt : null,
     holes: 0,
     startedAt,
     triedAt: startedAt,
