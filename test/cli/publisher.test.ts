@@ -49,15 +49,21 @@ function createScene() {
   }
 }
 
+/** Begins a copy, and has news come before the moment that it shows. Returns that moment. */
+function beginCopy({ publisher, pass, look, now }: ReturnType<typeof createScene>): number {
+  publisher.noteNews()
+  look()
+  pass(10)
+  publisher.noteNews()
+  pass(10)
+  return now()
+}
+
 describe('a service that publishes', () => {
   it('goes on after news that came while a copy was begun', async () => {
-    const { publisher, copies, pass, look, place, now } = createScene()
-    publisher.noteNews()
-    look()
-    pass(10)
-    publisher.noteNews()
-    pass(10)
-    const shown = now()
+    const scene = createScene()
+    const { publisher, copies, pass, look, place } = scene
+    const shown = beginCopy(scene)
     pass(500)
     await place(shown)
     pass(5000)
@@ -71,13 +77,9 @@ describe('a service that publishes', () => {
   })
 
   it('makes another copy of news that came after the moment that the copy under way shows', async () => {
-    const { publisher, copies, pass, look, place, now } = createScene()
-    publisher.noteNews()
-    look()
-    pass(10)
-    publisher.noteNews()
-    pass(10)
-    const shown = now()
+    const scene = createScene()
+    const { publisher, copies, pass, look, place } = scene
+    const shown = beginCopy(scene)
     pass(10)
     publisher.noteNews()
     await place(shown)
