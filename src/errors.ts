@@ -19,6 +19,14 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'BUSY'
 
+/** The API refuses the request itself: somebody has to act. */
+export const REFUSALS: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'ORGANIZATION_NOT_FOUND',
+]
+
 /** An expected error. The message says what happened, where, and what to do next; it never holds a token. */
 export abstract class KnownError extends Error {
   abstract readonly code: ErrorCode

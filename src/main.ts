@@ -75,6 +75,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   stderr: process.stderr,
   signal: stop,
   now: Date.now,
+  elapsed: () => performance.now(),
   // A timer with more does not wait at all. Callers that wait so long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
   yieldToEventLoop: async () => {

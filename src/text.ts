@@ -31,18 +31,6 @@ export function shellWord(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
-/** A record as JSON, its names sorted: equal records give equal texts. */
-export function sortedJson(record: Readonly<Record<string, unknown>>): string {
-  const sorted = Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return JSON.stringify(Object.fromEntries(sorted))
-}
-
-/** Packs texts into one: a single text is itself, several are a JSON list. */
-export function packTexts(texts: readonly string[]): string {
-  const [first, ...others] = texts
-  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
-}
-
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // Counts avoid toLocaleString, whose first call takes 11 ms.

@@ -35,7 +35,7 @@ export function createTokenHold(store: HoldStore): TokenHold {
   let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = store.heldReason() === null ? 'open' : 'held'
   let reason = store.heldReason() ?? ''
   let waiting: (() => void)[] = []
-  /** True while a hold is not in the store: it is being written, or could not be. */
+  /** True while a hold is not in the store: it is being written, could not be, or no organization uses the token any more. */
   let isUnwritten = false
 
   function settle(next: typeof state): void {
@@ -80,7 +80,9 @@ export function createTokenHold(store: HoldStore): TokenHold {
       isUnwritten = true
       settle('refused')
       await store.hold(why)
-      isUnwritten = false
+      // A token file may change while its old token is refused. Then no organization is held, but jobs that began with the old token
+      // must not send it again.
+      isUnwritten = store.heldReason() === null
     },
     async accepted() {
       if (!isTrying()) return

@@ -1,16 +1,9 @@
+import type { z } from 'zod'
 import { printable } from '../text.ts'
+import type { CheckSchema } from './schema.ts'
 
 /** What one check found. */
-export interface Finding {
-  /** What was checked: `mirror`, `token acme`. */
-  name: string
-  state: 'ok' | 'warn' | 'fail'
-  message: string
-  /** What to do; null if there is nothing to do. */
-  cure: string | null
-  /** What a run would exit with because of it: 4, 2, 3 or 1 for a `fail`, else 0. */
-  exit_code: number
-}
+export type Finding = z.infer<typeof CheckSchema>['checks'][number]
 
 export function ok(name: string, message: string): Finding {
   return { name, state: 'ok', message, cure: null, exit_code: 0 }

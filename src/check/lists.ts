@@ -1,4 +1,4 @@
-import { InterruptedError, type KnownError } from '../errors.ts'
+import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import { counted, grouped, inWords } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
@@ -61,11 +61,9 @@ const CURES: Readonly<Partial<Record<string, string>>> = {
 function refused(name: string, error: unknown, before: string): Finding {
   const { code, message } = error as KnownError
   if (error instanceof InterruptedError) return warn(name, 'stopped')
-  const exitCode = code === 'DATABASE' ? 4 : REFUSED.includes(code) ? 3 : code === 'CONFIGURATION' ? 2 : 1
+  const exitCode = code === 'DATABASE' ? 4 : REFUSALS.includes(code) ? 3 : code === 'CONFIGURATION' ? 2 : 1
   return fail(name, exitCode, before + message.replace(`${name} page 1: `, ''), CURES[code] ?? null)
 }
-
-const REFUSED: readonly string[] = ['UNAUTHORIZED', 'FORBIDDEN', 'ORGANIZATION_NOT_FOUND', 'BAD_REQUEST']
 
 /** More is not a matter of the way there. */
 const SKEW_MS = 60_000

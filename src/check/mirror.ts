@@ -7,6 +7,7 @@ import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
+import { type ConfiguredCollection, impossibleCollections } from '../store/sqlite/tables/configured.ts'
 import { checkDisk, checkFolder, inBytes, nearestFolder } from './disk.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -23,18 +24,30 @@ export interface CheckedMirror {
 }
 
 /** The mirror's file, without changing anything. `baseUrl`: whose lists it has to hold; null: not looked at. */
-export function checkMirrorFile(file: string, baseUrl: string | null): CheckedMirror {
+export function checkMirrorFile(
+  file: string,
+  baseUrl: string | null,
+  collections: readonly ConfiguredCollection[],
+): CheckedMirror {
   let origin: Origin | null = null
+  let impossible: string[] = []
   const look = (connection: Connection) => {
     origin = originIn(connection)
     if (baseUrl !== null) assertSameApi(connection, baseUrl)
+    impossible = impossibleCollections(connection, collections)
   }
   try {
-    const findings = [...checkContents(file, look), ...checkDisk(NAME, file)]
+    const contents = checkContents(file, look)
+    const findings = [...contents, ...collectionFindings(impossible), ...checkDisk(NAME, file)]
     return { findings, origin }
   } catch (error) {
     return { findings: [findingOf(error)], origin }
   }
+}
+
+/** Their messages say what to do. */
+export function collectionFindings(impossible: readonly string[]): Finding[] {
+  return impossible.map((message) => fail('configuration', 2, message, null))
 }
 
 function checkContents(file: string, look: (connection: Connection) => void): Finding[] {

@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { connect as connectPlain, isIP } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { inWords } from '../text.ts'
@@ -39,7 +40,7 @@ async function checkName(host: string, signal: AbortSignal): Promise<Finding> {
   }
 }
 
-function checkConnection(
+async function checkConnection(
   url: URL,
   host: string,
   port: number,
@@ -48,34 +49,23 @@ function checkConnection(
 ): Promise<Finding> {
   const isTls = url.protocol === 'https:'
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)])
-  return new Promise((resolve) => {
-    const socket = isTls
-      ? connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}) })
-      : connectPlain({ host, port })
-    const end = (finding: Finding) => {
-      socket.destroy()
-      resolve(finding)
-    }
-    limit.addEventListener('abort', () =>
-      end(
-        fail(
-          NAME,
-          1,
-          `port ${port} of ${host} did not answer in time`,
-          'look at api.baseUrl and at the way there',
-        ),
-      ),
-    )
-    socket.once(isTls ? 'secureConnect' : 'connect', () =>
-      end(
-        isTls
-          ? checkCertificate((socket as TLSSocket).getPeerCertificate(), host, now)
-          : ok(NAME, `port ${port} of ${host} answers`),
-      ),
-    )
-    // Not `once`: an error event without a listener ends the process.
-    socket.on('error', (error) => end(refused(codeOf(error), host, port)))
-  })
+  const socket = isTls
+    ? connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}) })
+    : connectPlain({ host, port })
+  // An error event without a listener ends the process.
+  socket.on('error', () => {})
+  try {
+    await once(socket, isTls ? 'secureConnect' : 'connect', { signal: limit })
+    return isTls
+      ? checkCertificate((socket as TLSSocket).getPeerCertificate(), host, now)
+      : ok(NAME, `port ${port} of ${host} answers`)
+  } catch (error) {
+    if (!limit.aborted) return refused(codeOf(error), host, port)
+    const cure = 'look at api.baseUrl and at the way there'
+    return fail(NAME, 1, `port ${port} of ${host} did not answer in time`, cure)
+  } finally {
+    socket.destroy()
+  }
 }
 
 function refused(code: string, host: string, port: number): Finding {

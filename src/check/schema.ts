@@ -7,7 +7,7 @@ export const CheckSchema = z
     exit_code: z.int(),
     checks: z.array(
       z.object({
-        name: z.string().describe('What was checked'),
+        name: z.string().describe('What was checked: mirror, token acme'),
         state: z.enum(['ok', 'warn', 'fail']),
         message: z.string(),
         cure: z.string().nullable().describe('What to do; null: nothing, or the message says it'),

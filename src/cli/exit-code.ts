@@ -1,13 +1,12 @@
-import type { ErrorCode, KnownError } from '../errors.ts'
+import { type ErrorCode, type KnownError, REFUSALS } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 
-const REFUSED: readonly ErrorCode[] = ['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN', 'ORGANIZATION_NOT_FOUND']
 const APART: readonly ErrorCode[] = ['INCOMPLETE', 'REMOVALS_HELD']
 
 /** The exit code of a command that meets only this error. */
 export function exitCodeOf(error: KnownError): number {
   if (error.code === 'DATABASE') return 4
-  if (REFUSED.includes(error.code)) return 3
+  if (REFUSALS.includes(error.code)) return 3
   return APART.includes(error.code) ? 5 : 1
 }
 

@@ -1,15 +1,10 @@
-import type { Config } from '../config/config.ts'
-import { InterruptedError, MirrorError } from '../errors.ts'
+import { MirrorError } from '../errors.ts'
 import { assertMayRead } from '../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../store/sqlite/file/header.ts'
-import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { openForWriting, translatingErrors } from '../store/sqlite/file/open.ts'
-import { createLeases, type Leases } from '../store/sqlite/leases.ts'
 import { openReader, type Reader } from '../store/sqlite/read/reader.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
-import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createLockWait, createTransact, type Patience, type Transact } from '../store/sqlite/transaction.ts'
-import { exitCodeOfStop } from './exit-code.ts'
 import type { Runtime } from './runtime.ts'
 
 /** Whether there is no mirror yet. Call it before this process opens the file. */
@@ -38,7 +33,7 @@ export function noMirror(file: string): MirrorError {
 }
 
 /** The mirror, open for writing. */
-export interface WritableMirror {
+interface WritableMirror {
   connection: Connection
   transact: Transact
   patience: Patience
@@ -54,37 +49,4 @@ export async function openMirror(
   const patience = { now, sleep, signal, report }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   return { connection, patience, transact: createTransact({ connection, file, ...patience }) }
-}
-
-/** Runs a command that changes the mirror and sends nothing. Returns its exit code, or that of the signal that stopped it. */
-export async function withMirror(
-  { database: file, collections }: Pick<Config, 'database' | 'collections'>,
-  runtime: Runtime,
-  work: (mirror: WritableMirror & { leases: Leases }) => Promise<number>,
-): Promise<number> {
-  const { now, pid, newToken, signal, stderr } = runtime
-  const mirror = await openMirror(file, runtime, (message) => stderr.write(`${message}\n`))
-  const { connection } = mirror
-  try {
-    const leases = translatingErrors(file, () =>
-      createLeases({ connection, file, name: newLockName(pid, newToken), now }),
-    )
-    const transact: Transact = (task, kind) =>
-      mirror.transact(() => {
-        leases.assertAlive()
-        return task()
-      }, kind)
-    try {
-      await transact(() => makeConfigured(connection, collections))
-      return await work({ ...mirror, transact, leases })
-    } finally {
-      leases.close()
-    }
-  } catch (error) {
-    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
-    stderr.write(`${error.message}\n`)
-    return exitCodeOfStop(signal)
-  } finally {
-    connection.close()
-  }
 }

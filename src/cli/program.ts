@@ -137,7 +137,7 @@ function defineKeepers(define: Define): void {
   define(
     'forget',
     'delete everything the mirror holds about an organization, or a list of it',
-    () => import('./forget/forget.ts'),
+    () => import('./keep/forget.ts'),
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
@@ -193,7 +193,7 @@ function defineCopiers(define: Define): void {
   define(
     'move',
     'copy a mirror into a schema of a PostgreSQL server, and compare',
-    () => import('./move/move.ts'),
+    () => import('./keep/move.ts'),
   )
     .requiredOption('--from <file>', 'the mirror')
     .requiredOption('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror')

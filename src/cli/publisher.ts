@@ -14,7 +14,7 @@ import type { Runtime } from './runtime.ts'
 
 /** Keeps the published file up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
 export interface Publisher {
-  /** Takes note of runs that ended: the file may need to be made again. */
+  /** Notes runs that ended: the file may have to be made again. */
   note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void
   /** The mirror has news for readers, of another kind than a complete walk. */
   noteNews(): void
@@ -32,15 +32,17 @@ export interface Publishing {
   publish(task: Omit<CopyTask, 'mirror' | 'at' | 'origin'>, signal: AbortSignal): Promise<CopyResult | null>
 }
 
-/** For a mirror of either kind; null where the configuration publishes nothing. */
-export function publishingOf(
-  { publish, database: mirror }: Pick<Config, 'publish' | 'database'>,
-  { connection, publishing }: { connection: Connection | null; publishing?: Publishing },
+/** For a mirror in a file. */
+export function createFilePublishing(
+  connection: Connection,
+  mirror: string,
   { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
-): Publishing | null {
-  if (publish === null || connection === null) return publish === null ? null : (publishing ?? null)
+): Publishing {
   return {
-    lastNews: async () => lastNewsIn(connection),
+    async lastNews() {
+      const last = connection.prepare(LAST_NEWS_SQL).pluck().get()
+      return typeof last === 'string' ? Date.parse(last) : null
+    },
     publish: async (task, signal) =>
       startCopy({ ...task, mirror, origin: originIn(connection) }, newLockName(pid, newToken), signal),
   }
@@ -50,8 +52,7 @@ export interface PublisherOptions {
   config: Pick<Config, 'publish' | 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
   logger: Logger
-  /** Null: nothing is published. */
-  publishing: Publishing | null
+  publishing: Publishing
   /** For a service: publishes by itself when it is time. A command does at its end. */
   isService: boolean
 }
@@ -70,36 +71,30 @@ export function createPublisher({
   config,
   runtime,
   logger,
-  publishing,
+  publishing: source,
   isService,
 }: PublisherOptions): Publisher {
-  const { publish: target, publishEvery, publishMode } = config
-  if (target === null || publishing === null) return NOTHING
+  const { publish, publishEvery, publishMode } = config
+  if (publish === null) return NOTHING
+  const target = publish
   const { now } = runtime
-  const source = publishing
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
-  // When the last news came that the file may not show. The last, not the first: a copy that was begun before some of them shows a moment
-  // after the others. A service that was stopped before it published does so now.
+  // When the last news came that the file may lack. Not the first: a copy that began between two news shows only one of them.
   let newsAt: number | null = null
   let attemptedAt: number | null = null
   let running: Promise<void> | null = null
 
-  async function publish(): Promise<void> {
+  async function makeCopy(): Promise<void> {
     const begun = now()
     // News that come meanwhile may be in the file or not.
     newsAt = null
     attemptedAt = begun
     try {
-      const task = {
-        target: target ?? '',
-        mode: publishMode,
-        isPublished: true,
-        version: manifest.version,
-      }
+      const task = { target, mode: publishMode, isPublished: true, version: manifest.version }
       const published = await source.publish(task, signal)
       if (published === null) {
-        // The other one may have begun before our news.
+        // The other worker may have begun before our news.
         newsAt ??= begun
         logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
         return
@@ -129,7 +124,7 @@ export function createPublisher({
   }
 
   function publishOnce(): Promise<void> {
-    running ??= publish().finally(() => {
+    running ??= makeCopy().finally(() => {
       running = null
     })
     return running
@@ -141,13 +136,13 @@ export function createPublisher({
     if (dueAt !== null && dueAt <= now()) void publishOnce()
   }
 
-  async function noteUnpublished(file: string): Promise<void> {
+  async function noteUnpublished(): Promise<void> {
     const last = await source.lastNews()
-    if (last !== null && last > (timeOf(file) ?? 0)) newsAt ??= last
+    if (last !== null && last > (timeOf(target) ?? 0)) newsAt ??= last
   }
 
-  // What goes wrong here goes wrong for the jobs, too, and is told by them.
-  if (isService) void noteUnpublished(target).catch(() => {})
+  // A service that was stopped before it published does so now. What fails here fails for the jobs, too, which report it.
+  if (isService) void noteUnpublished().catch(() => {})
 
   const noteNews = () => {
     newsAt = now()
@@ -170,20 +165,16 @@ export function createPublisher({
 }
 
 /** The moment that the published file shows. */
-function timeOf(file: string | null): number | null {
-  return file === null ? null : (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null)
+function timeOf(file: string): number | null {
+  return fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
-function lastNewsIn(connection: Connection): number | null {
-  const last = connection.prepare(LAST_NEWS_SQL).pluck().get()
-  return typeof last === 'string' ? Date.parse(last) : null
-}
-
-const LAST_NEWS_SQL = `
-  SELECT max(at)
+/** For a mirror of either kind. */
+export const LAST_NEWS_SQL = `
+  SELECT max(at) AS at
   FROM (
     SELECT last_complete_at AS at FROM sync_status
     UNION ALL
     SELECT coalesce(finished_at, started_at) FROM sync_runs WHERE trigger = 'refresh' AND rows_added + rows_changed > 0
-  )
+  ) AS news
 `

@@ -4,6 +4,7 @@ import { isPostgresAddress } from '../config/database/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type Globals, readConfig } from './config-file.ts'
+import { programName } from './names.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The option of commands that only read. */
@@ -38,7 +39,6 @@ export function readTarget(runtime: Runtime, globals: Globals, database: string 
     return { database: path.resolve(runtime.cwd, database), config: null, program: 'admin-mirror', ask }
   }
   const config = readConfig(runtime, globals, 'leave')
-  const program =
-    globals.config === undefined ? 'admin-mirror' : `admin-mirror --config ${shellWord(globals.config)}`
+  const program = programName(globals)
   return { database: config.database, config, program, ask: `${program} query` }
 }

@@ -24,6 +24,8 @@ export interface Runtime {
   signal: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
+  /** Milliseconds since some moment; nobody sets this clock. */
+  elapsed: () => number
   /** Rejects once the signal is aborted. */
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Resolves after the event loop has run what was pending. */

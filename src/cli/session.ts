@@ -10,62 +10,47 @@ import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/dae
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
-import type { Connection } from '../store/sqlite/sql.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
 import type { Tokens } from '../store/tokens.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
-import type { ServedMirror } from './listener/server-source.ts'
+import type { ServedMirror } from './listener/source.ts'
 import { openMirror } from './mirror-file.ts'
 import { tracing } from './output/trace.ts'
-import type { Publishing } from './publisher.ts'
+import { createFilePublishing, type Publishing } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
-/** The mirror and the API of a configuration, for commands that read lists. */
-export interface Session {
+/** A mirror of either kind, open for writing. */
+export interface OpenMirror {
   store: Store
   /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
   processName: string
   tokens: Tokens
-  /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
-  source(organization: OrganizationConfig, job: Job): Promise<PageSource>
-  refreshes: RefreshPlan
-  /** Names the rate budget of an organization; those of one name share it. */
-  budgetOf(organization: OrganizationConfig): string
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
   /** Of a mirror that several machines share. */
   sharing?: Sharing
-  /** Of a mirror in a file. */
-  connection: Connection | null
-  /** Of a mirror on a server: how a file is made of it. */
-  publishing?: Publishing
-  /** Of a mirror on a server: what the listener reads of it. */
-  served?: ServedMirror
+  /** How the copy for readers is made. */
+  publishing: Publishing
+  /** What the listener reads. */
+  serve(): Promise<ServedMirror>
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
   close(): Promise<void>
 }
 
-/** A mirror of either kind, open for writing. */
-export interface OpenMirror
-  extends Pick<
-    Session,
-    | 'store'
-    | 'processName'
-    | 'tokens'
-    | 'now'
-    | 'announceDaemon'
-    | 'sharing'
-    | 'connection'
-    | 'publishing'
-    | 'served'
-    | 'close'
-  > {}
+/** The mirror and the API of a configuration, for commands that read lists. */
+export interface Session extends OpenMirror {
+  /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
+  source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  refreshes: RefreshPlan
+  /** Names the rate budget of an organization; those of one name share it. */
+  budgetOf(organization: OrganizationConfig): string
+}
 
 /** How several workers divide the lists. */
 export interface Sharing {
@@ -98,26 +83,25 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     ? (await import('./postgres/session.ts')).openPostgresMirror
     : openSqliteMirror
   const mirror = await openMirrorOf(options)
-  const { store, tokens, close } = mirror
+  const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(
     { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
     exchange,
   )
-  const readCredentials = createCredentialsReader({ config, tokens, api, runtime, logger, tryHeldTokens })
+  const readCredentials = createCredentialsReader({
+    config,
+    tokens,
+    api,
+    runtime: { ...runtime, now: mirror.now },
+    logger,
+    tryHeldTokens,
+  })
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
-    store,
-    processName: mirror.processName,
-    tokens,
-    now: mirror.now,
-    announceDaemon: mirror.announceDaemon,
-    connection: mirror.connection,
-    ...(mirror.sharing ? { sharing: mirror.sharing } : {}),
-    ...(mirror.publishing ? { publishing: mirror.publishing } : {}),
-    ...(mirror.served ? { served: mirror.served } : {}),
+    ...mirror,
     refreshes,
     budgetOf,
     source: async (organization, job) => {
@@ -129,7 +113,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
         return closedSource(error)
       }
     },
-    close,
   }
 }
 
@@ -159,7 +142,11 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   return {
     store,
     tokens,
-    connection,
+    publishing: createFilePublishing(connection, file, runtime),
+    serve: async () => {
+      const { createServedFile } = await import('./listener/served-file.ts')
+      return createServedFile(connection, file, name)
+    },
     announceDaemon: async () => {
       const others = await transact(() => {
         const before = readDaemons(connection, file, name).filter(({ running }) => running === true)

@@ -27,18 +27,13 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    // A token file may change while its old token is refused: then no organization is held, but jobs that began with the
-    // old token must not send it again.
-    let refusedLast: string | null = null
     return api.tokenHold({
-      heldReason: () => tokens.heldReason(fingerprint) ?? refusedLast,
-      refresh: async () => tokens.refreshHold?.(fingerprint),
+      ...tokens.holdOf(fingerprint),
       hold: async (reason) => {
         const at = new Date(runtime.now()).toISOString()
-        const write = async () => {
+        const write = () => {
           const ids = organizationsWith(fingerprint).map(({ id }) => id)
-          if (ids.length === 0) refusedLast = reason
-          await tokens.hold(ids, fingerprint, reason, at)
+          return tokens.hold(ids, fingerprint, reason, at)
         }
         const onWait = (error: MirrorError) =>
           logger.warn({ event: 'hold_unwritten', reason }, `${UNWRITTEN_HOLD}: ${error.message}`)

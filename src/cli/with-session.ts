@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
+import type { Pings } from '../ping/pings.ts'
 import type { JobOptions, JobResult } from '../sync/job.ts'
 import { runJobs } from '../sync/jobs.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
@@ -12,7 +13,7 @@ import { USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
-import { createPublisher, type Publisher, publishingOf } from './publisher.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
@@ -23,6 +24,8 @@ export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
   publisher: Publisher
+  /** See `Pings`. */
+  recall: Pings['recall']
   /** Runs these jobs side by side, once. */
   runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
 }
@@ -77,27 +80,34 @@ export async function withSession(
   }
   const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
   const pings = pingsOf(config, runtime, logger, userAgent)
-  const publishing = publishingOf(config, session, runtime)
+  const { publishing } = session
   const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
   const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
-  const runAndNote: CommandSession['runJobs'] = async (jobs, how) => {
+  const runAndPublish: CommandSession['runJobs'] = async (jobs, how) => {
     const results = await run(jobs, how)
     publisher.note(results)
     return results
   }
-  const runTold: CommandSession['runJobs'] = async (jobs, how) => {
+  const runWithPings: CommandSession['runJobs'] = async (jobs, how) => {
     if (how.instead !== 'due')
       return pings.around(
         jobs.map(({ job }) => job),
-        () => runAndNote(jobs, how),
+        () => runAndPublish(jobs, how),
       )
     // A refresh that is due is part of no schedule, and comes every few minutes.
-    const results = await runAndNote(jobs, how)
+    const results = await runAndPublish(jobs, how)
     pings.note(results)
     return results
   }
   try {
-    const exitCode = await work({ ...session, logger, reporter, publisher, runJobs: runTold })
+    const exitCode = await work({
+      ...session,
+      logger,
+      reporter,
+      publisher,
+      recall: pings.recall,
+      runJobs: runWithPings,
+    })
     if (byHand) await publisher.finish()
     if (byHand) reporter.summarize()
     return exitCode

@@ -205,8 +205,8 @@ export function databasePlace() {
 const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
 
 /**
- * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. Whoever may write or execute has to be able to read:
- * other modes are decimal, such as 420 for 0644.
+ * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. One that lets somebody write or execute but not
+ * read is refused: it is a decimal number, such as 420 for 0644.
  */
 export function fileMode() {
   const text = must(

@@ -146,7 +146,7 @@ function origin(variables: readonly string[]): string {
   return variables.length === 0 ? '' : ` The value comes from the environment (${variables.join(', ')}).`
 }
 
-/** The value at `path` in the file's plain values; undefined when nothing is there. */
+/** The value at `path` in the file's plain values; undefined if there is none. */
 export function rawAt(value: unknown, path: KeyPath): unknown {
   return path.reduce<unknown>(rawStep, value)
 }

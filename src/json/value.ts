@@ -95,3 +95,15 @@ function endOfDigits(digits: string): number {
   while (end > 0 && digits.charCodeAt(end - 1) === 48) end--
   return end
 }
+
+/** A record as JSON, its names sorted: equal records give equal texts. */
+export function sortedJson(record: Readonly<Record<string, unknown>>): string {
+  const sorted = Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify(Object.fromEntries(sorted))
+}
+
+/** Packs texts into one: a single text is itself, several are a JSON list. */
+export function packTexts(texts: readonly string[]): string {
+  const [first, ...others] = texts
+  return first !== undefined && others.length === 0 ? first : JSON.stringify(texts)
+}

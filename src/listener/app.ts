@@ -34,6 +34,14 @@ export function createApp({ source, isLoopback, onError, now }: AppOptions): Hon
   const metrics = made(async (known) => metricsText(known, await health()))
   const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
   const page = made(pageHtml)
+  /** Null if nobody has to act. */
+  const trouble = async () => {
+    const { stalled, unusable } = await health()
+    if (stalled !== null || unusable !== null) return stalled ?? unusable
+    const status = (await overview())?.status
+    if (!status) return STARTING
+    return status.check_exit_code === 0 ? null : status.verdict
+  }
 
   const app = new Hono()
   app.use(async (context, next) => {
@@ -47,6 +55,7 @@ export function createApp({ source, isLoopback, onError, now }: AppOptions): Hon
   })
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
+  app.get('/check', async (context) => probe(context, await trouble()))
   app.get('/metrics', (context) => send(context, metrics, 'text/plain; version=0.0.4; charset=utf-8'))
   app.get('/status.json', (context) => send(context, json, 'application/json; charset=utf-8'))
   app.get('/', (context) => send(context, page, 'text/html; charset=utf-8'))
@@ -74,7 +83,7 @@ const WRONG_HOST =
   'this listener is on loopback and answers requests for localhost or 127.0.0.1 only. A proxy in front of it has to send ' +
   'one of these as the Host header\n'
 
-const NOT_FOUND = 'not found. There are: / /healthz /readyz /metrics /status.json\n'
+const NOT_FOUND = 'not found. There are: / /check /healthz /readyz /metrics /status.json\n'
 
 function probe(context: Context, fault: string | null): Response {
   return fault === null ? context.text('ok\n') : context.text(`${fault}\n`, 503)

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { UsageError } from '../errors.ts'
 import { createApp } from './app.ts'
@@ -6,6 +8,7 @@ import { createConnections } from './connections.ts'
 import { isLoopback } from './host.ts'
 import type { Source } from './overview.ts'
 import { createPace } from './pace.ts'
+import { createTurns } from './turns.ts'
 
 export interface ListenerOptions {
   host: string
@@ -34,7 +37,7 @@ const ANSWER_MS = 20_000
 /** A scraper that comes every 15 seconds opens a connection each time, and holds none. */
 const IDLE_MS = 5000
 
-const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+const PROBES: ReadonlySet<string> = new Set(['/check', '/healthz', '/readyz'])
 
 const LIMITS = {
   connections: 64,
@@ -64,15 +67,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     errorHandler: () => new Response('a request that is not understood\n', { status: 400 }),
   })
   // A flood of anything else does not delay a probe.
-  const [probeWaitMs, waitMs] = [createPace(now), createPace(now)]
+  const [probeTurn, turn] = [createTurns(createPace(now), sleep), createTurns(createPace(now), sleep)]
   const limits = { most: LIMITS.connections, answerMs: ANSWER_MS, slowMs: REQUEST_MS }
   const connections = createConnections(now, limits)
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     connections.watch(response)
-    const wait = PROBES.has(request.url ?? '') ? probeWaitMs() : waitMs()
-    if (wait > 0) await sleep(wait)
-    if (!request.socket.destroyed) await answer(request, response)
+    const isGone = () => request.socket.destroyed
+    await (PROBES.has(request.url ?? '') ? probeTurn : turn)(isGone)
+    if (!isGone()) await answer(request, response)
   }
 
   const server = createServer(
@@ -94,35 +97,39 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   server.timeout = ANSWER_MS
   const stopSweeping = every(1000, connections.sweep)
 
-  const port = await listen(server, options).catch((error: unknown) => {
+  const bound = await listen(server, options).catch((error: unknown) => {
     stopSweeping()
     throw error
   })
-  const address = server.address()
-  boundTo = typeof address === 'object' && address !== null ? address.address : ''
+  boundTo = bound.address
   return {
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}/`,
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${bound.port}/`,
     serve(source, onError) {
       serving = { source, onError }
     },
-    close: () => {
+    close: async () => {
       stopSweeping()
-      return close(server)
+      if (!server.listening) return
+      const closed = once(server.close(), 'close')
+      server.closeAllConnections()
+      await closed
     },
   }
 }
 
-function listen(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)))
-    server.listen(port, host, () => {
-      server.removeAllListeners('error')
-      // Such as no more file handles: the sync must go on.
-      server.on('error', () => {})
-      const address = server.address()
-      resolve(typeof address === 'object' && address !== null ? address.port : port)
-    })
-  })
+/** Returns the address that it listens on. */
+async function listen(
+  server: Server,
+  { host, port }: Pick<ListenerOptions, 'host' | 'port'>,
+): Promise<AddressInfo> {
+  try {
+    await once(server.listen(port, host), 'listening')
+  } catch (error) {
+    throw refusal(error as NodeJS.ErrnoException, host, port)
+  }
+  // Such as no more file handles: the sync must go on.
+  server.on('error', () => {})
+  return server.address() as AddressInfo
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -138,11 +145,4 @@ function refusal(error: NodeJS.ErrnoException, host: string, port: number): Usag
   return new UsageError(
     `http: cannot listen on ${host} port ${port}: ${reason} (${error.code ?? error.message})`,
   )
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
 }

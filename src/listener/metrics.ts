@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { JobStatus } from '../report/job-status.ts'
+import type { LastRuns } from '../store/overview.ts'
 import { printable } from '../text.ts'
 import { type Health, jobKey, type Overview } from './overview.ts'
 
@@ -45,11 +46,10 @@ function processMetrics(
     size.walBytes,
   )
   single('disk_free_bytes', 'Room on the disk of the mirror for this user.', size.freeBytes)
-  const made = published?.created_at ?? null
   single(
     'published_timestamp_seconds',
     'When the published file was made.',
-    made === null ? null : seconds(made),
+    seconds(published?.created_at ?? null),
   )
   single('published_bytes', 'Size of the published file.', published?.bytes ?? null)
 }
@@ -65,72 +65,83 @@ function queueMetrics(
   single('queue_failed', 'Runs of the last hour that failed, of all workers.', queue.failed)
 }
 
-function jobMetrics({ status, runs }: Overview, gauge: MakeGauge) {
-  const rows = gauge('rows', 'Live rows of the list.', JOB)
-  const lastSuccess = gauge('last_success_timestamp_seconds', 'End of the last complete full walk.', JOB)
-  const asOf = gauge(
+/** A gauge of each list, and its value; null: not known. */
+type JobGauge = readonly [
+  name: string,
+  help: string,
+  read: (job: JobStatus, run: LastRuns | undefined) => number | null,
+]
+
+const JOB_GAUGES: readonly JobGauge[] = [
+  ['rows', 'Live rows of the list.', (job) => job.rows],
+  [
+    'last_success_timestamp_seconds',
+    'End of the last complete full walk.',
+    (job) => seconds(job.last_complete_at),
+  ],
+  [
     'as_of_timestamp_seconds',
     'Start of the last complete full walk: the list is as of then.',
-    JOB,
-  )
-  const freshAsOf = gauge(
+    (job) => seconds(job.as_of),
+  ],
+  [
     'fresh_as_of_timestamp_seconds',
     'What was added at the newest end before then is in.',
-    JOB,
-  )
-  const lastRun = gauge('last_run_timestamp_seconds', 'Start of the last run.', JOB)
-  const lastRunSeconds = gauge('last_run_seconds', 'How long the last run that ended took.', JOB)
-  const nextRun = gauge('next_run_timestamp_seconds', 'The next time of the schedule.', JOB)
+    (job) => seconds(job.fresh_as_of),
+  ],
+  ['last_run_timestamp_seconds', 'Start of the last run.', (job) => seconds(job.last_run_at)],
+  ['last_run_seconds', 'How long the last run that ended took.', (_job, run) => run?.seconds ?? null],
+  ['next_run_timestamp_seconds', 'The next time of the schedule.', (job) => seconds(job.next_run_at)],
+  ['overdue', '1 if the list should have been read by now, by its schedule.', (job) => flag(job.overdue)],
+  ['running', '1 while a process works on the list.', (job) => flag(job.running)],
+  [
+    'walk_progress_ratio',
+    'How far the open walk is, from 0 to 1.',
+    (job) => (job.walk_percent === null ? null : job.walk_percent / 100),
+  ],
+  [
+    'waiting_until_timestamp_seconds',
+    'Until when the list waits for its rate limit.',
+    (job) => seconds(job.waiting_until),
+  ],
+  [
+    'expected_missed_items',
+    'How many items a walk like the last one misses on average.',
+    (job) => job.expected_missed,
+  ],
+  ['removals_held_rows', 'Rows whose removal the brake holds back.', (job) => job.removals_held],
+  [
+    'rows_missed',
+    'Rows that the last walk did not see and the next one may remove.',
+    (job) => job.rows_missed,
+  ],
+]
+
+function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
+  for (const [name, help, read] of JOB_GAUGES) {
+    const values = gauge(name, help, JOB)
+    for (const job of jobs) {
+      const value = read(job, runs.get(jobKey(job)))
+      if (value !== null) values.set(labelsOf(job), value)
+    }
+  }
   const failed = gauge('last_run_failed', '1 if the last run failed, with its error code.', [
     ...JOB,
     'error_code',
   ])
-  const overdue = gauge('overdue', '1 if the list should have been read by now, by its schedule.', JOB)
-  const running = gauge('running', '1 while a process works on the list.', JOB)
-  const progress = gauge('walk_progress_ratio', 'How far the open walk is, from 0 to 1.', JOB)
-  const waiting = gauge(
-    'waiting_until_timestamp_seconds',
-    'Until when the list waits for its rate limit.',
-    JOB,
-  )
   const coverage = gauge('coverage', '1 for what the last complete full walk says of itself.', [
     ...JOB,
     'coverage',
   ])
-  const missed = gauge(
-    'expected_missed_items',
-    'How many items a walk like the last one misses on average.',
-    JOB,
-  )
-  const held = gauge('removals_held_rows', 'Rows whose removal the brake holds back.', JOB)
-  const missing = gauge(
-    'rows_missed',
-    'Rows that the last walk did not see and the next one may remove.',
-    JOB,
-  )
   const tokenHeld = gauge(
     'token_held',
     '1 while nothing is sent for the organization, since its token was refused.',
     ['organization'],
   )
-  for (const job of status.jobs) {
+  for (const job of jobs) {
     const labels = labelsOf(job)
-    rows.set(labels, job.rows)
-    setTime(lastSuccess, labels, job.last_complete_at)
-    setTime(asOf, labels, job.as_of)
-    setTime(freshAsOf, labels, job.fresh_as_of)
-    setTime(lastRun, labels, job.last_run_at)
-    setKnown(lastRunSeconds, labels, runs.get(jobKey(job))?.seconds ?? null)
-    setTime(nextRun, labels, job.next_run_at)
     failed.set({ ...labels, error_code: job.error_code ?? '' }, job.last_run_status === 'failed' ? 1 : 0)
-    setKnown(overdue, labels, flag(job.overdue))
-    setKnown(running, labels, flag(job.running))
-    setKnown(progress, labels, job.walk_percent === null ? null : job.walk_percent / 100)
-    setTime(waiting, labels, job.waiting_until)
     if (job.coverage !== null) coverage.set({ ...labels, coverage: job.coverage }, 1)
-    setKnown(missed, labels, job.expected_missed)
-    held.set(labels, job.removals_held)
-    missing.set(labels, job.rows_missed)
     tokenHeld.set({ organization: labels.organization }, job.held_since === null ? 0 : 1)
   }
 }
@@ -164,26 +175,10 @@ function labelsOf({ organization, collection }: Pick<JobStatus, 'organization' |
   return { organization: printable(organization), collection: printable(collection) }
 }
 
-function setTime<Label extends string>(
-  gauge: Gauge<Label>,
-  labels: Record<Label, string>,
-  time: string | null,
-) {
-  if (time !== null) gauge.set(labels, seconds(time))
-}
-
-function setKnown<Label extends string>(
-  gauge: Gauge<Label>,
-  labels: Record<Label, string>,
-  value: number | null,
-) {
-  if (value !== null) gauge.set(labels, value)
-}
-
 function flag(known: boolean | null): number | null {
   return known === null ? null : known ? 1 : 0
 }
 
-function seconds(time: string): number {
-  return Date.parse(time) / 1000
+function seconds(time: string | null): number | null {
+  return time === null ? null : Date.parse(time) / 1000
 }

@@ -2,7 +2,7 @@ import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
 import { createLine, type Line, type LineOptions } from './line.ts'
 import type { PingKind } from './send.ts'
-import { type Outcome, outcomeOf, outcomeText, startText } from './summary.ts'
+import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, startText } from './summary.ts'
 
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
   /** The address that is told of an organization's jobs; null for none. */
@@ -23,8 +23,25 @@ export interface Pings {
    * is walked instead is told of in the same way.
    */
   note(results: readonly JobResult[]): void
+  /**
+   * Call it before the first run of a service: what failed under an earlier process is not hidden by the success of another list,
+   * and what waits for somebody is told again at once.
+   */
+  recall(troubles: readonly StandingTrouble[]): void
   /** Resolves when no ping is left to send. */
   idle(): Promise<void>
+}
+
+/** A list that an earlier process left failed. */
+export interface StandingTrouble {
+  organizationId: string
+  organization: string
+  collection: string
+  code: string
+  /** It does not pass by itself. */
+  waitsForSomebody: boolean
+  /** A refresh that succeeds ends it. */
+  endsByRefresh: boolean
 }
 
 /** Jobs that began together, of one address. */
@@ -49,7 +66,7 @@ interface Target {
   line: Line
   /** The jobs whose last run failed: another schedule's success must not hide them. */
   failed: Map<string, Outcome>
-  /** Those of them that a refresh found out: a refresh that succeeds clears them. */
+  /** Those of them that a refresh found out, or that a refused token explains: a refresh that succeeds clears them. */
   byRefresh: Set<string>
 }
 
@@ -94,15 +111,22 @@ export function createPings(options: PingsOptions): Pings {
   function end(batch: Batch, outcome: Outcome): void {
     const { target, outcomes } = batch
     outcomes.push(outcome)
-    if (outcome.state === 'failed') target.failed.set(outcome.job, outcome)
-    else if (outcome.state === 'succeeded') target.failed.delete(outcome.job)
-    target.byRefresh.delete(outcome.job)
+    noteRun(target, outcome)
     batch.running--
     if (batch.running === 0) batch.over.abort()
     // A run that was told to stop neither succeeded nor failed.
     if (signal.aborted || outcomes.some(({ state }) => state === 'stopped')) return
     if (batch.running === 0) tellOutcome(target, outcomes, now() - batch.beganAt)
     else if (outcome.state === 'failed') void tellEarly(batch)
+  }
+
+  function noteRun({ failed, byRefresh }: Target, outcome: Outcome): void {
+    const { job, state, isHeld } = outcome
+    const hidesWalk = failed.has(job) && !byRefresh.has(job)
+    if (state === 'failed') failed.set(job, outcome)
+    else if (state === 'succeeded') failed.delete(job)
+    if (state === 'failed' && isHeld && !hidesWalk) byRefresh.add(job)
+    else byRefresh.delete(job)
   }
 
   function tellOutcome({ line, failed }: Target, outcomes: readonly Outcome[], ms: number | null): void {
@@ -145,11 +169,28 @@ export function createPings(options: PingsOptions): Pings {
       if (!before || !mayClear) return
       failed.delete(outcome.job)
       byRefresh.delete(outcome.job)
+      // Who was told of many lists is not told of each that is well again.
+      if (failed.size > 0) return
     }
     tellOutcome(target, [outcome], null)
   }
 
+  function recall(troubles: readonly StandingTrouble[]): void {
+    const waiting = new Set<Target>()
+    for (const { organizationId, organization, collection, code, ...trouble } of troubles) {
+      const address = addressOf(organizationId)
+      if (address === null) continue
+      const target = targetOf(address)
+      const outcome = standingOutcome(organization, collection, code)
+      target.failed.set(outcome.job, outcome)
+      if (trouble.endsByRefresh) target.byRefresh.add(outcome.job)
+      if (trouble.waitsForSomebody) waiting.add(target)
+    }
+    for (const { line, failed } of waiting) line.tell('fail', standingText([...failed.values()]))
+  }
+
   return {
+    recall,
     async around(jobs, run) {
       const batches = jobs.map(begin)
       const results = await run()

@@ -9,6 +9,8 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
+  /** Its token is refused, for runs and refreshes alike. */
+  isHeld: boolean
   rows: { seen: number; added: number; changed: number; removed: number }
 }
 
@@ -20,14 +22,34 @@ export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult): Ou
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,
   }
-  const name = printable(`${job.organization.name} ${job.collection.name}`, 80)
-  if (code === undefined) return { job: name, state: 'succeeded', reason: '', rows }
-  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', rows }
+  const name = nameOf(job.organization.name, job.collection.name)
+  if (code === undefined) return { job: name, state: 'succeeded', reason: '', isHeld: false, rows }
+  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', isHeld: false, rows }
   if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
-    return { job: name, state: 'busy', reason: '', rows }
-  // Not the message: what a server says may hold an item's data.
+    return { job: name, state: 'busy', reason: '', isHeld: false, rows }
+  return { job: name, state: 'failed', reason: reasonOf(code), isHeld: code === 'UNAUTHORIZED', rows }
+}
+
+/** What an earlier process left behind. */
+export function standingOutcome(organization: string, collection: string, code: string): Outcome {
+  const rows = { seen: 0, added: 0, changed: 0, removed: 0 }
+  return {
+    job: nameOf(organization, collection),
+    state: 'failed',
+    reason: reasonOf(code),
+    isHeld: code === 'UNAUTHORIZED',
+    rows,
+  }
+}
+
+function nameOf(organization: string, collection: string): string {
+  return printable(`${organization} ${collection}`, 80)
+}
+
+/** Not the message: what a server says may hold an item's data. */
+function reasonOf(code: string): string {
   const meaning = MEANINGS[code]
-  return { job: name, state: 'failed', reason: meaning === undefined ? code : `${code} (${meaning})`, rows }
+  return meaning === undefined ? code : `${code} (${meaning})`
 }
 
 const MEANINGS: Readonly<Partial<Record<string, string>>> = {
@@ -60,9 +82,20 @@ export function outcomeText(
   const lines = [
     `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
     ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
+    ...failedLines(failed),
+  ]
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+/** Of a service that begins. */
+export function standingText(failed: readonly Outcome[]): string {
+  return ['admin-mirror: started', ...failedLines(failed)].map((line) => `${line}\n`).join('')
+}
+
+function failedLines(failed: readonly Outcome[]): string[] {
+  return [
     ...(failed.length > 0 ? [`${counted(failed.length, 'list')} failed:`] : []),
     ...failed.slice(0, MOST_TOLD).map(({ job, reason }) => `${job}: ${reason}`),
     ...(failed.length > MOST_TOLD ? [`and ${grouped(failed.length - MOST_TOLD)} more`] : []),
   ]
-  return lines.map((line) => `${line}\n`).join('')
 }

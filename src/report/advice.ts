@@ -2,7 +2,7 @@ import { counted, grouped, inWords } from '../text.ts'
 
 /** What is known of the lists that share one budget. */
 export interface AdviceFacts {
-  lists: readonly { rows: number; perPage: number; newPerMinute?: number }[]
+  lists: readonly { rows: number; perPage: number }[]
   /** Requests a minute that are ours. */
   requestsPerMinute: number
   /** Percent of them for refreshes. */
@@ -48,8 +48,8 @@ export function advise(facts: AdviceFacts): Advice {
   const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
   const [interval, schedule] = scheduleFor(walkMinutes)
   const share = (sharePercent / 100) * rate
-  const refreshEvery = everyFor(lists, every, share)
-  const requests = costOf(lists, refreshEvery)
+  const requests = REFRESH_PAGES * lists.length
+  const refreshEvery = everyFor(requests, every, share)
   const [largest] = lists.toSorted((a, b) => pagesOf(b) - pagesOf(a))
   const left = Math.max(share - requests / refreshEvery, 0) / Math.max(lists.length, 1)
   return {
@@ -71,17 +71,12 @@ function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {
   return Math.max(1, Math.ceil(rows / Math.max(perPage, 1)))
 }
 
-/** Requests of one refresh of each list: its new rows, and two pages to see that nothing else is new. */
-function costOf(lists: AdviceFacts['lists'], every: number): number {
-  return lists.reduce((sum, { newPerMinute = 0, perPage }) => sum + (newPerMinute * every) / perPage + 2, 0)
-}
+/** Of one refresh of a list: so many show that nothing else is new. */
+const REFRESH_PAGES = 2
 
-/** New rows cost the same however often they are asked for; the rest of a refresh is what `every` spreads. */
-function everyFor(lists: AdviceFacts['lists'], wished: number, share: number): number {
-  const forNews = lists.reduce((sum, { newPerMinute = 0, perPage }) => sum + newPerMinute / perPage, 0)
-  const free = share - forNews
-  const least = free > 0 ? (2 * lists.length) / free : MINUTES_A_DAY
-  const minutes = Math.min(Math.max(wished, least), MINUTES_A_DAY)
+/** Minutes between two refreshes of all lists, which take so many requests. */
+function everyFor(requests: number, wished: number, share: number): number {
+  const minutes = Math.min(Math.max(wished, requests / share), MINUTES_A_DAY)
   return minutes < 1 ? Math.ceil(minutes * 60) / 60 : Math.ceil(minutes)
 }
 

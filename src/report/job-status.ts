@@ -1,36 +1,11 @@
-import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
+import type { StatusRow } from '../store/status.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { isOverdue } from './overdue.ts'
+import type { Status } from './status.ts'
 import { walkProgress } from './walk-progress.ts'
 
-/** A job in the output of `status --json`. Times are ISO 8601. Fields may be added, never changed. */
-export interface JobStatus extends Omit<StatusRow, 'configured' | 'backfills' | Internal> {
-  configured: boolean
-  /** The open ones; `next` is the command that continues one. */
-  backfills: (OpenBackfill & { next: string })[]
-  /** Milliseconds since `as_of`. */
-  age_ms: number | null
-  /** True if a configured list was never read whole or is older than `--max-age`; null without that. */
-  too_old: boolean | null
-  /** The same of `fresh_as_of` and `--fresh`. */
-  too_stale: boolean | null
-  /** Cron expression; null without a configuration. */
-  schedule: string | null
-  /** The next time of the schedule, at which a `start` reads the list. */
-  next_run_at: string | null
-  /** The first time of the schedule since the last run by schedule or by hand has ended, if it is past. */
-  due_at: string | null
-  /** Whether the list should have been read by now, by its schedule; null without a configuration. */
-  overdue: boolean | null
-  /** How far the open walk is, by items (0 to 100); null if its length is unknown. */
-  walk_percent: number | null
-  /** How long the running walk still takes at the speed so far. Milliseconds. */
-  walk_left_ms: number | null
-  /** The command that shows how to delete a list that is no longer configured; else null. */
-  forget: string | null
-  /** What to type or do next; null if there is nothing to do. */
-  next: string | null
-}
+/** A job in the output of `status --json`. */
+export type JobStatus = Status['jobs'][number]
 
 /** What other fields are computed from. */
 type Internal = 'last_sync_at' | 'last_sync_finished_at' | 'last_run_pages' | 'last_run_rows_seen'

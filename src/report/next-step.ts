@@ -1,4 +1,4 @@
-import type { OpenBackfill, StatusRow } from '../store/sqlite/read/status.ts'
+import type { OpenBackfill, StatusRow } from '../store/status.ts'
 import { printable, shellWord } from '../text.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { StatusRow } from '../store/sqlite/read/status.ts'
+import type { StatusRow } from '../store/status.ts'
 
 /** A run may begin so late: it may have to wait for the file's lock, for 30 seconds. */
 const GRACE_MS = 30_000

@@ -12,7 +12,8 @@ export function progressNotes(job: JobStatus): string[] {
   if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
   else if (isStopped(job) && job.error_code === null)
     notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
-  if (!ofSync && job.walk_origin === 'sync') {
+  const isEmpty = job.walk_rows_seen === 0 && job.walk_total === null
+  if (!ofSync && job.walk_origin === 'sync' && !isEmpty) {
     const then = job.configured ? '; the next run continues there' : ''
     notes.push(`stopped at ${walkText(job)}${then}`)
   }

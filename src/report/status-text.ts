@@ -95,8 +95,9 @@ function jobLines(job: JobStatus, now: number, { max_age: maxAge, fresh, daemon 
     note(
       `waits until ${job.waiting_until} (${inWords(Date.parse(job.waiting_until) - now)}): ${job.waiting_for}`,
     )
-  // `heldNote` reports what is held back.
-  if (job.error_code && job.error_code !== 'REMOVALS_HELD' && job.last_run_at) {
+  // Other notes say what is held, or held back.
+  const isSaid = job.error_code === 'REMOVALS_HELD' || (job.error_code === 'UNAUTHORIZED' && job.held_since)
+  if (job.error_code && !isSaid && job.last_run_at) {
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,
     )

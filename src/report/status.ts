@@ -1,42 +1,13 @@
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import type { z } from 'zod'
 import type { DaemonRecord } from '../store/sqlite/daemons.ts'
-import type { JobStatus } from './job-status.ts'
+import type { StatusSchema } from './status-schema.ts'
 import { checkExitCode, verdict } from './verdict.ts'
 
-/** Raised when a field changes its meaning or goes; new fields leave it. */
-export const STATUS_VERSION = 1 as const
-
-/** The output of `status --json`: `admin-mirror schema status` describes it. Fields may be added, never changed. */
-export interface Status {
-  version: number
-  database: string
-  now: string
-  /** How things are, in a sentence. */
-  verdict: string
-  /** What `status --check` exits with: 0, 1, 3 or 5. */
-  check_exit_code: number
-  daemon: DaemonStatus
-  /** What waits for the workers of a mirror that several share; null for one in a file. */
-  queue: QueueDepth | null
-  /** Of the schedules; null without a configuration. */
-  timezone: string | null
-  /** The end of the rate limit's pause; null if there is none. */
-  waiting_until: string | null
-  /** `--max-age` and `--fresh` as typed. */
-  max_age: string | null
-  fresh: string | null
-  /** Where the configuration asks for more than the rate limit carries. */
-  advice: string[]
-  jobs: JobStatus[]
-}
+/** The output of `status --json`. */
+export type Status = z.infer<typeof StatusSchema>
 
 /** Every `start` on this mirror. */
-export interface DaemonStatus {
-  /** Null if this user cannot tell. */
-  running: boolean | null
-  /** Those that run, or died without being stopped. */
-  processes: DaemonRecord[]
-}
+export type DaemonStatus = Status['daemon']
 
 /** Completes what `status` says. */
 export function createStatus(
@@ -47,7 +18,7 @@ export function createStatus(
   const { database, now, advice = [], ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
-    version: STATUS_VERSION,
+    version: 1,
     database,
     now,
     verdict: verdict({ ...facts, daemon }),

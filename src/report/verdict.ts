@@ -3,7 +3,7 @@ import type { JobStatus } from './job-status.ts'
 import type { Status } from './status.ts'
 
 /** What `status --check` exits with: 3 for a held token, else 5 for removals held back, else 1 for a list that failed or is overdue. */
-export function checkExitCode(jobs: readonly JobStatus[]): number {
+export function checkExitCode(jobs: readonly JobStatus[]): Status['check_exit_code'] {
   const configured = jobs.filter((job) => job.configured)
   if (configured.some((job) => job.held_since !== null)) return 3
   if (configured.some((job) => job.removals_held > 0)) return 5
@@ -25,7 +25,7 @@ export function verdict(status: Facts): string {
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
   // Without a configuration nobody can say how old a list may be.
   if (timezone === null) return `${all} ${was} read whole`
-  if (daemon.running === true) return `${all} ${is} well`
+  if (daemon.running === true) return `${all} ${is} well${daemonText(status)}`
   return `${all} ${is} up to date${daemonText(status)}`
 }
 
@@ -67,6 +67,11 @@ function some(number: number, of: number, [one, several]: Words): string {
   return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
 }
 
+/** A held token is the reason for it then. */
+function isLate({ held_since: held, overdue }: JobStatus): boolean {
+  return held === null && overdue === true
+}
+
 /** The gravest reasons first. */
 function reasonsOf(jobs: readonly JobStatus[]): string {
   const configured = jobs.filter((job) => job.configured)
@@ -75,7 +80,8 @@ function reasonsOf(jobs: readonly JobStatus[]): string {
     [count((job) => job.held_since !== null), 'held for a refused token'],
     [count((job) => job.removals_held > 0), 'with removals held back'],
     [count((job) => job.held_since === null && job.last_run_status === 'failed'), 'failed'],
-    [count((job) => job.held_since === null && job.overdue === true), 'overdue'],
+    [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
+    [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
     [count((job) => job.last_run_status === 'interrupted'), 'interrupted'],
   ]
   const told = reasons.flatMap(([number, what]) =>
@@ -85,7 +91,11 @@ function reasonsOf(jobs: readonly JobStatus[]): string {
 }
 
 function daemonText({ daemon, timezone }: Facts): string {
-  if (daemon.running === true || timezone === null) return ''
+  if (timezone === null) return ''
+  const { processes } = daemon
+  const lost = processes.filter(({ running }) => running === false).length
+  if (daemon.running === true)
+    return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
   if (daemon.running === null) return '; whether a daemon runs, this user cannot see'
   return daemon.processes.length > 0
     ? '; the daemon died: nothing is read by itself'

@@ -1,5 +1,5 @@
-import type { StatusRow } from '../store/sqlite/read/status.ts'
-import { walkLeft, walkPercent } from '../walk-left.ts'
+import type { StatusRow } from '../store/status.ts'
+import { walkLeft, walkPercent } from '../sync/walk-left.ts'
 
 /**
  * How far the open walk is, in whole percent of its items, and how long a running one still takes: at the speed of its run

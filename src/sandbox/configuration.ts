@@ -19,9 +19,9 @@ api:
 # The mirror: one SQLite file, made by the first sync. A relative path starts at this file's folder.
 database: ${quoted(database)}
 
-# "start" learns of a refused token with its next request: 5 minutes at the most. To try how it calls within one minute, and
-# on a page of its own, take the # from these lines; "check" says whether the share is enough.
-# refresh: { every: 30s, share: 50 }
+# To see how it calls when somebody has to act, take the # from these lines, and look at http://127.0.0.1:9464/check.
+# "How soon you are told" in config/DEPLOYMENT.md says more.
+# schedule: "* * * * *"
 # http: { host: 127.0.0.1, port: 9464 }
 
 # Whose lists to copy. Each organization is named by its UUID, has a short name for the command line, and a token of its own.

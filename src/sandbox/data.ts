@@ -1,6 +1,6 @@
-import { createEstablishment, establishmentCreatedAt } from './establishment.ts'
-import { createOrder } from './order.ts'
-import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './order-life.ts'
+import { createEstablishment, establishmentCreatedAt } from './items/establishment.ts'
+import { createOrder } from './items/order.ts'
+import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './items/order-life.ts'
 import { hash } from './random.ts'
 import { firstWhere } from './selection.ts'
 

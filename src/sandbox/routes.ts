@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { Accidents } from './accidents.ts'
 import { createEnvelope, PAGE_SIZE, phpJson } from './envelope.ts'
 import type { Filters } from './finder.ts'
 import type { Organization } from './organizations.ts'
@@ -32,6 +33,7 @@ export type CollectionName = 'orders' | 'establishments'
 export interface Api {
   organizations: readonly Organization[]
   listing: (organization: Organization, collection: CollectionName) => Listing
+  accidents: Accidents
   /** Counts a user's request, or refuses it; null: no limit. */
   throttle: ((token: string) => Verdict) | null
   requestsPerMinute: number
@@ -45,6 +47,9 @@ const LISTS = new Map<string, CollectionName>([
 /** Answers a request. The checks have Laravel's order: path, method, token, limit, organization. */
 export function answer(api: Api, request: Request): Answer {
   const { path } = splitTarget(request.target)
+  const [, name, accident] = /^\/sandbox\/([^/]+)\/([^/]+)$/.exec(path) ?? []
+  if (name !== undefined && accident !== undefined && request.method === 'POST')
+    return answerAccident(api, name, accident)
   const collection = LISTS.get(path)
   if (collection === undefined) return refuse(request, 404, `The route ${path.slice(1)} could not be found.`)
   if (request.method !== 'GET') {
@@ -52,13 +57,24 @@ export function answer(api: Api, request: Request): Answer {
     return withHeaders(refusal, { Allow: 'GET' })
   }
   const user = api.organizations.find(({ token }) => token === bearerToken(request))
-  if (user === undefined) return refuse(request, 401, 'Unauthenticated.')
+  if (user === undefined || api.accidents.isRevoked(user)) return refuse(request, 401, 'Unauthenticated.')
   if (api.throttle === null) return answerMember(api, user, collection, request)
 
   const verdict = api.throttle(user.token)
   const limits = limitHeaders(verdict, api.requestsPerMinute)
   if (!verdict.allowed) return withHeaders(refuse(request, 429, 'Too Many Attempts.'), limits)
   return withHeaders(answerMember(api, user, collection, request), limits)
+}
+
+/** For people, who type it: `POST /sandbox/acme/revoke`. No API has it. */
+function answerAccident({ organizations, accidents }: Api, name: string, accident: string): Answer {
+  const headers = { 'Content-Type': 'text/plain; charset=UTF-8' }
+  const organization = organizations.find((known) => known.name === name)
+  const told = organization ? accidents.cause(organization, accident) : null
+  if (told !== null) return { status: 200, headers, body: `${name}: ${told}\n` }
+  const names = organizations.map((known) => known.name).join(', ')
+  const body = `There are revoke, remove and restore, each of one of these organizations: ${names}\n`
+  return { status: 404, headers, body }
 }
 
 /** The part that counts against the limit, refusals included. */

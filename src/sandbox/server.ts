@@ -1,10 +1,13 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { createAccidents } from './accidents.ts'
 import { createData } from './data.ts'
 import { createFinder, type Filters } from './finder.ts'
 import { createOrganizations, type Organization } from './organizations.ts'
 import { type Answer, type Api, answer, type CollectionName, type Listing } from './routes.ts'
-import { backwards } from './selection.ts'
+import { backwards, startingAt } from './selection.ts'
 import { createThrottle } from './throttle.ts'
 
 export interface SandboxOptions {
@@ -49,7 +52,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   })
   // nginx's value: Node's 5 seconds would end connections that a client is about to use again.
   server.keepAliveTimeout = 75_000
-  const port = await listen(server, options.port)
+  await once(server.listen(options.port, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
     organizations: [...api.organizations],
@@ -71,21 +75,35 @@ function createApi(options: SandboxOptions): Api {
     }
   })
 
-  function listing(organization: Organization, collection: CollectionName): Listing {
+  const accidents = createAccidents((organization) => {
+    const { total, indexAt } = select(organization, 'orders', tick(), { states: null, createdFrom: null })
+    return total === 0 ? 0 : indexAt(Math.floor(total / 2))
+  })
+
+  function listOf(organization: Organization, collection: CollectionName) {
     const list = lists[organizations.indexOf(organization)]?.[collection]
     if (list === undefined) throw new Error(`Expected a list for organization ${organization.name}.`)
+    return list
+  }
+
+  function select(organization: Organization, collection: CollectionName, moment: number, filters: Filters) {
+    const selection = listOf(organization, collection).find(filters, moment)
+    return collection === 'orders' ? startingAt(selection, accidents.firstOrder(organization)) : selection
+  }
+
+  function listing(organization: Organization, collection: CollectionName): Listing {
     // One moment for the whole answer: its total and its items must agree.
     const moment = tick()
-    const find = (filters: Filters) => list.find(filters, moment)
+    const find = (filters: Filters) => select(organization, collection, moment, filters)
     const isNewestFirst = collection === 'orders' && options.order === 'first'
     return {
       find: isNewestFirst ? (filters) => backwards(find(filters)) : find,
-      itemAt: (index) => list.itemAt(index, moment),
+      itemAt: (index) => listOf(organization, collection).itemAt(index, moment),
     }
   }
 
   const throttle = requestsPerMinute === 0 ? null : (token: string) => take(token, now())
-  return { organizations, listing, throttle, requestsPerMinute }
+  return { organizations, listing, accidents, throttle, requestsPerMinute }
 }
 
 /** Sends an answer like nginx in front of PHP: chunked, without length and ETag, gzipped if the request accepts it. */
@@ -103,20 +121,9 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
   response.end()
 }
 
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      const address = server.address()
-      resolve(typeof address === 'object' && address !== null ? address.port : port)
-    })
-  })
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server.close(), 'close')
+  server.closeAllConnections()
+  await closed
 }

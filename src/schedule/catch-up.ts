@@ -14,14 +14,22 @@ export type Schedule = { expression: string; timezone: string }
  * Returns a check whether `start` runs a job at once: it was never completed, or fell due since its last run began. A
  * failed run counts, so that a process that is restarted again and again does not burden a server in trouble. `now` is
  * in epoch milliseconds; the expressions have been checked.
- *
- * Jobs of one schedule share a search where they can: 500 of them cost what one does.
  */
 export function createDueCheck(now: number): (last: LastRuns, schedule: Schedule) => boolean {
+  const fireSince = createFireSearch(now)
+  return ({ completedAt, startedAt }, schedule) =>
+    completedAt === null || fireSince(Math.max(completedAt, startedAt ?? completedAt), schedule) !== null
+}
+
+/**
+ * Returns a function that finds the first time of a schedule after `begun` and until `now`; null: none. Jobs of one
+ * schedule share a search where they can: 500 of them cost what one does.
+ */
+export function createFireSearch(now: number): (begun: number, schedule: Schedule) => number | null {
   /** By schedule: the first fire time after `after`, null for none until now. */
   const searched = new Map<string, { after: number; fire: number | null }>()
 
-  function fireSince(begun: number, { expression, timezone }: Schedule): number | null {
+  return (begun, { expression, timezone }) => {
     const name = `${timezone} ${expression}`
     const known = searched.get(name)
     if (known && known.after <= begun && (known.fire === null || begun < known.fire)) return known.fire
@@ -29,7 +37,4 @@ export function createDueCheck(now: number): (last: LastRuns, schedule: Schedule
     searched.set(name, { after: begun, fire })
     return fire
   }
-
-  return ({ completedAt, startedAt }, schedule) =>
-    completedAt === null || fireSince(Math.max(completedAt, startedAt ?? completedAt), schedule) !== null
 }

@@ -1,4 +1,4 @@
-import { createTicks } from './ticks.ts'
+import { bySchedule, createTicks } from './ticks.ts'
 
 export interface ScheduledJob {
   name: string
@@ -79,14 +79,14 @@ export function startScheduler(
     else events.onOverlap(job.name)
   }
 
-  const groups = groupsOf(jobs)
+  const schedules = bySchedule(jobs)
   let lookedAt = now()
-  let ticks = createTicks(groups, lookedAt)
+  let ticks = createTicks(schedules, lookedAt)
 
   async function watchTime(): Promise<void> {
     while (!stopped.signal.aborted) {
       const time = now()
-      if (time < lookedAt) ticks = createTicks(groups, time)
+      if (time < lookedAt) ticks = createTicks(schedules, time)
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
       const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
@@ -94,7 +94,7 @@ export function startScheduler(
     }
   }
 
-  const watching = groups.length > 0 ? watchTime() : Promise.resolve()
+  const watching = schedules.length > 0 ? watchTime() : Promise.resolve()
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
   async function stopAll(): Promise<void> {
@@ -111,17 +111,8 @@ export function startScheduler(
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (time) => groups.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
+    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
   }
-}
-
-/** By schedule, so that each is searched once: 500 organizations cost no more than one. */
-function groupsOf(jobs: readonly ScheduledJob[]) {
-  const groups = Map.groupBy(jobs, ({ expression, timezone }) => JSON.stringify([timezone, expression]))
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group
-    return first ? [{ expression: first.expression, timezone: first.timezone, jobs: group }] : []
-  })
 }
 
 async function runGuarded(name: string, run: () => Promise<void>, events: SchedulerEvents): Promise<void> {

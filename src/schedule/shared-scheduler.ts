@@ -1,6 +1,5 @@
-import type { Schedule } from './catch-up.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from './scheduler.ts'
-import { createTicks, type Tick } from './ticks.ts'
+import { bySchedule, createTicks, type Tick } from './ticks.ts'
 
 // The schedule of workers that share a mirror. Each of them watches the time, one makes the tick, and any of them takes the
 // lists that the tick added to the queue.
@@ -12,6 +11,8 @@ export type RunEnd = { again: true } | { again: false; errorCode: string | null 
 export interface SharedJob<L> extends Omit<ScheduledJob, 'run'> {
   /** What the queue holds of it. */
   list: L
+  /** Names its rate budget. */
+  budget: string
   /** Reads it, if that is due still. It never rejects. */
   run: () => Promise<RunEnd>
 }
@@ -26,7 +27,8 @@ export interface Handed {
 export interface Queue<L, C extends Handed> {
   tick(schedule: string, at: number, lists: readonly L[]): Promise<L[] | null>
   add(lists: readonly L[]): Promise<void>
-  take(most: number): Promise<C[]>
+  /** `except`: of these budgets none. */
+  take(most: number, except: readonly string[]): Promise<C[]>
   touch(claims: readonly C[]): Promise<void>
   finish(claim: C, errorCode: string | null): Promise<void>
   giveBack(claim: C): Promise<void>
@@ -51,6 +53,13 @@ export interface SharedSchedulerOptions<L, C extends Handed> extends SchedulerEv
 /** So many lists one worker reads at once: most of them wait for their rate limit. */
 const MOST_LISTS = 250
 
+/**
+ * With so many lists of a budget in hand, lists of other budgets go first; with so many in all, further ones of such a budget wait
+ * in the queue. Else the lists of one budget would take all places, and the requests of the others would go unused.
+ */
+const ENOUGH_OF_BUDGET = 4
+const MOST_OF_SAME = 125
+
 /** So many it takes at once, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
 
@@ -61,7 +70,7 @@ const MOST_TAKEN = 8
 const MOST_TRIES = 20
 
 const LOOK_EVERY_MS = 1000
-const AFTER_FULL_MS = 300
+const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
 
 /** The loop that watches the time may be late by so much. */
@@ -75,7 +84,7 @@ export function startSharedScheduler<L, C extends Handed>(
   const claims = new Map<string, C>()
   /** By list: what this worker does. */
   const inProgress = new Map<ScheduledJob['name'], Promise<void>>()
-  const schedules = groupsOf(jobs)
+  const schedules = bySchedule(jobs)
   let lookedAt = ownNow()
   let isAsking = false
 
@@ -94,7 +103,7 @@ export function startSharedScheduler<L, C extends Handed>(
 
   const ticks = createTicks(schedules, now())
   /** Those that could not be made yet. */
-  let open: Tick<Group<L>>[] = []
+  let open: Tick<ScheduledLists<L>>[] = []
   async function watchTime(): Promise<number> {
     lookedAt = ownNow()
     open.push(...ticks.come(now()))
@@ -108,7 +117,7 @@ export function startSharedScheduler<L, C extends Handed>(
     return Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
   }
 
-  async function make({ schedule, at }: Tick<Group<L>>): Promise<void> {
+  async function make({ schedule, at }: Tick<ScheduledLists<L>>): Promise<void> {
     const lists = schedule.jobs.map(({ list }) => list)
     const waiting = new Set(await queue.tick(schedule.name, at, lists))
     for (const { name, list } of schedule.jobs) if (waiting.has(list)) options.onOverlap(name)
@@ -116,10 +125,28 @@ export function startSharedScheduler<L, C extends Handed>(
 
   async function takeLists(): Promise<number> {
     const most = Math.min(MOST_TAKEN, MOST_LISTS - claims.size)
-    const taken = most > 0 ? await queue.take(most) : []
-    for (const claim of taken) begin(claim)
-    const isFull = taken.length > 0 && taken.length === most
+    const supplied = suppliedBudgets()
+    let taken = await takeSome(most, supplied)
+    const more = Math.min(most - taken, MOST_OF_SAME - claims.size)
+    if (supplied.length > 0) taken += await takeSome(more, [])
+    const isFull = taken > 0 && taken === most
     return (isFull ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
+  }
+
+  async function takeSome(most: number, except: readonly string[]): Promise<number> {
+    const taken = most > 0 ? await queue.take(most, except) : []
+    for (const claim of taken) begin(claim)
+    return taken.length
+  }
+
+  /** The budgets of which this worker has lists enough. */
+  function suppliedBudgets(): string[] {
+    const counts = new Map<string, number>()
+    for (const claim of claims.values()) {
+      const budget = jobOf(claim)?.budget
+      if (budget !== undefined) counts.set(budget, (counts.get(budget) ?? 0) + 1)
+    }
+    return [...counts].flatMap(([budget, count]) => (count >= ENOUGH_OF_BUDGET ? [budget] : []))
   }
 
   function begin(claim: C): void {
@@ -192,15 +219,4 @@ export function startSharedScheduler<L, C extends Handed>(
   }
 }
 
-interface Group<L> extends Schedule {
-  name: string
-  jobs: SharedJob<L>[]
-}
-
-function groupsOf<L>(jobs: readonly SharedJob<L>[]): Group<L>[] {
-  const groups = Map.groupBy(jobs, ({ expression, timezone }) => `${timezone} ${expression}`)
-  return [...groups].map(([name, [first, ...others]]) => {
-    const { expression, timezone } = first as SharedJob<L>
-    return { name, expression, timezone, jobs: [first as SharedJob<L>, ...others] }
-  })
-}
+type ScheduledLists<L> = ReturnType<typeof bySchedule<SharedJob<L>>>[number]

@@ -1,23 +1,4 @@
-// What `status` and its page show of either store.
-
-/** Columns of `status`: of a job's last complete walk (`last`), of its open one (`walk`), and what waits for a decision. */
-export const WALK_COLUMNS = `
-  last.untrusted,
-  last.total_off,
-  (
-    SELECT count(*)
-    FROM sync_missing
-    WHERE organization_id = job.organization_id AND collection = job.collection AND state = 'missed'
-  ) AS rows_missed,
-  organizations.held_since,
-  organizations.held_reason,
-  walk.origin AS walk_origin,
-  walk.next_page AS walk_page,
-  walk.pages AS walk_pages,
-  walk.rows_seen AS walk_rows_seen,
-  walk.total AS walk_total,
-  walk.started_at AS walk_started_at,
-  walk.updated_at AS walk_updated_at`
+// What the status page shows of either store, beside `status`.
 
 /** The last runs of a job. */
 export interface LastRuns {

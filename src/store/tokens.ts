@@ -18,7 +18,39 @@ export interface LastRuns {
   unfinished: boolean
 }
 
-type Now<T> = T | Promise<T>
+export const NEVER_RUN: LastRuns = { completedAt: null, startedAt: null, unfinished: false }
+
+const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
+
+/** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
+export const LAST_RUNS = `
+  (
+    SELECT started_at
+    FROM sync_walks
+    WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS "completedAt",
+  (
+    SELECT started_at
+    FROM sync_runs
+    WHERE ${OF_JOB} AND trigger IN ('schedule', 'manual')
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS "startedAt",
+  EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
+`
+
+/** At once from a file, later from a server. */
+export type MaybePromise<T> = T | Promise<T>
+
+/** Whether a token is held. */
+export interface StoredHold {
+  /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
+  heldReason(): string | null
+  /** Reads it, where that takes time. */
+  refresh?(): Promise<void>
+}
 
 /** Each method is one short transaction. */
 export interface Tokens {
@@ -30,12 +62,9 @@ export interface Tokens {
   fingerprint(token: string): string
   /** Notes which token an organization uses now, and lifts the hold of its former token. */
   useToken(organizationId: string, fingerprint: string): Promise<void>
-  /** Why a token is held; null if `resume` lifted the hold of one of its organizations. As `refreshHold` read it last. */
-  heldReason(fingerprint: string): string | null
-  /** Reads whether the token is held, where that takes time. */
-  refreshHold?(fingerprint: string): Promise<void>
+  holdOf(fingerprint: string): StoredHold
   /** Why an organization must not use its token. */
-  heldReasonOf(organizationId: string, fingerprint: string): Now<string | null>
+  heldReasonOf(organizationId: string, fingerprint: string): MaybePromise<string | null>
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
   liftHold(fingerprint: string): Promise<void>
   /**
@@ -44,7 +73,7 @@ export interface Tokens {
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: BudgetStore
-  lastRuns(organizationId: string, collection: string): Now<LastRuns>
+  lastRuns(organizationId: string, collection: string): MaybePromise<LastRuns>
   /** The same of any job, by one question, where each takes time. */
   allLastRuns?(): Promise<(organizationId: string, collection: string) => LastRuns>
 }

@@ -59,9 +59,11 @@ function nextRefresh(
   { lease, walk, rowsAdded, addedBehindAt, addedEnds, refresher, times }: EndOptions,
   reading: Reading,
 ): KeptRefresh {
-  const { coverage } = reading
-  const { lastPage, firstTotal, totals } = reading.state
+  const { coverage, state } = reading
+  const { lastPage } = state
   const rules = rulesOf(lease.job)
+  // What is no number of the list's items for the walk is none for refreshes, whatever the API says.
+  const isCounted = rules.total === 'check' && state.counted
   const complete = {
     scope: scopeText(lease.job),
     startedAt: walk.startedAt,
@@ -69,7 +71,7 @@ function nextRefresh(
     addedBehindAt: addedBehindAt(),
     addedEnds: addedEnds(),
     lastPage,
-    totals: { first: firstTotal, last: totals.last },
+    totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
     isSteady: coverage === 'steady',
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
   }

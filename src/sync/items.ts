@@ -8,8 +8,9 @@ import {
   type JsonObject,
   type JsonValue,
   numberText,
+  packTexts,
 } from '../json/value.ts'
-import { packTexts, printable } from '../text.ts'
+import { printable } from '../text.ts'
 import type { Item, Job, Page } from './types.ts'
 
 /**
@@ -120,6 +121,8 @@ function keyPart(value: JsonValue | undefined): KeyPart | string {
   if (typeof value === 'string') return textPart(value, false)
   if (Array.isArray(value)) return 'is a list'
   if (typeof value === 'object' && !isRawNumber(value)) return 'is an object'
+  // As nearly all keys are; what follows returns the same, more slowly.
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return { text: String(value), integer: true }
   const text = canonicalNumber(numberText(value))
   return textPart(text, isInteger(text))
 }

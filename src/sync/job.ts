@@ -38,8 +38,8 @@ export interface JobOptions {
   /** How the job is refreshed between the pages of a walk; null: not at all. */
   refresh: RefreshPolicy | null
   /**
-   * A refresh instead of the walk, of a list that can be refreshed: `newest` now, and its newest end alone; `due` only if it
-   * is due, with the older pages that are.
+   * A refresh instead of the walk, of a list that can be refreshed. `newest`: now, and only the newest end. `due`: only if one is
+   * due, and with the older pages that are due.
    */
   instead?: 'newest' | 'due' | undefined
   /** Whether to wait for a job that another process has. */
@@ -60,7 +60,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** The job was refreshed instead of walked, or that was not due any more; the observer knows the result. */
+  /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; the observer knows its result. */
   isRefreshed: boolean
   /** Its line of `sync_runs`. */
   runId?: number
@@ -94,7 +94,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
-    // Of a short list, which is walked instead of refreshed: it is tried again when a refresh would be.
+    // A short list is walked instead of refreshed. If that walk did not begin, it is tried again when a refresh is due.
     if (options.instead === 'due' && !result.walk) result.trigger = 'refresh'
   }
   observer.onFinish(result)
@@ -118,7 +118,7 @@ async function refreshOrWalk(
 ): Promise<void> {
   const { job, store, observer, signal, now } = options
   const refusal = await source.refusal()
-  // Of the token: nothing was sent, so no line of `sync_runs` tells of it.
+  // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
   if (refusal) throw refusal
   const times = createPageTimes(lease, now)
   const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
@@ -133,7 +133,7 @@ async function refreshOrWalk(
   result.runId = run.id
   observer.onStart(walk)
   try {
-    // Of the mirror: a person has to act, so the run's line shows it.
+    // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
     const watched = { ...options, source, observer: counting(observer, traffic) }
     const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
@@ -213,13 +213,13 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const seen = await recallSeenItems(options.walk, options)
   const writer = createPageWriter(options)
   // A list that was never read whole has nothing to refresh.
-  const isRefreshed = refresher.state() !== null
+  const canRefresh = refresher.state() !== null
   const betweenPages = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
   const reading = await readList({
     ...options,
     seen,
     handler: writer,
-    ...(isRefreshed ? { betweenPages } : {}),
+    ...(canRefresh ? { betweenPages } : {}),
   })
   return endWalk({ ...options, seen, rules: options.removals, ...writer }, reading)
 }

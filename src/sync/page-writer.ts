@@ -3,9 +3,9 @@ import { parseExact } from '../json/exact.ts'
 import { asJsonObject } from '../json/value.ts'
 import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
-import { type AddedEnds, countAddedEnds } from './refresh/ends.ts'
-import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
-import type { Job, Notice, Page } from './types.ts'
+import type { AddedEnds } from './refresh/ends.ts'
+import type { Lease, LedgerEntry, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
+import type { Checkpoint, Job, Notice, Page } from './types.ts'
 import type { Answer, PageHandler, PageResult } from './walk.ts'
 
 export interface PageWriterOptions {
@@ -24,8 +24,8 @@ export interface PageWriter extends PageHandler {
   /** Rows that the job has ever added. */
   rowsAdded(): number
   /**
-   * Where rows in front had come behind the reader: when this process wrote the first page that it asked for again and that had
-   * new rows, for those may stand apart from the ones in front. Epoch milliseconds; null: none had come.
+   * When the walk wrote the first page that it asked for again and that begins with new rows; null if no such rows were added at the
+   * front of the list. Rows that nobody has read may stand between them and the first page that the walk read. Epoch milliseconds.
    */
   addedBehindAt(): number | null
   addedEnds(): AddedEnds
@@ -36,25 +36,28 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   let { newRejects } = walk
   let { rowsAdded } = lease
   let replaces = options.replaces
-  let addedAgainAt: number | null = null
-  let isAddedInFront = false
+  let { addedBehind } = walk.checkpoint
   const ends = countAddedEnds()
 
   async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
     await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
   }
 
+  /** Kept with the checkpoint: a walk that is killed and resumed has to know it at its end. */
+  function withAddedBehind(next: Checkpoint): Checkpoint {
+    return addedBehind ? { ...next, addedBehind } : next
+  }
+
   async function handle({ page, items, newToWalk, entry, next }: Answer): Promise<PageResult> {
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const answer = { ...changes, entry, newToWalk }
     const at = options.times.ofWalk()
-    const committed = await store.commit(lease, { walk, run, answer, next, at })
     const added = changes.upserts.filter(({ change }) => change === 'added')
     if (entry.why === 'forward') ends.note(page.number, items, new Set(added.map(({ key }) => key.id)))
-    else if (added.length > 0) {
-      addedAgainAt ??= at
-      isAddedInFront ||= entry.why === 'front'
+    else if (beginsWithAdded(entry, new Set(added.map(({ key }) => key.id)))) {
+      addedBehind = { at: addedBehind?.at ?? at, isInFront: addedBehind?.isInFront || entry.why === 'front' }
     }
+    const committed = await store.commit(lease, { walk, run, answer, next: withAddedBehind(next), at })
     newRejects += committed.newRejects
     rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
@@ -66,14 +69,50 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     handle,
     async beginPass(next) {
       ends.endPass()
-      await store.commit(lease, { walk, run, answer: null, next, at: options.times.ofWalk() })
+      const at = options.times.ofWalk()
+      await store.commit(lease, { walk, run, answer: null, next: withAddedBehind(next), at })
     },
     giveUp: () => abandon(walk),
     newRejects: () => newRejects,
     rowsAdded: () => rowsAdded,
-    addedBehindAt: () => (isAddedInFront ? addedAgainAt : null),
+    addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
     addedEnds: () => ends.counts,
   }
+}
+
+/** Counts new rows at both ends of the list, in its order. A walk that was resumed says nothing of the first end. */
+function countAddedEnds() {
+  let isLeading: boolean | null = null
+  let isOver = false
+  const counts: AddedEnds = { first: 0, last: 0 }
+  return {
+    counts,
+    /** @param added The ids of the rows that the mirror did not have before. */
+    note(page: number, items: readonly { id: string }[], added: ReadonlySet<string>): void {
+      if (isOver) return
+      isLeading ??= page === 1
+      for (const { id } of items) {
+        const isAdded = added.has(id)
+        isLeading &&= isAdded
+        if (isLeading) counts.first++
+        counts.last = isAdded ? counts.last + 1 : 0
+      }
+    },
+    /** What was seen first in this pass is known to the next one. */
+    endPass(): void {
+      isOver = true
+    },
+  }
+}
+
+/**
+ * Whether a page that was asked for again begins with new rows. A new row that follows an item which this walk had already read was
+ * not added at the front.
+ * @param added The ids of the rows that the mirror did not have before.
+ */
+function beginsWithAdded({ ids, positions }: LedgerEntry, added: ReadonlySet<string>): boolean {
+  const first = ids.findIndex((id) => added.has(id))
+  return first !== -1 && positions?.slice(0, first).includes(null) !== true
 }
 
 /** What a page changes, and what is stored of each of its items now. */

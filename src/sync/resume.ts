@@ -1,4 +1,4 @@
-import { sortedJson } from '../text.ts'
+import { sortedJson } from '../json/value.ts'
 import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
 import type { OpenWalk, Store, Walk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'

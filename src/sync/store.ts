@@ -9,10 +9,10 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
 
 /**
  * All that `sync` asks of the place where rows are kept, with sets in and sets out. What a method writes is written together or
- * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError when it cannot be used.
+ * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot be used.
  *
- * A new store is a folder beside store/sqlite: this, store/tokens.ts, and store/columns for the columns of items. It passes
- * test/store/contract.ts, which tests each promise, and cli/session.ts opens it.
+ * A new store is a folder beside store/sqlite that implements this and store/tokens.ts. It takes the columns of items from
+ * store/columns, and the SQL that stores share from store. test/store/contract.ts tests each promise, cli/session.ts opens it.
  */
 export interface Store {
   /** Takes a job for this process, unless another process that is alive has it. */
@@ -49,13 +49,12 @@ export interface Store {
 }
 
 /**
- * The right to work on a job. It ends when it is released, when its process ends, and, in a store whose processes can be cut
- * off from it, when another process acquires the job: what would write of the job then throws a JobError (BUSY), and writes
- * nothing. Nobody uses a lease that he has released.
+ * The right to work on a job, until it is released or its process ends; or, in a store whose processes can be cut off from
+ * it, until another process acquires the job: a method that would write then throws a JobError (BUSY) and writes nothing.
  */
 export interface Lease {
   job: Job
-  /** Why the store cannot keep this collection's rows: they have another key there, or a table's name is taken. */
+  /** Why the store cannot keep this collection's rows: it has them by another key, or a table's name is taken. */
   refusal: JobError | null
   /** How the job's last complete full walk ended; null: there is none. */
   lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null

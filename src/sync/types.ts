@@ -102,6 +102,16 @@ export interface Checkpoint {
   /** What to ask for next: that page, or an earlier one; null: the pass is complete. */
   ask: Question | null
   state: CoverageState
+  /** Absent where no row that is new to the mirror came behind the reader. */
+  addedBehind?: AddedBehind
+}
+
+/** Rows that a walk was the first to see on pages that it asked for again. */
+export interface AddedBehind {
+  /** When the first of these pages was written, epoch milliseconds. */
+  at: number
+  /** Whether some came in front of the list. */
+  isInFront: boolean
 }
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'

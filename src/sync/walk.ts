@@ -39,7 +39,7 @@ export interface PageHandler {
   giveUp(): Promise<void>
 }
 
-/** What may go first between two pages, while no request is under way. */
+/** Work that may run between two pages, while no request is under way: a refresh. */
 export interface BetweenPages {
   isDue(): boolean
   run(): Promise<void>
@@ -91,8 +91,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 
 /**
  * Reads from the checkpoint to the end of the list, page by page: only an answer says which page is next. The next page is
- * requested before this one is handled, and matched after it: a kill leaves all of a page or nothing. Where something goes
- * between two pages, the next one is requested after it: an older answer would be written over a newer one.
+ * requested before this one is handled, and matched after it: a kill leaves all of a page or nothing. If a refresh runs between
+ * two pages, the next one is requested after the refresh: otherwise an older answer could overwrite newer rows.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, handler, betweenPages, observer } = options
@@ -156,7 +156,7 @@ interface ReadAheadOptions {
   signal: AbortSignal
 }
 
-/** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the last. */
+/** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the one before it. */
 interface ReadAhead {
   /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
   take(question: Question): Promise<Page>

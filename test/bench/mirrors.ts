@@ -11,6 +11,8 @@ export interface MirrorOptions {
   url: string
   organizations?: number
   concurrency?: number
+  /** Of a mirror on a server: its address. */
+  database?: string
   /** Added to the environment of its commands. */
   env?: Record<string, string>
 }
@@ -27,7 +29,8 @@ export interface BenchMirror {
 export function createMirror(options: MirrorOptions): BenchMirror {
   const { program, folder, url, organizations = 1, concurrency = 4, env = {} } = options
   const config = path.join(folder, 'admin-mirror.yaml')
-  const database = path.join(folder, 'mirror.db')
+  const file = path.join(folder, 'mirror.db')
+  const { database = file } = options
   const settings = {
     api: { baseUrl: url },
     database,
@@ -47,13 +50,13 @@ export function createMirror(options: MirrorOptions): BenchMirror {
     run: (...command) => measure([program, ...command, '--config', config], { env }),
     sync: async (rows) => {
       const measured = await measure([program, 'sync', '--config', config], { peakIn: folder, env })
-      const found = countOrders(database)
+      const found = countOrders(file)
       if (found !== rows) throw new Error(`the mirror holds ${found} orders instead of ${rows}`)
       return measured
     },
     empty: () => {
       for (const end of ['', '-wal', '-shm', '-owners'])
-        fs.rmSync(database + end, { recursive: true, force: true })
+        fs.rmSync(file + end, { recursive: true, force: true })
     },
   }
 }

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { ServerOptions } from './page-server.ts'
 
 const PEAK_MEMORY = fileURLToPath(new URL('./peak-memory.ts', import.meta.url))
+const CPU_TIME = fileURLToPath(new URL('./cpu-time.ts', import.meta.url))
 const SERVER = fileURLToPath(new URL('./page-server.ts', import.meta.url))
 
 /** Without variables that change how a measured process behaves. */
@@ -46,6 +47,32 @@ export async function measure(
   alive.delete(child)
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}:\n${stderr}`)
   return { ms, peakKb: peakFile === null ? Number.NaN : Number(fs.readFileSync(peakFile, 'utf8')), stdout }
+}
+
+/** A process that runs until it is told to stop. Throws if that does not end it with 0. */
+export interface Lasting {
+  isAlive(): boolean
+  stop(): Promise<{ cpuMs: number }>
+}
+
+/** @param cpuFile Where the processor time is written that it took. */
+export function startLasting(args: readonly string[], cpuFile: string, env: Record<string, string>): Lasting {
+  const child = spawn(process.execPath, ['--import', CPU_TIME, ...args], {
+    env: { ...CLEAN_ENV, ...env, CPU_FILE: cpuFile },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  alive.add(child)
+  const ended = Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  return {
+    isAlive: () => child.exitCode === null && child.signalCode === null,
+    async stop() {
+      child.kill('SIGTERM')
+      const [stderr, [code]] = await ended
+      alive.delete(child)
+      if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}:\n${stderr}`)
+      return { cpuMs: Number(fs.readFileSync(cpuFile, 'utf8')) }
+    },
+  }
 }
 
 /** Ends what still runs, at once. */

@@ -14,19 +14,19 @@ export interface Bench {
   report: (words: string) => void
 }
 
-export type Contenders = Record<string, () => Promise<Measured>>
+export type Contenders<T = Measured> = Record<string, () => Promise<T>>
 
 export function newFolder({ folder }: Bench): string {
   return fs.mkdtempSync(path.join(folder, 'contender-'))
 }
 
 /** Runs all contenders once a round, in turn, so that changes of the machine's speed affect all of them. */
-export async function race(
+export async function race<T = Measured>(
   { rounds, report }: Pick<Bench, 'rounds' | 'report'>,
-  contenders: Contenders,
-): Promise<Record<string, Measured[]>> {
+  contenders: Contenders<T>,
+): Promise<Record<string, T[]>> {
   const names = Object.keys(contenders)
-  const results: Record<string, Measured[]> = Object.fromEntries(names.map((name) => [name, []]))
+  const results: Record<string, T[]> = Object.fromEntries(names.map((name) => [name, []]))
   for (let round = 1; round <= rounds; round++) {
     report(`  round ${round} of ${rounds}`)
     for (const [name, run] of Object.entries(contenders)) results[name]?.push(await run())
@@ -35,12 +35,12 @@ export async function race(
 }
 
 /** A row for each contender but `ours`. */
-export function rowsOf(
+export function rowsOf<T = Measured>(
   scenario: string,
   what: string,
   unit: Unit,
-  { ours = [], ...others }: Record<string, Measured[]>,
-  figureOf: (measured: Measured, name: string) => number,
+  { ours = [], ...others }: Record<string, T[]>,
+  figureOf: (measured: T, name: string) => number,
 ): Row[] {
   return Object.entries(others).map(([against, measured]) => ({
     scenario,

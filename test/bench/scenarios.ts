@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BenchMirror, createMirror, type MirrorOptions } from './mirrors.ts'
+import { postgres } from './postgres.ts'
 import { type Measured, measure, type Serving, whileServing } from './processes.ts'
 import { publishing, queries } from './reading.ts'
 import { type Bench, type Contenders, grouped, newFolder, race, rowsOf } from './rounds.ts'
@@ -21,6 +22,7 @@ export const SCENARIOS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   start,
   publishing,
   queries,
+  postgres,
 }
 
 /** Without latency, so that only the cost of a page counts; and its memory. */

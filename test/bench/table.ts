@@ -1,4 +1,4 @@
-export type Unit = 'ms' | 'kB' | 'pages/s'
+export type Unit = 'ms' | 'kB' | 'pages/s' | 'transactions'
 
 /** One comparison: the figures of both sides, by round. */
 export interface Row {

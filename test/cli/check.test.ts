@@ -234,6 +234,24 @@ describe.concurrent('check', () => {
     expect(named('refresh')).not.toEqual([])
   })
 
+  it('warns of what reading has shown, as status does', async () => {
+    const { workspace } = await createScene(undefined, {
+      collections: { orders: { newest: 'first' }, establishments: false },
+    })
+    await workspace.run(['sync'])
+    // As after refreshes, and a full walk that found new rows at the other end.
+    workspace.change(
+      `UPDATE sync_jobs SET refresh = json_set(refresh, '$.interval', 300000), newest = NULL WHERE collection = 'orders'`,
+    )
+
+    const { code, named } = await checked(workspace, '--offline')
+
+    expect(code).toBe(0)
+    expect(named('advice')).toMatchObject([
+      { state: 'warn', message: expect.stringContaining('newest: auto finds out by itself') },
+    ])
+  })
+
   it('exits with 4 for a mirror that cannot be used, whatever else fails', async () => {
     const { workspace } = await createScene(() => ({ status: 403, body: {} }))
     fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
@@ -273,6 +291,32 @@ describe.concurrent('check', () => {
     expect(code).toBe(2)
     expect(named('http')).toMatchObject([{ state: 'fail', message: expect.stringContaining('EADDRINUSE') }])
     expect(named('publish')).toMatchObject([{ state: 'fail', exit_code: 2 }])
+  })
+
+  it('exits with 2 where the mirror keeps a collection by another key, and where a name of its tables is taken', async () => {
+    const { workspace, settings } = await createScene()
+    await workspace.run(['sync'])
+    workspace.change('CREATE TABLE visits_raw (a)')
+    workspace.configure({
+      ...settings,
+      collections: { establishments: false, orders: { key: 'state' }, visits: {} },
+    })
+
+    const reports = [await checked(workspace), await checked(workspace, '--offline')]
+
+    for (const { code, failed } of reports) {
+      expect(code).toBe(2)
+      expect(failed).toMatchObject([
+        {
+          name: 'configuration',
+          message: expect.stringMatching(/^the mirror keeps orders by the key id, .* says state: /),
+        },
+        {
+          name: 'configuration',
+          message: expect.stringMatching(/^the mirror cannot make the tables of visits, /),
+        },
+      ])
+    }
   })
 
   it('exits with 2 where the mirror holds the lists of another address', async () => {

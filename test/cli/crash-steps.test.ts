@@ -75,7 +75,7 @@ const OF_A_PAGE: Step[] = [
   ['before the transaction', dyingBefore(WALK, 'const result = await handler.handle(', ON_THIRD)],
   ['before the rows', dyingBefore(SAVING, 'const saved = saveRows(', PAGE_IS_THIRD)],
   ['after the rows', dyingBefore(SAVING, 'const newRejects = saveRejects(', PAGE_IS_THIRD)],
-  ['before the checkpoint', dyingBefore(SAVING, 'ledger.add(walk.id, entry, at)', ENTRY_IS_THIRD)],
+  ['before the checkpoint', dyingBefore(SAVING, 'addAnswer.run(', ENTRY_IS_THIRD)],
   ['within the line of the ledger', dyingBefore(SAVING, 'countAnswer.run(', ENTRY_IS_THIRD)],
   ['before the commit', dyingBefore(SAVING, 'return saved\n    },\n    refreshed(', ENTRY_IS_THIRD)],
   ['after the commit', dyingBefore(WALK, 'seen.add(entry)', ON_THIRD)],

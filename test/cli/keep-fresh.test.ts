@@ -35,7 +35,11 @@ async function firstRefreshAfter(every: string, walkedAt: number): Promise<numbe
       },
     ],
     // What the mirror says: nothing before the end of the walk.
-    plan: { update: async () => {}, nextAt: () => (now < walkedAt ? null : walkedAt + refresh.every) },
+    plan: {
+      update: async () => {},
+      nextAt: () => (now < walkedAt ? null : walkedAt + refresh.every),
+      useOf: () => ({ budget: 'acme', needs: 0 }),
+    },
     scheduler: {
       runBetween: () => {
         refreshedAt.push(now)

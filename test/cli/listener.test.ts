@@ -7,7 +7,7 @@ import type { LogLine, Running } from './processes.ts'
 import { createWorkspace, leaksOf, organization } from './workspace.ts'
 
 const NEVER = '0 0 29 2 *'
-const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json']
+const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
 const finished = ({ msg }: LogLine) => msg === 'run finished'
 
 async function createScene(reply?: () => Promise<Reply>, more: object = {}) {
@@ -56,7 +56,7 @@ describe.concurrent('the listener of start', () => {
     start.kill('SIGTERM')
     const { code } = await start.ended
 
-    expect(statuses).toEqual([200, 200, 200, 200, 200])
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200])
     expect(workspace.value('SELECT note FROM orders')).toBe('Data-of-an-item')
     expect(texts.filter((text) => text.includes('Data-of-an-item'))).toEqual([])
     const value = (wanted: string, status?: string) =>

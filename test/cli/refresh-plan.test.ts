@@ -90,10 +90,9 @@ it('a try that left no trace in the mirror is repeated as rarely as the share of
 it('what a refresh of a list has just cost counts at once, beside what is known of the others', async () => {
   const { plan, selected, jobs } = await planOfFifty()
   const policy = plan.policyOf(selected)
-  const others = jobs.slice(1).map(() => null)
 
-  expect(policy?.costs(null)).toEqual([null, ...others])
-  expect(policy?.costs(70)).toEqual([70, ...others])
+  expect(policy?.load(null)).toEqual({ lists: jobs.length, requests: 2 * jobs.length })
+  expect(policy?.load(70)).toEqual({ lists: jobs.length, requests: 2 * (jobs.length - 1) + 70 })
 })
 
 it('what many lists keep is read once by their first runs, too, of which there may be hundreds', async () => {

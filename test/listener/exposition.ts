@@ -1,4 +1,4 @@
-import { sortedJson } from '../../src/text.ts'
+import { sortedJson } from '../../src/json/value.ts'
 
 /** A sample of a scrape. */
 export interface Sample {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { listen } from './listening.ts'
 import { job, overview, source } from './overviews.ts'
@@ -140,6 +141,24 @@ describe.concurrent('a hostile client', () => {
 
     expect(answers).toEqual([true, true])
     for (const { socket } of clients) socket.destroy()
+  })
+
+  it('that asks and leaves, a thousand times, makes no probe wait', async () => {
+    const waits: number[] = []
+    const { port, url } = await listen(well(), {
+      sleep: (ms) => {
+        waits.push(ms)
+        return sleep(ms)
+      },
+    })
+    for (let count = 0; count < 1000; count += 20) {
+      const clients = await Promise.all(Array.from({ length: 20 }, () => client(port)))
+      for (const { socket } of clients) socket.write(`${GET}\r\n`, () => socket.destroy())
+      await Promise.all(clients.map(({ ended }) => ended))
+    }
+
+    expect(await isAnswered(url)).toBe(true)
+    expect(Math.max(0, ...waits)).toBeLessThan(1000)
   })
 
   it('that asks for a thousand pages at once on one connection gets a hundred', async () => {

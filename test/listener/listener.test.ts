@@ -1,10 +1,11 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { MirrorError, UsageError } from '../../src/errors.ts'
+import type { JobStatus } from '../../src/report/job-status.ts'
 import { listen } from './listening.ts'
-import { job, overview, source } from './overviews.ts'
+import { at, job, overview, source } from './overviews.ts'
 
-const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json']
+const PATHS = ['', 'check', 'healthz', 'readyz', 'metrics', 'status.json']
 const well = () => source(overview([job('acme')]))
 
 /** With any Host header, which fetch does not allow. */
@@ -115,7 +116,7 @@ describe('health', () => {
 
     const answers = await Promise.all(PATHS.map(async (path) => (await fetch(url(path))).status))
 
-    expect(answers).toEqual([503, 200, 503, 503, 503])
+    expect(answers).toEqual([503, 503, 200, 503, 503, 503])
   })
 
   it('says why: the scheduler is stalled, the mirror cannot be used', async () => {
@@ -125,6 +126,31 @@ describe('health', () => {
 
     expect([healthz.status, await healthz.text()]).toEqual([503, 'the scheduler sleeps\n'])
     expect([readyz.status, await readyz.text()]).toEqual([503, 'the disk is full\n'])
+  })
+
+  it.each<[wrong: Partial<JobStatus>, told: string]>([
+    [{ held_since: at(1), next: 'resume' }, 'the only list needs attention (held for a refused token)'],
+    [{ removals_held: 30, next: 'sync' }, 'the only list needs attention (with removals held back)'],
+    [{ last_run_status: 'failed', next: 'sync' }, 'the only list needs attention (failed)'],
+    [{ overdue: true, next: 'sync' }, 'the only list needs attention (overdue)'],
+  ])('as an uptime monitor asks for it says what needs somebody: %j', async (wrong, told) => {
+    const { url } = await listen(source(overview([job('acme', 'orders', wrong)])))
+
+    const check = await fetch(url('check'))
+
+    expect([check.status, await check.text()]).toEqual([503, `${told}\n`])
+  })
+
+  it('as an uptime monitor asks for it counts the scheduler and the mirror, too', async () => {
+    for (const [health, told] of [
+      [TROUBLE, 'the scheduler sleeps\n'],
+      [{ ...TROUBLE, stalled: null }, 'the disk is full\n'],
+    ] as const) {
+      const { url } = await listen(source(overview([job('acme')]), { health: () => health }))
+      const check = await fetch(url('check'))
+
+      expect([check.status, await check.text()]).toEqual([503, told])
+    }
   })
 
   it('of a mirror that cannot be read is shown with its message, and an error of ours without', async () => {

@@ -2,6 +2,7 @@ import { jobKey, type Overview, type Source } from '../../src/listener/overview.
 import { type JobStatus, jobStatus } from '../../src/report/job-status.ts'
 import { createStatus } from '../../src/report/status.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import type { StatusRow } from '../../src/store/status.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 
@@ -15,7 +16,7 @@ function uuid(number: number): string {
 
 /** A list that was read five minutes ago, unless `more` says otherwise. */
 export function job(organization: string, collection = 'orders', more: Partial<JobStatus> = {}): JobStatus {
-  const row = {
+  const row: StatusRow = {
     ...neverSynced({ id: uuid(organization.length), name: organization }, collection),
     rows: 1500,
     as_of: at(5),

@@ -210,3 +210,37 @@ describe('the outcome', () => {
     expect(sent).toEqual(['all start'])
   })
 })
+
+describe('what an earlier process left', () => {
+  const held = {
+    organizationId: 'acme',
+    organization: 'acme',
+    collection: 'orders',
+    code: 'UNAUTHORIZED',
+    waitsForSomebody: true,
+    endsByRefresh: true,
+  }
+
+  it('is told at once if it waits for somebody, and no success of another list hides it', async () => {
+    const { sent, texts, begin, pings } = createScene()
+    pings.recall([held, { ...held, organizationId: 'hooli', organization: 'hooli' }])
+    await pings.idle()
+    await begin('globex')()
+    await begin('acme')()
+
+    expect(sent).toEqual(['all fail', 'all start', 'all fail', 'all start', 'all success'])
+    const line = 'acme orders: UNAUTHORIZED (its token is held: it needs a new one)'
+    expect(texts[0]).toBe(`admin-mirror: started\n1 list failed:\n${line}\n`)
+    expect(texts[2]).toContain(line)
+  })
+
+  it('is kept in mind alone if it may pass by itself', async () => {
+    const { sent, begin, pings } = createScene()
+    pings.recall([{ ...held, code: 'NETWORK', waitsForSomebody: false }])
+    await pings.idle()
+    await begin('globex')()
+    await begin('acme')()
+
+    expect(sent).toEqual(['all start', 'all fail', 'all start', 'all success'])
+  })
+})

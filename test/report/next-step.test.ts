@@ -4,7 +4,7 @@ import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
 import { createStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
-import type { OpenBackfill, StatusRow } from '../../src/store/sqlite/read/status.ts'
+import type { OpenBackfill, StatusRow } from '../../src/store/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
@@ -21,7 +21,7 @@ const PARTIAL: OpenBackfill = {
 
 /** A list that was read whole, or what is said instead. */
 function rowOf(changed: Partial<StatusRow>): StatusRow {
-  const read = {
+  const read: Partial<StatusRow> = {
     as_of: timeAt(0),
     last_run_at: timeAt(0),
     last_run_status: 'succeeded',
@@ -49,7 +49,7 @@ function textOf(row: StatusRow): string {
 
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders --filter state=paid'
-const STOPPED_BACKFILL = {
+const STOPPED_BACKFILL: Partial<StatusRow> = {
   last_run_trigger: 'backfill',
   last_run_status: 'interrupted',
   walk_origin: 'backfill',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { isOverdue, lastAttempt } from '../../src/report/overdue.ts'
 import { walkProgress } from '../../src/report/walk-progress.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
-import type { StatusRow } from '../../src/store/sqlite/read/status.ts'
+import type { StatusRow } from '../../src/store/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
@@ -72,7 +72,7 @@ describe('a list', () => {
 })
 
 describe('the progress of a walk', () => {
-  const WALK = {
+  const WALK: Partial<StatusRow> = {
     walk_origin: 'sync',
     walk_rows_seen: 250,
     walk_total: 1000,

@@ -32,12 +32,12 @@ describe('sandboxConfiguration', () => {
     expect(parse(sandboxConfiguration(SANDBOX, { database }))).toMatchObject({ database: value })
   })
 
-  it('has lines by which somebody is told within a minute, left out until they are wanted', () => {
+  it('has lines by which somebody is told soon, left out until they are wanted', () => {
     const text = sandboxConfiguration(SANDBOX)
 
-    expect(parse(text.replaceAll(/^# (?=refresh:|http:)/gm, ''))).toEqual({
+    expect(parse(text.replaceAll(/^# (?=schedule:|http:)/gm, ''))).toEqual({
       ...(parse(text) as object),
-      refresh: { every: '30s', share: 50 },
+      schedule: '* * * * *',
       http: { host: '127.0.0.1', port: 9464 },
     })
   })

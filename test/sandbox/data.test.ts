@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type Collection, createData, createDeletions, type DataOptions } from '../../src/sandbox/data.ts'
 import { phpJson } from '../../src/sandbox/envelope.ts'
-import { orderId } from '../../src/sandbox/order.ts'
-import { timestamp } from '../../src/sandbox/words.ts'
+import { orderId } from '../../src/sandbox/items/order.ts'
+import { timestamp } from '../../src/sandbox/items/words.ts'
 
 const OPTIONS: DataOptions = { seed: 1, organization: 0, orders: 100, establishments: 40, live: false }
 

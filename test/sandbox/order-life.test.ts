@@ -6,7 +6,7 @@ import {
   orderLife,
   orderState,
   ordersBy,
-} from '../../src/sandbox/order-life.ts'
+} from '../../src/sandbox/items/order-life.ts'
 
 const LIVE: OrderSource = { key: 12_345, originals: 200, establishments: 5, live: true }
 const STILL: OrderSource = { ...LIVE, live: false }

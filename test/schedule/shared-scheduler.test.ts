@@ -14,6 +14,9 @@ interface Claim extends Handed {
   list: string
 }
 
+/** Lists of one budget begin with the same letter. */
+const budgetOf = (list: string) => list.slice(0, 1)
+
 const NOON = Date.UTC(2026, 0, 1, 12)
 
 function createScene(lists: readonly string[], run: (list: string) => Promise<RunEnd>, dueAtStart = true) {
@@ -39,8 +42,10 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
       fail()
       for (const list of due) add(list)
     },
-    async take(most) {
-      return waiting.splice(0, most)
+    async take(most, except) {
+      const taken = waiting.filter(({ list }) => !except.includes(budgetOf(list))).slice(0, most)
+      for (const claim of taken) waiting.splice(waiting.indexOf(claim), 1)
+      return taken
     },
     async touch() {},
     async finish({ list }, errorCode) {
@@ -55,6 +60,7 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
     (list): SharedJob<string> => ({
       name: list,
       list,
+      budget: budgetOf(list),
       expression: '0 * * * *',
       timezone: 'UTC',
       dueAtStart,
@@ -172,5 +178,21 @@ describe('a worker', () => {
     await stopping
 
     expect(told).toContain('gave back a')
+  })
+
+  it('reads lists of all budgets, though hundreds of one budget wait before the others and none of them ends', async () => {
+    const many = Array.from({ length: 300 }, (_one, index) => `a${index}`)
+    const inHand = new Set<string>()
+    const over = Promise.withResolvers<RunEnd>()
+    const { stop } = createScene([...many, 'b', 'c'], (list) => {
+      inHand.add(list)
+      return over.promise
+    })
+    await expect.poll(() => inHand.size, { timeout: 20_000 }).toBe(125)
+    stop.abort()
+    over.resolve(OVER)
+
+    expect(inHand).toContain('b')
+    expect(inHand).toContain('c')
   })
 })

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
-import { resumeOnPostgres } from '../../src/cli/postgres/resume.ts'
+import { openServer } from '../../src/cli/postgres/kept-server.ts'
 import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
@@ -24,7 +24,7 @@ import { steppedStore } from './stepped-store.ts'
 export type Command =
   | { kind: 'sync'; org: readonly string[]; wait: boolean; refresh: boolean; acceptsRemovals: boolean }
   /** Each job so often, with a pause after each time. */
-  | { kind: 'start'; rounds: number; pauseMs: number }
+  | { kind: 'start'; org?: readonly string[]; rounds: number; pauseMs: number }
   | {
       kind: 'backfill'
       org: readonly string[]
@@ -69,7 +69,10 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   }
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
-    await work(machine, command, stepped.refreshes, runner(stepped, config, reporter, runtime))
+    // The mirror's clock, as with everybody who shares it.
+    const { now } = session
+    const run = runner(stepped, config, reporter, { ...runtime, now })
+    await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)
   } finally {
     await session.close()
   }
@@ -83,7 +86,7 @@ async function work(
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop
-  const org = command.kind === 'start' ? [] : [...command.org]
+  const org = [...(command.org ?? [])]
   const jobs = selectJobs(config, { org, collection: [] })
   if (command.kind === 'start') {
     await runStart(machine, command, jobs, refreshes, run)
@@ -128,7 +131,12 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
   if (config.postgres) {
-    await resumeOnPostgres(config, runtime, ids)
+    const mirror = await openServer(config, runtime, () => {})
+    try {
+      await mirror.resume(ids)
+    } finally {
+      await mirror.close()
+    }
     tell({ kind: 'resumed', process, organizations: ids })
     return
   }

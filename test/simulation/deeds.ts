@@ -20,6 +20,8 @@ export interface Deed {
     | { kind: 'newest'; newest: Newest }
     /** The clock of all processes goes back by so many milliseconds. */
     | { kind: 'set clock'; ms: number }
+    /** The clock of the machine of one of the processes goes on by so many milliseconds, or back: its mirror is on a server. */
+    | { kind: 'set own clock'; which: number; ms: number }
     /** One of the processes that live loses its connections to the server. */
     | { kind: 'cut off'; which: number }
     /** One of them stands still, and may have been cut off. */

@@ -61,6 +61,8 @@ export type Happening =
   | { kind: 'newest changed'; newest: Newest }
   /** The clock of all processes was set. */
   | { kind: 'clock set'; ms: number }
+  /** The clock of its machine was set, and that of the server was not. */
+  | { kind: 'own clock set'; process: SimulatedProcess; ms: number }
   | { kind: 'server'; what: string }
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { kind: Kind }>

@@ -52,7 +52,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "if (status === 401) {\n    throw new RetryableError('SERVER_ERROR', '401')",
     ],
   ),
-  bug('start tries a token that is held', 26, [
+  bug('start tries a token that is held', 30, [
     'cli/token-holds.ts',
     'if (!tryHeldTokens) await assertNotHeld(',
     'if (tryHeldTokens) await assertNotHeld(',
@@ -63,7 +63,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'owner && isAlive(owner)',
     'owner && isAlive(owner) && false',
   ]),
-  bug('a page that is asked for again counts as new', 0, [
+  bug('a page that is asked for again counts as new', 7, [
     'sync/resume.ts',
     'for (const entry of answers) seen.add(entry)',
     'for (const entry of answers) seen.add({ ...entry, ids: [] })',
@@ -83,7 +83,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'if (changedFields) statements.keepVersion',
     'for (const _ of changedFields ? [1, 2] : []) statements.keepVersion',
   ]),
-  bug('a walk goes on one page too far', 0, [
+  bug('a walk goes on one page too far', 19, [
     'sync/coverage/overlap.ts',
     'state: overlapping }, state.frontier.page)',
     'state: overlapping }, state.frontier.page + 2)',
@@ -162,7 +162,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "export function firstAnchor({ lastPage }: Pick<CoverageState, 'lastPage'>): number {\n  return Math.min(SPAN, Math.ceil(lastPage / 2))",
     'export function firstAnchor({ lastPage, frontier }: CoverageState): number {\n  return Math.max(SPAN, Math.ceil(lastPage / 2), frontier?.page ?? 1)',
   ]),
-  bug('a walk goes on without asking again where it stood', 0, [
+  bug('a walk goes on without asking again where it stood', 19, [
     'sync/coverage/overlap.ts',
     "if (nextPage === null || state.frontier === null || asks === 'overlap') return from",
     "if (nextPage === null || state.frontier === null || asks === 'overlap' || asks === 'forward') return from",
@@ -182,7 +182,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "if (held > 0) return { hold: 'earlier' }",
     "if (held > 0 && removable > 0) return 'remove'",
   ]),
-  bug('a partial walk removes', 20, [
+  bug('a partial walk removes', 64, [
     'sync/end-walk.ts',
     "const isFull = walk.kind === 'full'",
     "const isFull = walk.kind !== ''",

@@ -5,23 +5,32 @@ import { KINDS } from './coverage/kinds.ts'
 import { measureKinds } from './coverage/measure-kinds.ts'
 import { HEADING, rowText } from './coverage/table.ts'
 import { findBug } from './find-bug.ts'
+import * as claims from './freshness/claims-table.ts'
 import { LIVES } from './freshness/lives.ts'
 import { ORDERS } from './freshness/living-list.ts'
 import { measurePolicies, SETTING } from './freshness/measure-policies.ts'
+import { POLICIES } from './freshness/policies.ts'
 import * as freshness from './freshness/table.ts'
 import { PLANTED_BUGS } from './planted.ts'
 import { serverEnvironment } from './postgres/environment.ts'
 import { SERVER_BUGS } from './postgres/planted.ts'
+import { play } from './queue/play.ts'
+import { type Size, settings } from './queue/settings.ts'
+import * as queue from './queue/table.ts'
 import { runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
 // npm run simulate -- --planted [--store postgres]: looks for a seed that finds each planted bug.
 // npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
+// npm run simulate -- --queue [--workers N] [--organizations N] [--tokens N]: measures how many workers share the lists of a tick.
 // npm run simulate -- --freshness [--days N] [--kind NAME]...: measures how old rows become, and what that costs.
+// npm run simulate -- --claims [--refreshes N] [--kind NAME]...: counts what is claimed and not true, over at least N refreshes of each list.
 
 const USAGE =
   'npm run simulate -- [--seeds N] [--from S] [--store sqlite|postgres] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
-  '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]]'
+  '  --queue [--workers N] [--organizations N] [--tokens N] |\n' +
+  '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]\n' +
+  '    [--policy NAME]... | --claims [--refreshes N] [--kind NAME]...]'
 
 /** Makes what histories and planted bugs are looked for with, on a server of their own where `store` says so. */
 async function onStore(store: string, task: (url: string | null) => Promise<number>): Promise<number> {
@@ -67,15 +76,34 @@ async function tellCoverage(walks: number, kinds: readonly string[]): Promise<nu
 }
 
 /** Prints a table in Markdown for each order of a list, a line for each policy as soon as it is measured. */
-function tellFreshness(setting: typeof SETTING, kinds: readonly string[]): number {
+function tellFreshness(
+  setting: typeof SETTING,
+  kinds: readonly string[],
+  policies: readonly string[],
+): number {
   const { rows, limit, arrivals, life, days } = setting
   for (const order of ORDERS.filter((name) => kinds.includes(name))) {
     const about = `${rows} rows, ${limit} requests a minute, ${arrivals} new a minute, ${life}, ${days} days`
     process.stdout.write(`${order}: ${about}\n\n${freshness.HEADING}\n`)
-    for (const row of measurePolicies({ ...setting, order }))
+    for (const row of measurePolicies({ ...setting, order }, policies))
       process.stdout.write(`${freshness.rowText(row)}\n`)
     process.stdout.write('\n')
   }
+  return 0
+}
+
+async function tellQueue(size: Size, url: string): Promise<number> {
+  process.stdout.write(`${queue.HEADING}\n`)
+  for (const setting of settings(size))
+    process.stdout.write(`${queue.rowText(await play({ url }, setting))}\n`)
+  return 0
+}
+
+/** Prints a table in Markdown, a line for each list as soon as it is played. */
+function tellClaims(kinds: readonly string[], refreshes: number): number {
+  process.stdout.write(`${claims.HEADING}\n`)
+  const orders = ORDERS.filter((name) => kinds.includes(name))
+  for (const line of claims.claimLines(orders, refreshes)) process.stdout.write(`${line}\n`)
   return 0
 }
 
@@ -105,6 +133,10 @@ const { values } = parseArgs({
     from: { type: 'string', default: '0' },
     planted: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
+    queue: { type: 'boolean', default: false },
+    workers: { type: 'string', default: '20' },
+    organizations: { type: 'string', default: '10000' },
+    tokens: { type: 'string', default: '200' },
     walks: { type: 'string', default: '1000' },
     kind: { type: 'string', multiple: true, default: [] },
     freshness: { type: 'boolean', default: false },
@@ -114,6 +146,9 @@ const { values } = parseArgs({
     new: { type: 'string', default: String(SETTING.arrivals) },
     life: { type: 'string', default: SETTING.life },
     killed: { type: 'string', default: '0' },
+    policy: { type: 'string', multiple: true, default: [] },
+    claims: { type: 'boolean', default: false },
+    refreshes: { type: 'string', default: '10000' },
   },
 })
 const from = readWhole(values.from, 'from')
@@ -123,7 +158,14 @@ if (values.coverage)
     readWhole(values.walks, 'walks'),
     readKinds(values.kind, Object.keys(KINDS)),
   )
-else if (values.freshness)
+else if (values.queue) {
+  const size = {
+    workers: readWhole(values.workers, 'workers'),
+    organizations: readWhole(values.organizations, 'organizations'),
+    tokens: readWhole(values.tokens, 'tokens'),
+  }
+  process.exitCode = await onStore('postgres', (url) => tellQueue(size, url ?? ''))
+} else if (values.freshness)
   process.exitCode = tellFreshness(
     {
       ...SETTING,
@@ -135,7 +177,10 @@ else if (values.freshness)
       killed: readWhole(values.killed, 'killed') / 100,
     },
     readKinds(values.kind, ORDERS),
+    readKinds(values.policy, Object.keys(POLICIES)),
   )
+else if (values.claims)
+  process.exitCode = tellClaims(readKinds(values.kind, ORDERS), readWhole(values.refreshes, 'refreshes'))
 else
   process.exitCode = await onStore(readName(values.store, ['sqlite', 'postgres']), (url) =>
     values.planted ? findPlanted(from, seeds, url) : runHistories(from, seeds, url),

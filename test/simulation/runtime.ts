@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { afterRealTime } from '../helpers/real-time.ts'
-import type { VirtualClock, WallClock } from './clock.ts'
+import type { VirtualClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
@@ -11,7 +11,7 @@ const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
 export function createRuntime(
   process: SimulatedProcess,
   pid: number,
-  { clock, wall }: { clock: VirtualClock; wall: WallClock },
+  { clock, now }: { clock: VirtualClock; now: () => number },
   random: Random,
 ): Runtime {
   const { signal } = process.stop
@@ -24,7 +24,8 @@ export function createRuntime(
     stdout: NOWHERE,
     stderr: NOWHERE,
     signal,
-    now: wall.now,
+    now,
+    elapsed: clock.now,
     sleep: (ms, stop) => sleep(process, clock, ms, stop),
     yieldToEventLoop: async () => {},
     random: random.next,

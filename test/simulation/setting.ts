@@ -104,6 +104,11 @@ function makeConfig(
     },
     organizations: tenants.map(({ id, name, token }) => ({ id, name, token })),
   }
+  return configOf(given)
+}
+
+/** The configuration of a file that says this. */
+export function configOf(given: object): Setting['config'] {
   const parsed = FileSchema.parse(asTyped(given))
   const defined = defineCollections(parsed.collections)
   const options = { file: '/', tokens: 'resolve', env: {}, tokenFileVariables: () => [] } as const

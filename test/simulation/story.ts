@@ -95,6 +95,7 @@ const WORDS: Words = {
   'filters changed': ({ filters }) => `the filters are ${JSON.stringify(filters)} from now on`,
   'newest changed': ({ newest }) => `newest is ${newest} from now on`,
   'clock set': ({ ms }) => `the clock is set back by ${ms} ms`,
+  'own clock set': ({ process, ms }) => `the clock of ${process.name} is set by ${ms} ms`,
   server: ({ what }) => `the server: ${what}`,
 }
 

@@ -44,8 +44,8 @@ export interface World {
 export interface Start {
   command: Command
   fate: Fate
-  /** At which of its steps its connections to the server are cut. */
-  cut?: { step: Step; count: number } | null
+  /** At which of its steps its connections to the server are cut, and for how long it stands still then. */
+  cut?: { step: Step; count: number; standsMs?: number } | null
 }
 
 /** A process that was told to stop has so long to do so. */
@@ -58,6 +58,8 @@ export function createWorld({ history, mirror, clock, wall, tell, complain }: Wo
   const everUsed = new Set(current.values())
   const atStart = new Map<SimulatedProcess, Map<string, string>>()
   const living = new Set<SimulatedProcess>()
+  /** How far the clocks of processes' machines are ahead of the server's. */
+  const clocksAhead = new Map<SimulatedProcess, number>()
   let lockedUntil = 0
   let started = 0
   let filters: ListFilters = {}
@@ -99,12 +101,17 @@ export function createWorld({ history, mirror, clock, wall, tell, complain }: Wo
     const name = `${command.kind}-${++started}`
     const byHand = command.kind !== 'start'
     const acceptsRemovals = command.kind === 'sync' && command.acceptsRemovals
-    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill, cut, onCut })
+    const onOwnCut = () => {
+      onCut(process)
+      if (cut?.standsMs) halt(process, cut.standsMs)
+    }
+    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill, cut, onCut: onOwnCut })
     atStart.set(process, new Map(current))
     living.add(process)
     tell({ kind: 'started', process, command: JSON.stringify({ command, fate, cut }) })
     bringDown(process, fate)
-    const runtime = createRuntime(process, started, { clock, wall }, random.fork())
+    const ownNow = () => wall.now() + (clocksAhead.get(process) ?? 0)
+    const runtime = createRuntime(process, started, { clock, now: ownNow }, random.fork())
     const machine = {
       process,
       config: configOf(process),
@@ -192,6 +199,12 @@ export function createWorld({ history, mirror, clock, wall, tell, complain }: Wo
         const process = oneOf(deed.which)
         if (process && deed.isCut) onCut(process)
         if (process) halt(process, deed.ms)
+        break
+      }
+      case 'set own clock': {
+        const process = oneOf(deed.which)
+        if (process) clocksAhead.set(process, (clocksAhead.get(process) ?? 0) + deed.ms)
+        if (process) tell({ kind: 'own clock set', process, ms: deed.ms })
         break
       }
       case 'replace token':

@@ -251,10 +251,11 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const { walk, page, writer } = await begin(store)
         await page(...TEXTS)
 
-        await writer.beginPass({ ...walk.checkpoint, pass: 2, nextPage: 1 })
+        const addedBehind = { at: 1, isInFront: true }
+        await writer.beginPass({ ...walk.checkpoint, pass: 2, nextPage: 1, addedBehind })
 
         const resumed = await begin(store, JOB, { resume: walk.id })
-        expect(resumed.walk.checkpoint).toMatchObject({ pass: 2, nextPage: 1 })
+        expect(resumed.walk.checkpoint).toMatchObject({ pass: 2, nextPage: 1, addedBehind })
         expect(await ledgerOf(store, walk.id)).toHaveLength(1)
       })
     })

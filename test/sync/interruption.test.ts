@@ -171,6 +171,46 @@ describe('a walk that is interrupted', () => {
     expect(mirroredIds(test)).toEqual(IDS)
   })
 
+  it('still looks for where it stopped, when the list becomes shorter than the page on which it looks', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(19),
+      before: (answer, { ids }) => {
+        if (answer === 7) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+        if (answer === 9) ids.splice(0, 7)
+      },
+    })
+    await runOnce(test, list)
+    list.ids.splice(0, 4)
+    list.ids.push(20, 21, 22)
+
+    const result = await runOnce(test, list)
+
+    expect(list.asked.slice(7, 11)).toEqual([6, 5, 4, 3])
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(upTo(22))
+  })
+
+  it('misses none that slid onto the page on which it looks, when the list becomes shorter and then longer', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({
+      ids: upTo(60),
+      before: (answer, { ids }) => {
+        if (answer === 6) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+        if (answer === 8) ids.splice(0, 3)
+        if (answer === 11) ids.push(61, 62, 63, 64, 65, 66)
+      },
+    })
+    await runOnce(test, list)
+    list.ids.splice(0, 6)
+
+    const result = await runOnce(test, list)
+
+    expect(list.asked.slice(6, 11)).toEqual([5, 4, 3, 2, 5])
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(upTo(66))
+  })
+
   it('asks for the first page when it is interrupted again after a step back to it', async () => {
     const { test, list } = await interrupted()
     list.ids.splice(0, 8)

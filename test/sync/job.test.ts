@@ -382,6 +382,14 @@ describe('a job that another process has', () => {
     expect([runs(test), list.asked, told]).toEqual([[], [], []])
   })
 
+  it('is left to it by a schedule, which comes again', async () => {
+    const { test, list } = await takenElsewhere()
+
+    const { error } = await runOnce(test, list, { trigger: 'schedule' })
+
+    expect(error?.message).toMatch(/; nothing is wrong, and the schedule comes to it again$/)
+  })
+
   it('is waited for on request, and the observer is told for whom at each look', async () => {
     const { test, other, told, observer, list } = await takenElsewhere()
     let looks = 0

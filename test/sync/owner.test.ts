@@ -26,7 +26,7 @@ describe('the owner of a job', () => {
     ['4711-0123456789ab', false, 'process 4711'],
     ['4711-0123456789ab', true, 'the scheduler of process 4711'],
     ['worker-2-4711-0123456789ab', true, 'the scheduler of process 4711 on worker-2'],
-    ['one that begins', false, 'process one that begins'],
+    ['another process', false, 'another process'],
   ])('%s (a start: %s) is called %s', (name, isDaemon, expected) => {
     expect(ownerName(name, { isDaemon, run: null })).toBe(expected)
   })

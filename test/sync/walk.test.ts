@@ -173,6 +173,42 @@ describe('a list that moves once while it is read', () => {
   })
 })
 
+describe('a list that slides to earlier pages and grows while its last page is awaited again', () => {
+  it('misses none that slid, where the total shows only that it grew', async () => {
+    const { test, list, result } = await walk({
+      ids: upTo(211),
+      perPage: 5,
+      before: (answer, { ids }) => {
+        if (answer === 10) ids.push(212, 213, 214, 215, 216)
+        if (answer !== 45) return
+        ids.splice(0, 2)
+        ids.push(...upTo(224).slice(216))
+      },
+    })
+
+    expect(list.asked.slice(43, 47)).toEqual([44, 22, 44, 43])
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(upTo(224))
+  })
+})
+
+describe('a list that slides to earlier pages while a walk steps back, and grows before the next page', () => {
+  it('misses none that slid onto the page where the step began', async () => {
+    const { test, list, result } = await walk({
+      ids: upTo(60),
+      before: (answer, { ids }) => {
+        if (answer === 4) ids.shift()
+        if (answer === 5) ids.splice(0, 3)
+        if (answer === 7) ids.push(61, 62, 63, 64)
+      },
+    })
+
+    expect(list.asked.slice(0, 9)).toEqual([1, 2, 3, 4, 3, 2, 4, 3, 5])
+    expect(result.coverage).toBe('repaired')
+    expect(mirroredIds(test)).toEqual(upTo(64))
+  })
+})
+
 describe('a list that moves all the time', () => {
   it.each([1, 2, 3, 5])(
     'is drifted after so many passes, and never asked for more than twice its pages in one: %i',
@@ -180,8 +216,9 @@ describe('a list that moves all the time', () => {
       const { test, list, result } = await walk(
         {
           ids: upTo(30),
-          before: (_answer, moving) => {
-            moving.ids = moving.ids.toReversed()
+          // It turns round, and one item takes the place of another.
+          before: (answer, moving) => {
+            moving.ids = [30 + answer, ...moving.ids.slice(0, -1)].toReversed()
           },
         },
         { maxPasses },

@@ -51,8 +51,8 @@ const HALF_SECOND_MS = 500
 const GIVEN_UP_MS = 20_000
 
 /**
- * The budget without what has expired. A time in the future was written before the clock was set back, and
- * becomes now: store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
+ * The budget without what has expired. A time in the future, written before the clock was set back, becomes now:
+ * store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
  */
 export function asOfNow(budget: Budget, now: number): Budget {
   const { sent, inFlight, window, closedUntil, learned } = budget

@@ -11,8 +11,8 @@ export interface Decision {
 }
 
 /**
- * A request may arrive so much later than it was permitted: its process begins, or a new connection is made. Without this,
- * those behind a late one would arrive within the same minute. It costs less than 2 % of a minute.
+ * A request may arrive this much after its permit, while its process starts or a connection opens. Without this, later requests
+ * would arrive in the same minute as a late one. It costs less than 2 % of a minute.
  */
 const LATE_MS = 1000
 
@@ -78,12 +78,16 @@ export function averageOf(requestsPerMinute: number): number {
   return requestsPerMinute < 1 ? requestsPerMinute : Math.floor(requestsPerMinute)
 }
 
-/** Requests a minute that may be sent over a long time; null where no limit is announced, learned or configured. */
+/** The server's limit, announced or learned; null if nothing is known of one. */
+export function knownLimit({ window, learned }: Pick<Budget, 'window' | 'learned'>): number | null {
+  return window?.limit ?? learned.limit
+}
+
+/** Requests a minute that may be sent over a long time; null where neither the server nor the configuration limits them. */
 export function allowedPerMinute(
-  { window, learned }: Pick<Budget, 'window' | 'learned'>,
+  limit: number | null,
   { requestsPerMinute, sharePercent }: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
 ): number | null {
-  const limit = window?.limit ?? learned.limit
   const share = limit === null ? null : Math.max(1, Math.floor((limit * sharePercent) / 100))
   const ceiling = requestsPerMinute === null ? null : averageOf(requestsPerMinute)
   return share === null || ceiling === null ? (ceiling ?? share) : Math.min(ceiling, share)

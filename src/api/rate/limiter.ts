@@ -3,7 +3,7 @@ import { JobError } from '../../errors.ts'
 import type { BudgetStore, PageObserver, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
 import type { Budget, RateRules } from './budget.ts'
-import { allowedPerMinute, decide } from './decision.ts'
+import { allowedPerMinute, decide, knownLimit } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
 import { createPermits, type Permit } from './permits.ts'
 import { ROUNDING_MS } from './window.ts'
@@ -56,7 +56,7 @@ interface Started<T> {
 /** Processes that share a budget send again at different moments after a pause. */
 const LONGEST_JITTER_MS = 900
 
-/** What is added to a pause that a server announces. `maxWait` is about what it announced. */
+/** Added to each pause that a server announces, while `maxWait` bounds the announced part alone. */
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
 /** Another process may have changed the budget, or got the response that we wait for. */
@@ -135,7 +135,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const report = (how: () => void) => {
       isReported = true
       how()
-      woken.abort()
+      // Without a reason, Node makes an error with a stack for each response.
+      woken.abort('a response came')
     }
     try {
       return await send({
@@ -155,7 +156,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     signal: AbortSignal,
   ): Promise<Started<T>> {
     for (;;) {
-      // What is known already is not read again: taking the permit shows whether it is still so.
+      // Nothing is read here: taking the permit shows whether what is known is still true.
       const started = isOpenAsKnown() ? await startInSlot(send, signal) : null
       if (started) return started
       await untilOpen(reportWait, signal)
@@ -189,7 +190,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   return {
     pass,
     refusal: () => permits.view().then(refusalOf),
-    limit: () => allowedPerMinute(permits.known(), rules),
+    limit: () => allowedPerMinute(knownLimit(permits.known()), rules),
     flush: permits.flush,
   }
 }

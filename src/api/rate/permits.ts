@@ -30,7 +30,7 @@ export interface Permits {
   known(): Budget
   /** The same, read again. */
   view(): Promise<Budget>
-  /** Call it while a request waits: writes, once a wait, what it waits for, and what is not written yet. */
+  /** Call it while a request waits. Writes, once per wait, the reason, and what is not written yet. */
   noteWait(decision: Decision): Promise<void>
   /** A permit for a request that leaves at once; null if none may. */
   take(): Promise<Permit | null>
@@ -114,7 +114,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     await write('report')
   }
 
-  /** True if others do not know our responses, or how many of our requests are in flight. */
+  /** Whether others do not know yet our responses, or how many of our requests are in flight. */
   function hasNews(): boolean {
     const own = last.budget.inFlight.find((one) => one.by === by)?.count ?? 0
     return answers.length > 0 || own !== inFlight
@@ -122,14 +122,14 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
 
   async function noteWait({ at }: Decision): Promise<void> {
     const isLong = at < Number.POSITIVE_INFINITY && at > now() + NOTED_MS
-    // To other processes, one that does not write for long looks killed, and its requests not counted.
+    // Others take a process that has not written for long for killed, and no longer count its requests.
     const isDue = hasNews() && now() >= writtenAt + NOTED_MS
     if (!isDue && (!isLong || at === notedUntil)) return
     notedUntil = at
     await report()
   }
 
-  /** As far as is known, a permit can be had and has to be written. */
+  /** Whether a permit is free, as far as is known, and has to be written. */
   function isPermitWritten(): boolean {
     if (last.version === '') return false
     const { at, count } = decide(known(), rules, now())
@@ -137,7 +137,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   }
 
   async function take(): Promise<Permit | null> {
-    // A write fails by itself where another process was faster; only what is not written has to be read.
+    // A write shows by itself that another process was faster. A permit that is not written needs a read.
     if (!isPermitWritten()) await read()
     const before = known()
     if (decide(before, rules, now()).at > now()) return null
@@ -183,7 +183,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   }
 }
 
-/** Other processes expect a response to lower `remaining` by no more than the requests on their way. */
+/** Whether others cannot expect this: for them, `remaining` falls by no more than the requests on their way. */
 function isUnpredicted(before: Budget, after: Budget, now: number): boolean {
   if (before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt) return true
   const least = (before.window?.remaining ?? 0) - onTheirWay(before, now)

@@ -55,9 +55,9 @@ function announcedWindow({ at, announced }: Answered): Window | null {
 }
 
 /**
- * The window after a response. Only a jump of the counter shows that one began, compared with what was known
- * when the request left, since responses overtake each other. A rise by up to `inFlight` is no jump: some
- * servers miscount concurrent requests. The end is counted from the first response, which is never too early.
+ * The window after a response. A window begins where the counter jumps up from what was known when the request left,
+ * since responses overtake each other. A rise by up to `inFlight` is no jump: some servers miscount concurrent
+ * requests. The end is counted from the first response, so it is never too early.
  */
 export function windowAfter(kept: Window | null, answered: Answered, inFlight: number): Window | null {
   const { at, leftIn: left } = answered
@@ -98,7 +98,7 @@ export interface LearnedLimit {
 
 export const NOT_MEASURED: LearnedLimit = { count: 0, firstAt: 0, measured: null, limit: null, learnedAt: 0 }
 
-/** Then it is measured again, which costs a 429: it may have been raised, or others have used a part. */
+/** A limit is measured again after this time, at the cost of a 429: it may have changed, or others used a part of it. */
 const LEARNED_FOR_MS = 3_600_000
 
 /** Two counts may differ by so much: servers miscount concurrent requests. */

@@ -1,5 +1,5 @@
 import { checkConfigured, checkTokens } from '../../check/configured.ts'
-import { exitCodeOfFindings, type Finding, fail, findingLine } from '../../check/finding.ts'
+import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
 import { checkMirrorFile } from '../../check/mirror.ts'
 import { checkPort } from '../../check/port.ts'
 import { checkPublished } from '../../check/published.ts'
@@ -9,7 +9,9 @@ import { openReader } from '../../store/sqlite/read/reader.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { jsonText } from '../json/results.ts'
+import { programName } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
+import { readStatus } from '../watch/read-status.ts'
 
 interface CheckOptions {
   offline?: boolean
@@ -38,12 +40,13 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   const baseUrl = isOffline ? config.api.baseUrl : null
   const mirror = config.postgres
     ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime, baseUrl)
-    : checkMirrorFile(config.database, baseUrl)
+    : checkMirrorFile(config.database, baseUrl, config.collections)
   const offline = [
     ...checkConfigured(config),
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
     ...mirror.findings,
+    ...(await adviceOf(config, runtime, globals)),
     ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
     ...(config.http === null
       ? []
@@ -52,6 +55,26 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   if (isOffline) return offline
   const { checkApi } = await import('../watch/check-api.ts')
   return [...offline, ...(await checkApi(config, runtime))]
+}
+
+/** What `status` advises, once lists were read. A mirror that cannot be read is told of elsewhere. */
+async function adviceOf(config: Config, runtime: Runtime, globals: Globals): Promise<Finding[]> {
+  const { database } = config
+  try {
+    const reader = config.postgres
+      ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
+      : undefined
+    const { advice } = readStatus({
+      database,
+      config,
+      now: runtime.now(),
+      program: programName(globals),
+      reader,
+    })
+    return advice.map((text) => warn('advice', text))
+  } catch {
+    return []
+  }
 }
 
 /** A mirror that cannot be read is told of elsewhere. */

@@ -17,12 +17,8 @@ export async function run(
 ): Promise<number> {
   const { database, config } = readTarget(runtime, globals, options.database)
   const configured = config?.collections.map((collection) => collection.name) ?? []
-  const asked = { name: name ?? null, configured, json: options.json === true, now: runtime.now() }
-  if (config?.postgres) {
-    const { describePostgres } = await import('../postgres/reading/describe.ts')
-    return await describePostgres(config, runtime, asked)
-  }
-  const work = { kind: 'describe', ...asked } as const
+  const { json = false } = options
+  const work = { kind: 'describe', name: name ?? null, configured, json, now: runtime.now() } as const
   const task = { database, isCopy: config === null, ...screenOf(runtime, null), work }
-  return await runReading(runtime, { task, output: null })
+  return await runReading(runtime, config, { task, output: null })
 }

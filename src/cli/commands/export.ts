@@ -39,22 +39,14 @@ export async function run(
       `Parquet is not for a terminal; write it to a file: --output ${shellWord(name)}.parquet`,
     )
   const configured = config?.collections.map((collection) => collection.name) ?? []
-  const isCopy = config === null
-  const rows = { configured, since, name, format, envelope, bom }
-  if (config?.postgres) {
-    const { exportPostgres } = await import('../postgres/reading/export.ts')
-    const organizations = org.length > 0 ? splitOrganizations(config, org) : null
-    return await exportPostgres(config, runtime, { ...rows, organizations }, output)
-  }
-  const organizations = org.length > 0 ? namedOrganizations(config, database, org) : null
-  const work = { kind: 'export', ...rows, organizations } as const
-  return await runReading(runtime, { task: { database, isCopy, ...screen, work }, output })
-}
-
-/** Throws UsageError for a name that is not in the configuration, if there is no mirror yet that could know it. */
-function namedOrganizations(config: Config | null, database: string, org: string[]): NamedOrganizations {
-  if (config && isNotMadeYet(database)) selectOrganizations(config, org)
-  return splitOrganizations(config, org)
+  // Only a mirror that is there could know a name that is not in the configuration.
+  if (config && !config.postgres && isNotMadeYet(database)) selectOrganizations(config, org)
+  const organizations = org.length > 0 ? splitOrganizations(config, org) : null
+  const work = { kind: 'export', name, format, organizations, configured, since, envelope, bom } as const
+  return await runReading(runtime, config, {
+    task: { database, isCopy: config === null, ...screen, work },
+    output,
+  })
 }
 
 function splitOrganizations(config: Config | null, org: string[]): NamedOrganizations {

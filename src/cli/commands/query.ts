@@ -28,13 +28,9 @@ export async function run(
   const file = outputFor(runtime, output, database, config)
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
-  if (config?.postgres) {
-    const { queryPostgres } = await import('../postgres/reading/query.ts')
-    return await queryPostgres(config, runtime, { sql, format, parameters: param, output: file, limit })
-  }
   const work = { kind: 'query', sql, format, parameters: param } as const
   const task = { database, isCopy: config === null, ...screenOf(runtime, file), work }
-  return await runReading(runtime, { task, output: file, limit })
+  return await runReading(runtime, config, { task, output: file, limit })
 }
 
 function timeLimit(typed: string): TimeLimit {

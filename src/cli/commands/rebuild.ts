@@ -1,45 +1,24 @@
 import { UsageError } from '../../errors.ts'
-import { translatingErrors } from '../../store/sqlite/file/open.ts'
-import { createTypedTableRebuild, type TypedTableRebuild } from '../../store/sqlite/tables/rebuild.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { isNotMadeYet, noMirror, withMirror } from '../mirror-file.ts'
+import { isMade, type KeptMirror, withMirror } from '../keep/kept-mirror.ts'
+import { noMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  collections: readonly string[],
-): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, typed: readonly string[]): Promise<number> {
   const config = readConfig(runtime, globals, 'leave')
-  if (config.postgres) {
-    const { rebuildOnPostgres } = await import('../postgres/rebuild.ts')
-    return rebuildOnPostgres(runtime, config, collections)
-  }
-  const file = config.database
   const configured = config.collections.map(({ name }) => name)
-  if (isNotMadeYet(file)) {
-    assertKnown(collections, configured)
-    throw noMirror(file)
+  if (!(await isMade(config, runtime))) {
+    assertKnown(typed, configured)
+    throw noMirror(config.database)
   }
-  return withMirror(config, runtime, async ({ connection, transact, patience }) => {
-    const rebuilding = translatingErrors(file, () =>
-      createTypedTableRebuild({ ...patience, connection, file, transact }),
-    )
-    const names = translatingErrors(file, () => chosen(collections, rebuilding.collections(), configured))
-    for (const name of names) await rebuildOne(runtime, rebuilding, name)
+  return withMirror(config, runtime, async (mirror) => {
+    const mirrored = await mirror.collections()
+    assertKnown(typed, [...new Set([...mirrored, ...configured])])
+    for (const name of typed.length === 0 ? mirrored : new Set(typed)) await rebuild(runtime, mirror, name)
     return 0
   })
-}
-
-export function chosen(
-  typed: readonly string[],
-  mirrored: readonly string[],
-  configured: readonly string[],
-): readonly string[] {
-  assertKnown(typed, [...new Set([...mirrored, ...configured])])
-  return typed.length === 0 ? mirrored : [...new Set(typed)]
 }
 
 function assertKnown(typed: readonly string[], known: readonly string[]): void {
@@ -50,12 +29,8 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-export async function rebuildOne(
-  { stdout, stderr }: Runtime,
-  rebuilding: Pick<TypedTableRebuild, 'collection'>,
-  name: string,
-): Promise<void> {
-  const { rows, strays, views, notices } = await rebuilding.collection(name)
+async function rebuild({ stdout, stderr }: Runtime, mirror: KeptMirror, name: string): Promise<void> {
+  const { rows, strays, views, notices } = await mirror.rebuild(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''
   stdout.write(`${name}: ${counted(rows, 'row')} rebuilt${gone}, ${counted(views, 'view')}\n`)

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import fs from 'node:fs'
 import path from 'node:path'
 import { readRegularFile } from '../../config/regular-file.ts'
 import { UsageError } from '../../errors.ts'
@@ -20,7 +19,7 @@ export async function run(
   _globals: Globals,
   options: SandboxCommandOptions,
 ): Promise<number> {
-  const { stdout, stderr, signal, now } = runtime
+  const { stdout, stderr, signal, now, newToken } = runtime
   if (options.speed !== 1 && !options.live)
     throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
   const file =
@@ -30,7 +29,7 @@ export async function run(
   if (file) assertOurs(file)
   const server = await listen({ ...options, live: options.live === true, now })
   try {
-    if (file) await writeConfig(file, sandboxConfiguration(server), runtime)
+    if (file) await writeOutput(file, [sandboxConfiguration(server)], newToken)
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     else {
@@ -39,6 +38,10 @@ export async function run(
       if (options.writeConfig !== undefined) {
         stderr.write(`In another terminal: admin-mirror sync --config ${options.writeConfig}\n`)
       } else stderr.write('With --write-config FILE it writes a configuration that uses it.\n')
+      const [first] = organizations
+      stderr.write(
+        `To see things go wrong (revoke, remove, restore): curl -X POST ${url}/sandbox/${first?.name}/revoke\n`,
+      )
     }
     if (!signal.aborted) await once(signal, 'abort')
     return 0
@@ -65,16 +68,6 @@ function readBeginning(shown: string, place: string, bytes: number): string {
   } catch (error) {
     throw new UsageError(`${shown} cannot be read: ${error instanceof Error ? error.message : ''}`)
   }
-}
-
-async function writeConfig(file: OutputFile, text: string, { newToken }: Runtime): Promise<void> {
-  try {
-    fs.mkdirSync(path.dirname(file.place), { recursive: true })
-  } catch (error) {
-    if (!(error instanceof Error)) throw error
-    throw new UsageError(`${file.shown} cannot be written: ${error.message}`)
-  }
-  await writeOutput(file, [text], newToken)
 }
 
 async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {

@@ -19,6 +19,8 @@ import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import type { Sharing } from '../session.ts'
+import { statusOf } from '../watch/read-status.ts'
+import { standingTroubles } from '../watch/standing.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
@@ -34,7 +36,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   try {
     return await withSession(config, runtime, globals, mode, async (session) => {
       try {
-        return await runScheduled(config, runtime, jobs, session, listening)
+        return await runScheduled(config, runtime, jobs, session, listening, programName(globals))
       } finally {
         // Before the mirror, from which it answers.
         await listening?.close()
@@ -59,8 +61,9 @@ async function runScheduled(
   jobs: readonly SelectedJob[],
   session: CommandSession,
   listening: Listening | null,
+  program: string,
 ): Promise<number> {
-  const { logger } = session
+  const { logger, now } = session
   const lost = new AbortController()
   const signal = AbortSignal.any([runtime.signal, lost.signal])
   const onResult = (result: JobResult) => {
@@ -68,12 +71,13 @@ async function runScheduled(
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
   const withdraw = await session.announceDaemon()
-  const isDue = createDueCheck(runtime.now())
+  const isDue = createDueCheck(now())
   const lastRuns = (await session.tokens.allLastRuns?.()) ?? session.tokens.lastRuns
   const schedule = { signal, onResult, isDue, lastRuns }
   const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
+  await recallTrouble(config, session, program)
   const events: SchedulerEvents = {
     onOverlap: (name) =>
       logger.warn(
@@ -86,10 +90,17 @@ async function runScheduled(
   const scheduler = session.sharing
     ? await startShared(session.sharing, { config, runtime, jobs, scheduled, session, events, ...schedule })
     : startScheduler(scheduled, events, runtime)
-  listening?.serve(session, scheduler)
-  session.reporter.showAtRest(nextRunText(scheduled, runtime.now))
+  await listening?.serve(session, scheduler)
+  session.reporter.showAtRest(nextRunText(scheduled, now))
   const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
-  const keeping = keepFresh({ jobs: freshJobs, plan: session.refreshes, scheduler, runtime, signal })
+  const { sleep } = runtime
+  const keeping = keepFresh({
+    jobs: freshJobs,
+    plan: session.refreshes,
+    scheduler,
+    runtime: { now, sleep },
+    signal,
+  })
   if (!signal.aborted) await once(signal, 'abort')
   logStop(logger, signal)
   await keeping
@@ -97,6 +108,16 @@ async function runScheduled(
   // Without it, `status` says that the daemon died.
   if (runtime.signal.aborted) await withdraw().catch(() => {})
   return runtime.signal.aborted ? 0 : 4
+}
+
+/** Tells what waits for somebody since an earlier process. Of workers that share a mirror the others know, and go on. */
+async function recallTrouble(config: Config, session: CommandSession, program: string): Promise<void> {
+  const { sharing, serve, now, logger, recall } = session
+  if (sharing) return
+  const { reader } = await (await serve()).overview(now())
+  const status = statusOf(reader, { database: config.database, config, now: now(), program })
+  if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
+  recall(standingTroubles(status))
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {

@@ -5,7 +5,8 @@ import { type VerifyResult, verifyJob } from '../../sync/verify/verify.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
 import { jsonText, verifyReport } from '../json/results.ts'
-import { assertMirror, noMirror } from '../mirror-file.ts'
+import { isMade } from '../keep/kept-mirror.ts'
+import { noMirror } from '../mirror-file.ts'
 import { differenceLines, isApart } from '../output/differences.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
@@ -24,10 +25,7 @@ export async function run(
 ): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  if (config.postgres) {
-    const { isMadeOnServer } = await import('../postgres/open.ts')
-    if (!(await isMadeOnServer(config, runtime))) throw noMirror(config.database)
-  } else assertMirror(config.database)
+  if (!(await isMade(config, runtime))) throw noMirror(config.database)
   return withSession(config, runtime, globals, { byHand: true }, async (session) => {
     const results = await compareAll(runtime, config, session, jobs, options.wait === true)
     const exitCode = exitCodeOfVerifying(results, runtime.signal)

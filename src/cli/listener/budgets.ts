@@ -1,5 +1,5 @@
 import { budgetOf } from '../../api/rate/budget.ts'
-import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { allowedPerMinute, knownLimit } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { BudgetUse } from '../../listener/overview.ts'
 import type { StoredGate } from '../../store/overview.ts'
@@ -29,7 +29,7 @@ export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts)
       organizations: members.map(({ name }) => name),
       requests: hours.reduce((sum, { requests }) => sum + requests, 0),
       refused: hours.reduce((sum, { refused }) => sum + refused, 0),
-      per_minute: allowedPerMinute(budgetOf(known.get(scope) ?? null, 0), rateLimit),
+      per_minute: allowedPerMinute(knownLimit(budgetOf(known.get(scope) ?? null, 0)), rateLimit),
     }
   })
 }

@@ -6,25 +6,15 @@ import type { JobResult } from '../../sync/job.ts'
 import type { Runtime } from '../runtime.ts'
 import type { CommandSession } from '../with-session.ts'
 import { createCounts } from './counts.ts'
-import { createServerSource } from './server-source.ts'
-import { createSource, type MirrorSource, type SourceOptions } from './source.ts'
+import { createSource, type MirrorSource } from './source.ts'
 
 /** The listener of a `start`. */
 export interface Listening {
   onAnswer(answer: AnswerNote): void
   onResult(result: JobResult): void
   /** From now on it answers from this mirror. */
-  serve(session: CommandSession, scheduler: Scheduler): void
+  serve(session: CommandSession, scheduler: Scheduler): Promise<void>
   close(): Promise<void>
-}
-
-function sourceOf(
-  { connection, processName, served }: CommandSession,
-  options: Omit<SourceOptions, 'session'>,
-): MirrorSource {
-  if (connection) return createSource({ ...options, session: { connection, processName } })
-  if (served) return createServerSource(served, options)
-  throw new Error('the listener has no mirror to answer from')
 }
 
 /** Listens where the configuration says. Throws UsageError if the port cannot be had. */
@@ -44,8 +34,8 @@ export async function listenFor(
       counts.onResult(result)
       source?.onResult(result)
     },
-    serve(session, scheduler) {
-      source = sourceOf(session, { config, scheduler, counts, program, now })
+    async serve(session, scheduler) {
+      source = createSource({ served: await session.serve(), config, scheduler, counts, program, now })
       listener.serve(source, (error) =>
         session.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       )

@@ -4,26 +4,31 @@ import type { Config } from '../../config/config.ts'
 import { KnownError, MirrorError } from '../../errors.ts'
 import { jobKey, type Overview, type Published, type Source } from '../../listener/overview.ts'
 import type { Scheduler } from '../../schedule/scheduler.ts'
-import { translatingErrors } from '../../store/sqlite/file/open.ts'
-import {
-  mirrorSize,
-  readGates,
-  readLastRuns,
-  readNewColumns,
-  readTokensUsed,
-} from '../../store/sqlite/read/overview.ts'
-import { createReader } from '../../store/sqlite/read/reader.ts'
-import type { Connection } from '../../store/sqlite/sql.ts'
-import { createFileCheck } from '../../store/sqlite/transaction.ts'
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/overview.ts'
 import type { JobResult } from '../../sync/job.ts'
-import type { Session } from '../session.ts'
-import { statusOf } from '../watch/read-status.ts'
+import { type StatusReader, statusOf } from '../watch/read-status.ts'
 import { budgetUses } from './budgets.ts'
 import type { Counts } from './counts.ts'
 
-export interface SourceOptions {
+/** What is read of a mirror of either kind. */
+export interface ServedMirror {
+  /** Throws MirrorError if the mirror cannot be used. */
+  probe(): Promise<void>
+  /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
+  overview(newSince: number): Promise<{
+    reader: Omit<StatusReader, 'close'>
+    runs: readonly LastRuns[]
+    gates: readonly StoredGate[]
+    /** Which token, by its fingerprint, each organization used last. */
+    tokensUsed: ReadonlyMap<string, string | null>
+    newColumns: readonly NewColumn[]
+    size: MirrorSize
+  }>
+}
+
+interface SourceOptions {
+  served: ServedMirror
   config: Config
-  session: Pick<Session, 'processName'> & { connection: Connection }
   scheduler: Pick<Scheduler, 'isTicking'>
   counts: Counts
   /** How the program was called, so that its commands can be pasted. */
@@ -37,61 +42,45 @@ export interface MirrorSource extends Source {
 }
 
 /** For how long a column is new. */
-export const NEW_MS = 7 * 86_400_000
+const NEW_MS = 7 * 86_400_000
 
-/** What the listener answers from: read on the connection of the sync, between two of its transactions. */
-export function createSource({
-  config,
-  session,
-  scheduler,
-  counts,
-  program,
-  now,
-}: SourceOptions): MirrorSource {
-  const { connection, processName } = session
-  const { database: file, organizations } = config
-  const reader = createReader(connection, file, processName)
-  const assertSameFile = createFileCheck(file)
+/** What the listener answers from. */
+export function createSource(options: SourceOptions): MirrorSource {
+  const { served, config, scheduler, counts, program, now } = options
+  const { database, organizations } = config
   const startedAt = new Date(now()).toISOString()
   const names = new Map(organizations.map(({ id, name }) => [id, name]))
   let fault: string | null = null
 
-  function unusable(): string | null {
+  async function unusable(): Promise<string | null> {
     try {
-      assertSameFile()
-      reader.gateClosedUntil()
-      fs.accessSync(file, fs.constants.W_OK)
+      await served.probe()
       return fault
     } catch (error) {
-      return error instanceof KnownError ? error.message : `${file} cannot be written by this user`
+      return error instanceof KnownError ? error.message : `${database} cannot be read`
     }
   }
 
-  function overview(): Overview {
+  async function overview(): Promise<Overview> {
     const time = now()
-    const status = statusOf(reader, { database: file, config, now: time, program })
-    return translatingErrors(file, () => ({
+    const { reader, runs, gates, tokensUsed, newColumns, size } = await served.overview(time - NEW_MS)
+    return {
       version: manifest.version,
       started_at: startedAt,
-      status,
-      runs: new Map(readLastRuns(connection).map((runs) => [jobKey(runs), runs])),
-      budgets: budgetUses({
-        config,
-        gates: readGates(connection),
-        tokensUsed: readTokensUsed(connection),
-        lastHour: counts.lastHour(),
-      }),
+      status: statusOf(reader, { database, config, now: time, program }),
+      runs: new Map(runs.map((one) => [jobKey(one), one])),
+      budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
       counters: counts.counters((id) => names.get(id) ?? id),
-      new_columns: readNewColumns(connection, new Date(time - NEW_MS).toISOString()),
-      size: mirrorSize(file),
+      new_columns: newColumns,
+      size,
       published: config.publish === null ? null : published(config.publish),
-    }))
+    }
   }
 
   return {
-    health: () => ({
+    health: async () => ({
       stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
-      unusable: unusable(),
+      unusable: await unusable(),
     }),
     overview,
     onResult({ error, run }) {
@@ -101,7 +90,7 @@ export function createSource({
   }
 }
 
-export function published(file: string): Published {
+function published(file: string): Published {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
   if (!stat?.isFile()) return { file, created_at: null, bytes: null }
   return { file, created_at: stat.mtime.toISOString(), bytes: stat.size }

@@ -1,13 +1,9 @@
-import { averageOf } from '../../api/rate/decision.ts'
 import { counted, grouped, inWords } from '../../text.ts'
 
 /** What limits how fast pages can come. */
 export interface Pace {
-  /** Our own ceiling. */
-  requestsPerMinute: number | null
-  /** The limit that the server announced, and our share of it. */
-  announcedLimit: number | null
-  sharePercent: number
+  /** Requests a minute that are ours; null if nothing is known to limit them. */
+  allowed: number | null
   /** What an answer takes, without waits for the rate limit. */
   msPerPage: number
   /** Answers that this is known from. */
@@ -21,24 +17,22 @@ export const ENOUGH_ANSWERS = 3
 
 /** `4,000 pages, about 67 minutes at 60 a minute` */
 export function estimate(pages: number, pace: Pace): string {
-  const limit = allowedPerMinute(pace)
-  const { others, answers } = pace
-  if (limit === null || isSlow(pages, pace)) {
+  const { allowed, others, answers } = pace
+  if (allowed === null || isSlow(pages, pace)) {
     const basis = answers < ENOUGH_ANSWERS ? 'the first' : `the first ${answers}`
     return `${counted(pages, 'page')}, about ${inWords(pages * pace.msPerPage)} at the speed of ${basis}`
   }
-  const ms = (requestsUntilEnd(pages, others) / limit) * 60_000
+  const ms = (requestsUntilEnd(pages, others) / allowed) * 60_000
   const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
-  return `${counted(pages, 'page')}, about ${inWords(ms)} at ${grouped(limit)} a minute${shared}`
+  return `${counted(pages, 'page')}, about ${inWords(ms)} at ${grouped(allowed)} a minute${shared}`
 }
 
 /**
  * Whether the server is slower than the rate limit: a job asks for its pages one after another. Known after a few answers only.
  */
-export function isSlow(pages: number, pace: Pace): boolean {
-  const limit = allowedPerMinute(pace)
-  if (limit === null || pace.answers < ENOUGH_ANSWERS) return false
-  return pages * pace.msPerPage > (requestsUntilEnd(pages, pace.others) / limit) * 60_000
+export function isSlow(pages: number, { allowed, answers, msPerPage, others }: Pace): boolean {
+  if (allowed === null || answers < ENOUGH_ANSWERS) return false
+  return pages * msPerPage > (requestsUntilEnd(pages, others) / allowed) * 60_000
 }
 
 /**
@@ -47,17 +41,4 @@ export function isSlow(pages: number, pace: Pace): boolean {
  */
 export function requestsUntilEnd(pages: number, others: readonly (number | null)[]): number {
   return others.reduce((sum: number, other) => sum + Math.min(other ?? pages, pages), pages)
-}
-
-/** Requests a minute that we may send; null if nothing is known to limit them. */
-export function allowedPerMinute({
-  requestsPerMinute,
-  announcedLimit,
-  sharePercent,
-}: Pick<Pace, 'requestsPerMinute' | 'announcedLimit' | 'sharePercent'>): number | null {
-  const ceiling = requestsPerMinute === null ? null : averageOf(requestsPerMinute)
-  const share =
-    announcedLimit === null ? null : Math.max(1, Math.floor((announcedLimit * sharePercent) / 100))
-  if (ceiling === null || share === null) return ceiling ?? share
-  return Math.min(ceiling, share)
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
@@ -8,7 +9,7 @@ import type { Job, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { allowedPerMinute, ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
+import { ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
 import {
   type JobProgress,
@@ -63,20 +64,18 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
   const totals = newTotals()
   const board = createBoard(runtime, terminal)
 
-  function paceOf(progress: JobProgress, announcedLimit: number | null): Pace {
-    const { requestsPerMinute, sharePercent } = config.rateLimit
+  function paceOf(progress: JobProgress, allowed: number | null): Pace {
     const msPerPage = msPerAnswer(progress) ?? 0
     const others = othersOf(progress, board.jobs()).map(pagesLeft)
-    const { answers } = progress
-    return { requestsPerMinute, sharePercent, announcedLimit, msPerPage, answers, others }
+    return { allowed, msPerPage, answers: progress.answers, others }
   }
 
   /** After the first answer, and once more after a few if these show that the server is slower than the rate limit. */
   function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
     const { answers } = progress
     if (answers !== 1 && answers !== ENOUGH_ANSWERS) return
-    const pace = paceOf(progress, page.announcedLimit)
-    const allowed = allowedPerMinute(pace)
+    const allowed = allowedPerMinute(page.announcedLimit, config.rateLimit)
+    const pace = paceOf(progress, allowed)
     progress.allowedPerMinute = allowed
     if (page.next === null || page.lastPage === null) return
     const left = page.lastPage - progress.furthest + 1

@@ -3,7 +3,7 @@ import type { KnownError } from '../../errors.ts'
 import { isWorthReporting } from '../../report/progress.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import { isAlwaysChanging } from '../../sync/refresh/state.ts'
+import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify/verify.ts'
@@ -89,7 +89,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
   }
   // Hundreds of refreshes a day find nothing.
   log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, 'refresh finished')
-  if (!error && isAlwaysChanging(kept.state))
+  if (!error && shouldWarnOfChanges(kept.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },
       'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +

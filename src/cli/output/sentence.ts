@@ -16,6 +16,7 @@ export const HIDDEN_FIELDS = [
   'left_ms',
   'stopped',
   'delay_ms',
+  'delayMs',
   'allowed_per_minute',
   'organization',
   'collection',
@@ -43,10 +44,15 @@ export const HIDDEN_FIELDS = [
 
 /** A line of the log as text: the job, the message, and the numbers that matter. */
 export function sentence(line: LogFields, messageKey: string): string {
-  const words = [line.organization, line.collection, line[messageKey]].filter(
-    (word) => typeof word === 'string',
-  )
-  return printable([words.join(' '), ...details(line)].join(', '), LONGEST)
+  const message = textOf(line[messageKey])
+  const list = textOf(line.organization, line.collection)
+  // Messages of errors name the list themselves.
+  const text = message.startsWith(`${list} `) ? message : textOf(line.organization, line.collection, message)
+  return printable([text, ...details(line)].join(', '), LONGEST)
+}
+
+function textOf(...words: unknown[]): string {
+  return words.filter((word) => typeof word === 'string').join(' ')
 }
 
 /** Messages are cut and cleaned where they are made. This catches one that was not. */

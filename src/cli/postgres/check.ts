@@ -1,9 +1,10 @@
 import { ok } from '../../check/finding.ts'
-import { type CheckedMirror, findingOf } from '../../check/mirror.ts'
+import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { assertSameApi } from '../../store/postgres/address.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
+import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import type { Origin } from '../../store/sqlite/publish/origin.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
@@ -16,6 +17,7 @@ export async function checkPostgres(
   baseUrl: string | null,
 ): Promise<CheckedMirror> {
   let origin: Origin | null = null
+  let impossible: string[] = []
   try {
     const server = await openPostgresForReading(config, runtime)
     if (!server) {
@@ -27,10 +29,12 @@ export async function checkPostgres(
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApi(server, baseUrl)
+      impossible = await impossibleCollections(server, config.collections)
     } finally {
       await server.close()
     }
-    return { findings: [ok('mirror', `${config.database} holds the mirror`)], origin }
+    const held = ok('mirror', `${config.database} holds the mirror`)
+    return { findings: [held, ...collectionFindings(impossible)], origin }
   } catch (error) {
     if (!(error instanceof MirrorError || error instanceof UsageError)) throw error
     return { findings: [findingOf(error)], origin }

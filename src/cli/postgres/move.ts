@@ -2,7 +2,6 @@ import type { PostgresSettings } from '../../config/database/postgres-address.ts
 import { InterruptedError, JobError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
-import { connectServer } from '../../store/postgres/server/server.ts'
 import { readDaemons } from '../../store/sqlite/daemons.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translate, translatingErrors } from '../../store/sqlite/file/open.ts'
@@ -19,18 +18,16 @@ import { counted, printable } from '../../text.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { openMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import { addressOf, pauseOf } from './open.ts'
-import { workerName } from './with-postgres.ts'
+import { connect, workerName } from './open.ts'
 
 const WHAT = 'it is moved to a PostgreSQL server'
 
-/** `move`. Nobody writes the file meanwhile: others wait, and say for what. Returns the exit code. */
+/** `move`. Other processes that want to write the file wait, and say for what. Returns the exit code. */
 export async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
-  const { now, after, signal, stderr, pid, newToken } = runtime
+  const { now, signal, stderr, pid, newToken } = runtime
   const report = (message: string) => stderr.write(`${message}\n`)
   // The server first: a wrong address costs nothing.
-  const pause = pauseOf(runtime)
-  const server = await connectServer(addressOf(to, runtime), { now, sleep: pause, after, signal, report })
+  const server = await connect(to, runtime, report)
   try {
     const serverLeases = await createServerLeases(server, workerName(runtime))
     try {
@@ -46,7 +43,12 @@ export async function moveToPostgres(runtime: Runtime, file: string, to: Postgre
           const alone = createLockWait(file, patience)
           await alone(() => connection.exec('BEGIN IMMEDIATE'))
           assertUnused(connection, file)
-          return tell(runtime, file, to, await move({ connection, server, signal, ...teller(runtime) }))
+          return reportEnd(
+            runtime,
+            file,
+            to,
+            await move({ connection, server, signal, ...progressReports(runtime) }),
+          )
         } catch (error) {
           throw translate(file, error)
         } finally {
@@ -82,27 +84,28 @@ function inUse(file: string, by: string): JobError {
   return new JobError('BUSY', `${file} is in use: ${by}. Stop it, and run the same command again`)
 }
 
-/** How often a long table is told of. Milliseconds. */
-const TELL_EVERY_MS = 5000
+/** How often the progress of a long table is reported. Milliseconds. */
+const REPORT_EVERY_MS = 5000
 
-function teller({ stderr, now }: Runtime) {
-  let toldAt = now()
+function progressReports({ stderr, now }: Runtime) {
+  let reportedAt = now()
   return {
     onTable: (table: string, rows: number, how: 'copied' | 'as it was') => {
       stderr.write(
         `${table}: ${counted(rows, 'row')}, ${how === 'copied' ? 'copied and compared' : 'compared'}\n`,
       )
-      toldAt = now()
+      reportedAt = now()
     },
     onRows: (table: string, rows: number) => {
-      if (now() - toldAt < TELL_EVERY_MS) return
+      if (now() - reportedAt < REPORT_EVERY_MS) return
       stderr.write(`${table}: ${counted(rows, 'row')} so far\n`)
-      toldAt = now()
+      reportedAt = now()
     },
   }
 }
 
-function tell(
+/** Returns the exit code. */
+function reportEnd(
   { stdout, stderr }: Runtime,
   file: string,
   { shown }: PostgresSettings,

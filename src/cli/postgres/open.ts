@@ -4,23 +4,24 @@ import { readRegularFile } from '../../config/regular-file.ts'
 import { MirrorError } from '../../errors.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
-import { measureOffset } from '../../store/postgres/server/clock.ts'
+import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/configured.ts'
 import type { Runtime } from '../runtime.ts'
 import { passwordFromFile } from './pass-file.ts'
 
-// Nothing here is loaded unless the configuration names a PostgreSQL server: a mirror in a file pays nothing for it.
+// Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
 
 /** A PostgreSQL mirror, its schema up to date. */
 export interface PostgresMirror {
   server: Server
-  /** The clock of the server, which is the same for all workers. Epoch milliseconds. */
-  now: () => number
+  /** Of the server, the same for all workers. */
+  clock: ServerClock
+  now: ServerClock['now']
   close(): Promise<void>
 }
 
-/** How often the difference between the clocks is measured. */
+/** How often the server's clock is measured, for lists without a limit of requests too. */
 const MEASURE_EVERY_MS = 60_000
 
 /**
@@ -31,46 +32,51 @@ export async function openPostgres(
   runtime: Runtime,
   report: (message: string) => void,
 ): Promise<PostgresMirror> {
-  if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { signal, every } = runtime
-  const server = await connectServer(addressOf(postgres, runtime), {
-    now: runtime.now,
-    sleep: pauseOf(runtime),
-    signal,
-    after: runtime.after,
-    report,
-  })
+  const server = await connect(postgres, runtime, report)
   try {
     await migrate(server)
     await makeConfigured(server, collections)
-    let offset = await measureOffset(server, runtime.now)
-    const stop = every(MEASURE_EVERY_MS, () => {
-      measureOffset(server, runtime.now).then(
-        (measured) => {
-          offset = measured
-        },
-        // A server that is away is reported by whoever needs it.
-        () => {},
-      )
+    const { clock, measure } = await createServerClock(server, runtime.elapsed)
+    const stop = runtime.every(MEASURE_EVERY_MS, () => {
+      // The next statement reports a server that is away.
+      measure().catch(() => {})
     })
     const close = async () => {
       stop()
       await server.close()
     }
-    return { server, now: () => runtime.now() + offset, close }
+    return { server, clock, now: clock.now, close }
   } catch (error) {
     await server.close().catch(() => {})
     throw error
   }
 }
 
-/** Sleeps until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once. */
-export function pauseOf({ sleep, signal }: Pick<Runtime, 'sleep' | 'signal'>): (ms: number) => Promise<void> {
-  return (ms) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
+/** Connects to the server. Throws MirrorError. */
+export async function connect(
+  postgres: PostgresSettings | null,
+  runtime: Runtime,
+  report: (message: string) => void,
+  purpose?: 'reading',
+): Promise<Server> {
+  if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
+  const { elapsed, after, sleep, signal } = runtime
+  // Until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once.
+  const pause = (ms: number) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
+  return connectServer(
+    addressOf(postgres, runtime),
+    { now: elapsed, after, signal, report, sleep: pause },
+    purpose,
+  )
+}
+
+/** A worker's name is unique, so that nobody takes one for another. */
+export function workerName({ host, pid, newToken }: Runtime): string {
+  return `${host}-${pid}-${newToken().slice(0, 12)}`
 }
 
 /** The address of the server, with what belongs to this machine. Throws MirrorError. */
-export function addressOf(
+function addressOf(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
   runtime: Runtime,
 ): PostgresAddress {
@@ -106,11 +112,8 @@ export async function openPostgresForReading(
   { postgres }: Pick<Config, 'postgres'>,
   runtime: Runtime,
 ): Promise<Server | null> {
-  if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { now, after, signal, stderr } = runtime
-  const report = (message: string) => stderr.write(`${message}\n`)
-  const patience = { now, sleep: pauseOf(runtime), after, signal, report }
-  const server = await connectServer(addressOf(postgres, runtime), patience, 'reading')
+  const report = (message: string) => runtime.stderr.write(`${message}\n`)
+  const server = await connect(postgres, runtime, report, 'reading')
   try {
     if (await isMade(server)) return server
     await server.close()

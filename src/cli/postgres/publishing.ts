@@ -9,7 +9,7 @@ import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
 import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
-import type { Publishing } from '../publisher.ts'
+import { LAST_NEWS_SQL, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 
 const LOCK = 'publish'
@@ -83,7 +83,7 @@ async function throughFolder<T>(
   }
 }
 
-/** What a killed worker left: we hold the lock, so nobody is at work in such a folder of this user. */
+/** Deletes the folders of killed workers. This worker holds the lock, so no other one of this user is using them. */
 function sweep(beside: string, begin: string, own: fs.Stats): void {
   for (const name of fs.readdirSync(beside)) {
     if (!name.startsWith(begin)) continue
@@ -93,12 +93,3 @@ function sweep(beside: string, begin: string, own: fs.Stats): void {
       fs.rmSync(left, { recursive: true, force: true })
   }
 }
-
-const LAST_NEWS_SQL = `
-  SELECT max(at) AS at
-  FROM (
-    SELECT last_complete_at AS at FROM sync_status
-    UNION ALL
-    SELECT coalesce(finished_at, started_at) FROM sync_runs WHERE trigger = 'refresh' AND rows_added + rows_changed > 0
-  ) AS news
-`

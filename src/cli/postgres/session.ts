@@ -4,17 +4,16 @@ import {
   abandonedJobs,
   announceDaemon,
   forgetDeadDaemons,
-  isLocked,
+  isOwned,
 } from '../../store/postgres/daemons.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
-import { openPostgres } from './open.ts'
+import { openPostgres, workerName } from './open.ts'
 import { createPublishing } from './publishing.ts'
-import { createServing } from './serving.ts'
-import { workerName } from './with-postgres.ts'
+import { createServedServer } from './served-server.ts'
 
 /** Opens the mirror on a PostgreSQL server for commands that read lists. Throws MirrorError. */
 export async function openPostgresMirror({
@@ -24,12 +23,12 @@ export async function openPostgresMirror({
   acceptAddress = false,
 }: SessionOptions): Promise<OpenMirror> {
   const { baseUrl } = config.api
-  const { server, now, close } = await openPostgres(config, runtime, (message) =>
+  const { server, clock, now, close } = await openPostgres(config, runtime, (message) =>
     logger.info({ event: 'mirror_busy' }, message),
   )
   try {
     await claimAddress(server, baseUrl, acceptAddress)
-    const tokens = await createTokens(server, now, runtime.newToken)
+    const tokens = await createTokens(server, clock, runtime.newToken)
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config
@@ -41,7 +40,6 @@ export async function openPostgresMirror({
       tokens,
       processName,
       now,
-      connection: null,
       sharing: {
         async openQueue(onTrouble) {
           // Only `start` needs pg-boss.
@@ -54,10 +52,10 @@ export async function openPostgresMirror({
           const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
           return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
         },
-        isOwned: (organizationId, collection) => isLocked(server, organizationId, collection),
+        isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
       },
       publishing: createPublishing(server, leases, runtime, now),
-      served: createServing(server, runtime),
+      serve: async () => createServedServer(server, runtime),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)
         announced = await announceDaemon(server, leases, new Date(now()).toISOString())

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { InterruptedError, toKnownError } from '../../errors.ts'
+import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import { createDueCheck } from '../../schedule/catch-up.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
@@ -43,11 +43,16 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const shared = scheduled.map((job, index): SharedJob<QueuedList> => {
     const selected = jobs[index] as SelectedJob
     const list = listOf(selected, budgetOf)
-    return { ...job, list, run: () => runOnce(sharing, selected, job, options) }
+    return { ...job, list, budget: list.budget, run: () => runOnce(sharing, selected, job, options) }
   })
   const byList = new Map(shared.map((job) => [keyOf(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
     ...events,
+    // Before or after its run a list needs the server, too.
+    onError: (name, error) => {
+      if (error instanceof KnownError) onQueueError(error)
+      else events.onError(name, error)
+    },
     queue,
     jobOf: (claim) => byList.get(keyOf(claim)),
     touchEveryMs: TOUCH_EVERY_MS,

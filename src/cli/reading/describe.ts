@@ -1,15 +1,15 @@
 import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/sqlite/read/describe.ts'
-import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
-import type { Reader } from '../../store/sqlite/read/reader.ts'
+import type { Listed } from '../../store/sqlite/read/listed.ts'
 import type { Value } from '../../store/sqlite/read/rows.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
-import { formatted } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
 import { tableFormat, tableWidth } from '../output/formats/table.ts'
+import { chunked } from '../output/write-all.ts'
+import type { MirrorReading } from './mirror-reading.ts'
 import { findNamed } from './named.ts'
 import type { DescribeWork } from './task.ts'
 
-export interface Described {
+interface Described {
   name: string
   /** The other tables and views of the collection. */
   views: string[]
@@ -18,36 +18,27 @@ export interface Described {
 }
 
 /** What each column of the collections holds, how many rows there are and as of when. */
-export function describe(reader: Reader, work: DescribeWork, width: number | null): Iterable<string> {
-  const names = work.name === null ? reader.collections() : [work.name]
-  const listed = names.map((name) => findNamed(reader, name, work.configured))
-  return describedPieces(describedOf(reader, listed), work, width)
-}
-
-function* describedOf(reader: Reader, listed: readonly Listed[]): Iterable<Described> {
-  for (const one of listed)
-    yield {
-      name: one.name,
-      views: reader.names().filter((name) => name !== one.name && belongsTo(one.collection, name)),
-      summary: reader.summary(one.collection),
-      columns: reader.describe(one),
-    }
-}
-
-export function* describedPieces(
-  all: Iterable<Described>,
-  { json, now }: Pick<DescribeWork, 'json' | 'now'>,
+export async function* describe(
+  mirror: MirrorReading,
+  { name: typed, configured, json, now }: DescribeWork,
   width: number | null,
-): Iterable<string> {
-  let isFirst = true
-  for (const described of all) {
-    if (json) yield isFirst ? '{"collections":[\n' : ',\n'
-    else if (!isFirst) yield '\n'
-    isFirst = false
-    if (json) yield describedJson(described)
-    else yield* describedText(described, now, width)
+): AsyncIterable<Uint8Array> {
+  const names = typed === null ? await mirror.collections() : [typed]
+  const all: Listed[] = []
+  for (const name of names) all.push(await findNamed(mirror, name, configured))
+  for (const [index, listed] of all.entries()) {
+    const described = {
+      name: listed.name,
+      views: await mirror.relatives(listed),
+      summary: await mirror.summary(listed.collection),
+      columns: await mirror.describe(listed),
+    }
+    const isFirst = index === 0
+    yield* json
+      ? chunked([isFirst ? '{"collections":[\n' : ',\n', describedJson(described)])
+      : chunked([isFirst ? '' : '\n', ...describedText(described, now, width)])
   }
-  if (json) yield isFirst ? '{"collections":[]}\n' : '\n]}\n'
+  if (json) yield* chunked([all.length === 0 ? '{"collections":[]}\n' : '\n]}\n'])
 }
 
 function* describedText(
@@ -63,7 +54,10 @@ function* describedText(
   if (columns.some(({ isExact }) => !isExact)) yield '  ~: estimated from a sample\n'
   yield '\n'
   const shown = fitting(columns, width)
-  yield* formatted(tableFormat(shown.columns, width), shown.rows)
+  const table = tableFormat(shown.columns, width)
+  yield table.begin()
+  for (const row of shown.rows) yield table.row(row)
+  yield table.end()
 }
 
 function jobText(

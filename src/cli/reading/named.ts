@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
-import type { Reader } from '../../store/sqlite/read/reader.ts'
 import { printable } from '../../text.ts'
+import type { MirrorReading } from './mirror-reading.ts'
 
 /** Throws UsageError for a name that no table or view of these collections can have. */
 export function assertNamed(name: string, configured: readonly string[]): void {
@@ -9,26 +9,16 @@ export function assertNamed(name: string, configured: readonly string[]): void {
 }
 
 /** The table or view of this name. Throws UsageError if there is none. */
-export function findNamed(reader: Reader, name: string, configured: readonly string[]): Listed {
-  const listed = reader.find(name)
+export async function findNamed(
+  mirror: MirrorReading,
+  name: string,
+  configured: readonly string[],
+): Promise<Listed> {
+  const listed = await mirror.find(name)
   if (listed) return listed
-  throw notListed(name, { configured, collections: reader.collections(), names: reader.names() })
-}
-
-interface Known {
-  /** The collections of the configuration. */
-  configured: readonly string[]
-  /** Those of the mirror. */
-  collections: readonly string[]
-  /** Their tables and views. */
-  names: readonly string[]
-}
-
-/** The error for a name that the mirror does not have. */
-export function notListed(name: string, { configured, collections, names }: Known): UsageError {
-  if (configured.includes(name) && !collections.includes(name))
-    return new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
-  return unknown(name, names)
+  if (configured.includes(name) && !(await mirror.collections()).includes(name))
+    throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
+  throw unknown(name, await mirror.names())
 }
 
 function unknown(name: string, known: readonly string[]): UsageError {

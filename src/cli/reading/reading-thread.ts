@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
-import { chunked } from '../output/write-all.ts'
 import { read } from './read.ts'
 import type { ReadingEnd, ReadingTask } from './task.ts'
 
@@ -43,7 +42,7 @@ function writeSome(bytes: Uint8Array, at: number): number {
 
 async function work(task: ReadingTask): Promise<ReadingEnd> {
   try {
-    for (const bytes of chunked(await read(task))) write(bytes)
+    for await (const bytes of read(task)) write(bytes)
     return { kind: 'done' }
   } catch (error) {
     return failed(error)

@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import type { Config } from '../../config/config.ts'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type OutputFile, writeOutput } from '../output/output-file.ts'
-import { chunked, writeAll } from '../output/write-all.ts'
+import { writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
 import { read } from './read.ts'
 import type { ReadingEnd, ReadingTask } from './task.ts'
@@ -21,14 +22,24 @@ export interface ReadingOptions {
 }
 
 /**
- * Reads the mirror, and writes what it finds: in a process of its own where this one goes on after a stop, since SQLite
- * cannot be interrupted and a process can be killed. Returns the exit code. Throws UsageError, MirrorError, and JobError
- * when the time is over.
+ * Reads a mirror of either kind, and writes what it finds. Returns the exit code. Throws UsageError, MirrorError, and JobError
+ * when the time is over. `config`: null with `--database`.
  */
 export async function runReading(
   runtime: Runtime,
-  { task, output, limit = null }: ReadingOptions,
+  config: Config | null,
+  options: ReadingOptions,
 ): Promise<number> {
+  if (!config?.postgres) return readFile(runtime, options)
+  const { readOnServer } = await import('../postgres/reading/read-on-server.ts')
+  return readOnServer(config, runtime, options)
+}
+
+/**
+ * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
+ * killed.
+ */
+async function readFile(runtime: Runtime, { task, output, limit = null }: ReadingOptions): Promise<number> {
   const { newToken, signal, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. The child ends when this process does.
   if (!output?.isRegular) {
@@ -38,7 +49,7 @@ export async function runReading(
   }
   // A signal ends this process at once, so a query can be stopped here, too; that starts in half the time.
   if (task.work.kind === 'query' && !output && limit === null) {
-    await writeAll(stdout, chunked(await read(task)))
+    await writeAll(stdout, read(task))
     return 0
   }
   const child = fork(new URL('./reading-child.js', import.meta.url), {

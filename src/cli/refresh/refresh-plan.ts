@@ -1,7 +1,15 @@
 import type { Config } from '../../config/config.ts'
 import type { OrganizationConfig } from '../../config/organizations.ts'
 import { periodOf } from '../../schedule/cron.ts'
-import { dueAt, isWalkedWhole, refreshInterval } from '../../sync/refresh/due.ts'
+import {
+  dueAt,
+  isWalkedWhole,
+  loadOf,
+  type RefreshLoad,
+  refreshInterval,
+  timeForRefresh,
+  withOwnCost,
+} from '../../sync/refresh/due.ts'
 import { type RefreshPolicy, scopeText } from '../../sync/refresh/refresher.ts'
 import { type RefreshState, stateOf } from '../../sync/refresh/state.ts'
 import type { Store } from '../../sync/store.ts'
@@ -12,14 +20,16 @@ import { jobOf, type SelectedJob } from '../selection.ts'
 export interface RefreshPlan {
   /** Null for a list that is only walked whole. */
   policyOf(selected: SelectedJob): RefreshPolicy | null
-  /** Reads again what jobs keep between refreshes, if that was not done just now. */
+  /** Reads the states of all lists again, unless that was done just now. */
   update(): Promise<void>
   /**
    * Epoch milliseconds; null: not before a full walk is complete, or never.
-   * @param triedAt When this process tried it last: what ends before its first request leaves no trace in the mirror, nor
-   * does a short list's walk that fails leave one for refreshes.
+   * @param triedAt When this process tried it last. A try that ends before its first request leaves no trace in the mirror,
+   * and a failed walk of a short list leaves none for refreshes.
    */
   nextAt(selected: SelectedJob, triedAt: number | null): number | null
+  /** The budget that a refresh of this list draws on, and in how many milliseconds its share allows as much. */
+  useOf(selected: SelectedJob): { budget: string; needs: number }
   /** Notes the source of an organization's pages, which knows the rate limit. */
   watch(organization: OrganizationConfig, source: PageSource): void
 }
@@ -32,14 +42,14 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
-/** Of more lists, what they keep is read less often: so many milliseconds per list, however many runs ask for it. */
+/** With more lists, their states are read at most once in so many milliseconds per list, since every run asks for them. */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   /** What a refresh of each list takes, by the budget that they share. */
-  const costs = new Map<string, ReadonlyMap<string, number | null>>()
+  const loads = new Map<string, RefreshLoad>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const refreshed = Map.groupBy(
     config.organizations.filter(({ refresh }) => refresh !== false),
@@ -55,7 +65,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   async function read(): Promise<void> {
     const kept = await store.refreshes()
     states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
-    costs.clear()
+    loads.clear()
     isRead = true
   }
 
@@ -66,19 +76,24 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   }
 
   /** Made when it is asked for: each run reads what lists keep, and there may be thousands of budgets. */
-  function costsOf(budget: string): ReadonlyMap<string, number | null> {
-    const known = costs.get(budget)
+  function loadOfBudget(budget: string): RefreshLoad {
+    const known = loads.get(budget)
     if (known) return known
-    const made = new Map<string, number | null>()
-    for (const one of refreshed.get(budget) ?? [])
-      for (const list of one.collections)
-        made.set(nameOf(one.id, list.name), costOf(stateOfJob(jobOf(one, list))))
-    costs.set(budget, made)
+    const sharing = refreshed.get(budget) ?? []
+    const costs = sharing.flatMap((one) =>
+      one.collections.map((list) => costOf(stateOfJob(jobOf(one, list)))),
+    )
+    const made = loadOf(costs)
+    loads.set(budget, made)
     return made
   }
 
   function budgetNameOf({ id }: Pick<OrganizationConfig, 'id'>): string {
     return budgets.get(id) ?? id
+  }
+
+  function limitOf(organization: OrganizationConfig): number | null {
+    return sources.get(budgetNameOf(organization))?.limit() ?? config.rateLimit.requestsPerMinute
   }
 
   function stateOfJob(job: Job): RefreshState | null {
@@ -90,10 +105,11 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     if (refresh === false) return null
     return {
       ...refresh,
-      costs: (own) => {
-        const mine = nameOf(organization.id, job.collection.name)
-        const all = isRead ? costsOf(budgetNameOf(organization)) : new Map([[mine, null]])
-        return [...all].map(([name, cost]) => (name === mine ? (own ?? cost) : cost))
+      load: (own) => {
+        if (!isRead) return loadOf([own])
+        // Asked between the pages of a walk: what it takes must not grow with the lists.
+        const all = loadOfBudget(budgetNameOf(organization))
+        return own === null ? all : withOwnCost(all, costOf(stateOfJob(job)), own)
       },
       walkEvery: periodOfSchedule(schedule),
     }
@@ -115,11 +131,16 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       const state = stateOfJob(selected.job)
       const policy = policyOf(selected)
       if (!state || !policy) return null
-      const limit =
-        sources.get(budgetNameOf(selected.organization))?.limit() ?? config.rateLimit.requestsPerMinute
-      const interval = refreshInterval({ ...policy, limit, costs: policy.costs(state.cost) })
+      const limit = limitOf(selected.organization)
+      const interval = refreshInterval({ ...policy, limit, load: policy.load(state.cost) })
       const next = dueAt(state, interval, now())
       return triedAt === null ? next : Math.max(next, triedAt + interval)
+    },
+    useOf: ({ organization, job }) => {
+      const { refresh } = organization
+      const limit = limitOf(organization)
+      const needs = refresh ? timeForRefresh({ ...refresh, limit }, costOf(stateOfJob(job))) : 0
+      return { budget: budgetNameOf(organization), needs }
     },
     watch: (organization, source) => {
       sources.set(budgetNameOf(organization), source)

@@ -1,4 +1,5 @@
 import { createConnectionPool, createHttpGet, type HttpGet } from '../../api/http.ts'
+import { allowedPerMinute } from '../../api/rate/decision.ts'
 import { type Finding, ok, warn } from '../../check/finding.ts'
 import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
 import { findingOf } from '../../check/mirror.ts'
@@ -7,7 +8,6 @@ import { minutesBetween } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
 import { type AdviceFacts, adviceText, advise } from '../../report/advice.ts'
 import { USER_AGENT as userAgent } from '../names.ts'
-import { allowedPerMinute } from '../output/estimate.ts'
 import { createLogger } from '../output/log.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
@@ -52,7 +52,12 @@ function textOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 
-async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Promise<Asked[]> {
+/** A list, and the name of the rate budget that it is read with. */
+interface AskedList extends Asked {
+  budget: string
+}
+
+async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Promise<AskedList[]> {
   const logger = await createLogger({
     level: 'error',
     destination: runtime.stderr,
@@ -73,7 +78,10 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   try {
     const jobs = selectJobs(config, { org: [], collection: [] })
     return await Promise.all(
-      jobs.map(({ organization, job }) => askList(job, () => session.source(organization, job), limit)),
+      jobs.map(async ({ organization, job }) => {
+        const asked = await askList(job, () => session.source(organization, job), limit)
+        return { ...asked, budget: session.budgetOf(organization) }
+      }),
     )
   } finally {
     await session.close()
@@ -81,13 +89,13 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
 }
 
 /** What the rate limit means for schedules. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
-function advice(config: Config, asked: readonly Asked[], now: number): Finding[] {
-  const answered = asked.flatMap(({ job, page }) => (page ? [{ job, page }] : []))
-  const groups = Map.groupBy(answered, ({ job }) => scopeOf(config, job.organization.id))
+function advice(config: Config, asked: readonly AskedList[], now: number): Finding[] {
+  const answered = asked.flatMap(({ job, page, budget }) => (page ? [{ job, page, budget }] : []))
+  const groups = Map.groupBy(answered, ({ budget }) => budget)
   // The busiest budget decides.
   const [group = []] = [...groups.values()].toSorted((a, b) => pagesOf(b) - pagesOf(a))
   const announcedLimit = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
-  const ours = allowedPerMinute({ ...config.rateLimit, announcedLimit })
+  const ours = allowedPerMinute(announcedLimit, config.rateLimit)
   if (group.length === 0) return []
   const seen = ok('rate limit', rateText(announcedLimit, ours))
   if (ours === null) return [seen]
@@ -129,14 +137,4 @@ function refreshOf(
 
 function pagesOf(group: readonly { page: { lastPage: number | null } }[]): number {
   return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
-}
-
-function scopeOf({ rateLimit, organizations }: Config, id: string): string {
-  if (rateLimit.scope === 'all') return 'all'
-  if (rateLimit.scope === 'organization') return id
-  try {
-    return organizations.find((organization) => organization.id === id)?.readToken() ?? id
-  } catch {
-    return id
-  }
 }

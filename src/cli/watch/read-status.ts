@@ -3,11 +3,12 @@ import { type JobPlan, jobStatus } from '../../report/job-status.ts'
 import { lastAttempt } from '../../report/overdue.ts'
 import { createStatus, type Status } from '../../report/status.ts'
 import { type ReadList, statusAdvice } from '../../report/status-advice.ts'
+import { createFireSearch } from '../../schedule/catch-up.ts'
 import { nextFireAfter, periodOf } from '../../schedule/cron.ts'
 import type { QueueDepth } from '../../store/postgres/read/queue.ts'
 import { neverSynced } from '../../store/sqlite/read/freshness.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
-import type { StatusRow } from '../../store/sqlite/read/status.ts'
+import type { StatusRow } from '../../store/status.ts'
 import { readMirror } from '../mirror-file.ts'
 
 /** The value of `--max-age` or `--fresh`. */
@@ -93,8 +94,7 @@ function createPlanner(
 ): (row: StatusRow) => JobPlan | null {
   const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
   const next = new Map<string, number | null>()
-  /** By schedule: the first time after `after`; null for none until now. */
-  const due = new Map<string, { after: number; time: number | null }>()
+  const fireSince = createFireSearch(now)
 
   function nextRun(schedule: string): number | null {
     const known = next.get(schedule)
@@ -104,19 +104,11 @@ function createPlanner(
     return time
   }
 
-  function dueAfter(schedule: string, after: number): number | null {
-    const known = due.get(schedule)
-    if (known && known.after <= after && (known.time === null || after < known.time)) return known.time
-    const time = nextFireAfter(schedule, timezone, after, now)
-    due.set(schedule, { after, time })
-    return time
-  }
-
   return (row) => {
     const schedule = scheduleOf.get(row.organization_id)
     if (schedule === undefined || row.configured !== 1) return null
     const attempt = lastAttempt(row)
-    const dueAt = attempt === null ? null : dueAfter(schedule, attempt)
+    const dueAt = attempt === null ? null : fireSince(attempt, { expression: schedule, timezone })
     return { schedule, nextRunAt: nextRun(schedule), dueAt }
   }
 }

@@ -111,7 +111,7 @@ function publishedSection({ published, status }: Overview) {
 }
 
 function footer({ version, status }: Overview) {
-  return html`<footer class="quiet small"><a href="metrics">metrics</a><a href="status.json">status.json</a><a href="healthz">healthz</a><a href="readyz">readyz</a>admin-mirror ${version}, <bdi>${printable(status.database, 500)}</bdi></footer>`
+  return html`<footer class="quiet small"><a href="metrics">metrics</a><a href="status.json">status.json</a><a href="check">check</a><a href="healthz">healthz</a><a href="readyz">readyz</a>admin-mirror ${version}, <bdi>${printable(status.database, 500)}</bdi></footer>`
 }
 
 function sentence(text: string): string {

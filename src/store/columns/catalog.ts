@@ -1,3 +1,4 @@
+import { JobError } from '../../errors.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Job } from '../../sync/types.ts'
 import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
@@ -50,6 +51,17 @@ export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] 
   return splitKey(collection.key)
 }
 
+/** Throws JobError if a collection that the mirror knows has another key there. Both as dotted paths. */
+export function assertSameKey(name: string, known: readonly string[], wanted: readonly string[]): void {
+  if (JSON.stringify(known) === JSON.stringify(wanted)) return
+  throw new JobError(
+    'CONFIGURATION',
+    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
+      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
+      '--yes" for every organization, and then sync',
+  )
+}
+
 /** The names of the key columns. They are chosen first, so they never depend on the items. */
 export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): string[] {
   const names: string[] = []
@@ -74,6 +86,12 @@ export function keyTypesOf({ columns, keyPaths, limits }: Catalog): (KeyType | n
  */
 export function keyColumnTypes(current: readonly (KeyType | null)[], parts: readonly KeyPart[]): KeyType[] {
   return parts.map((part, index) => (part.integer && current[index] !== 'TEXT' ? 'INTEGER' : 'TEXT'))
+}
+
+/** Whether key columns of these types hold the keys as they are. */
+export function fitsKeys(types: readonly (KeyType | null)[], keys: readonly (readonly KeyPart[])[]): boolean {
+  const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, types)
+  return wanted.every((type, index) => type === types[index])
 }
 
 /** What the tables of a collection are made from. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
+import type { Notice } from '../../sync/types.ts'
 import { printable } from '../../text.ts'
 import {
   type Catalog,
@@ -59,6 +60,17 @@ export function extendCatalog(
   }
   const changes = changesBetween(catalog.columns, draft.columns)
   return { catalog: sealDraft(draft, work.isFullReported), changes, warnings: work.warnings }
+}
+
+/** What to report of an extension, for the log. */
+export function noticesOf({ changes, warnings }: Pick<Extension, 'changes' | 'warnings'>): Notice[] {
+  const widened = changes.filter(({ kind, column }) => kind === 'type' && column.role !== 'key')
+  return [
+    ...warnings.map(({ message }): Notice => ({ level: 'warn', message })),
+    ...widened.map(({ column }): Notice => {
+      return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
+    }),
+  ]
 }
 
 /** The columns, with the types that these keys need. */

@@ -1,7 +1,8 @@
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
+import { SERVER_TIME, type ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
 
-/** A permit that was written so long after its time counts too early, and is written again. Milliseconds. */
+/** A permit that was written so long after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
 export const LATE_MS = 250
 
 /** A server that is always so slow is late by a known time. */
@@ -14,6 +15,14 @@ interface Row {
   version: number | null
   /** Why the token of this scope is held. */
   held: string | null
+  /** The server's time. */
+  at: number
+}
+
+interface Written {
+  version: number | null
+  /** By our clock, which was right. */
+  isOnTime: boolean
 }
 
 /**
@@ -22,13 +31,13 @@ interface Row {
  */
 export function createBudgets(
   server: Server,
-  now: () => number,
+  clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
 ): BudgetStore {
   /** What others wrote, as a write that they were faster than has found it: it need not be read again. */
   const found = new Map<string, Row>()
 
-  async function write(scope: string, version: number, budget: StoredBudget): Promise<number | null> {
+  async function write(scope: string, version: number, budget: StoredBudget): Promise<Written> {
     const { closedUntil, known, waitingFor, waitingUntil } = budget
     const values = [
       scope,
@@ -38,15 +47,17 @@ export function createBudgets(
       waitingUntil === 0 ? null : timeOf(waitingUntil),
     ]
     const noteHold = beginAsking(scope)
+    const [asked, noteTime] = [clock.elapsed(), clock.compare()]
     const [row] =
       version === 0
         ? await server.rows<Row & { written: number | null }>(INSERT, values)
         : await server.rows<Row & { written: number | null }>(UPDATE, [...values, version])
-    if (!row) return null
+    if (!row) return { version: null, isOnTime: true }
+    const isOnTime = noteTime(row.at) && clock.elapsed() - asked <= LATE_MS
     noteHold(row.held)
     // The statement sees the row as it was before it waited for another one.
     if (row.written === null && (row.version ?? 0) > version) found.set(scope, row)
-    return row.written
+    return { version: row.written, isOnTime }
   }
 
   async function readRow(scope: string): Promise<Row | undefined> {
@@ -54,7 +65,9 @@ export function createBudgets(
     found.delete(scope)
     if (known) return known
     const noteHold = beginAsking(scope)
+    const noteTime = clock.compare()
     const [row] = await server.rows<Row>(SELECT, [scope])
+    if (row) noteTime(row.at)
     if (row) noteHold(row.held)
     return row
   }
@@ -65,14 +78,12 @@ export function createBudgets(
       return { closedUntil: row?.closed ?? 0, known: row?.known ?? null, version: String(row?.version ?? 0) }
     },
     async compareAndSet(scope, version, next) {
-      let written: number | null = Number(version)
-      for (let tries = 0; tries < MOST_TRIES; tries++) {
-        const begun = now()
-        written = await write(scope, written, next())
-        if (written === null) return null
-        if (now() - begun <= LATE_MS) break
+      let written: Written = { version: Number(version), isOnTime: false }
+      for (let tries = 0; tries < MOST_TRIES && !written.isOnTime; tries++) {
+        written = await write(scope, written.version ?? 0, next())
+        if (written.version === null) return null
       }
-      return String(written)
+      return String(written.version)
     },
   }
 }
@@ -87,7 +98,7 @@ export const HELD_REASON = `
   LIMIT 1
 `
 
-const FOUND = `gate.closed_until AS closed, gate.known, gate.version, (${HELD_REASON}) AS held`
+const FOUND = `gate.closed_until AS closed, gate.known, gate.version, (${HELD_REASON}) AS held, ${SERVER_TIME} AS at`
 
 const OF_SCOPE = 'FROM (SELECT) AS one LEFT JOIN sync_gates AS gate ON gate.scope = $1'
 

@@ -70,7 +70,13 @@ export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>
 }
 
 /** Whether a living process works on a job. */
-export async function isLocked(server: Server, organizationId: string, collection: string): Promise<boolean> {
+export async function isOwned(server: Server, organizationId: string, collection: string): Promise<boolean> {
+  const owned = await server.rows(
+    'SELECT 1 FROM sync_jobs WHERE organization_id = $1 AND collection = $2 AND owner IS NOT NULL',
+    [organizationId, collection],
+  )
+  // Asked before each run: the locks are those of all jobs that all workers have in hand.
+  if (owned.length === 0) return false
   const locks = await advisoryLocks(server)
   return locks.has(String(lockKey(server.address.schema, organizationId, collection)))
 }

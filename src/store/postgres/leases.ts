@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { JobError, MirrorError } from '../../errors.ts'
+import { JobError } from '../../errors.ts'
+import { behindPooler } from './server/errors.ts'
 import type { OwnConnection } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 
@@ -129,10 +130,7 @@ async function tryLock(connection: OwnConnection, key: bigint): Promise<boolean>
 async function assertNoPooler(connection: OwnConnection): Promise<void> {
   const [row] = await connection.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid', [])
   if (row?.pid === connection.backend) return
-  throw new MirrorError(
-    'a connection pooler stands before the PostgreSQL server, and locks of a session do not work through it: name the server ' +
-      'itself as "database"',
-  )
+  throw behindPooler()
 }
 
 /** A job's number among the advisory locks of the database. */

@@ -1,6 +1,8 @@
 import { JobError } from '../../errors.ts'
 import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { entryOf, type LedgerRow, selectAnswers } from '../ledger.ts'
+import { pruneTimes } from '../prune.ts'
 import { assertAddress } from './address.ts'
 import { type Leases, overtaken } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
@@ -10,7 +12,6 @@ import { assertPossible } from './tables/configured.ts'
 import { lookUp, readLiveKeys } from './tables/lookup.ts'
 import { createCommit } from './walks/commit.ts'
 import { nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
-import { readLedger } from './walks/ledger.ts'
 import {
   confirmScope,
   countMissing,
@@ -22,7 +23,7 @@ import {
   removeMissing,
 } from './walks/missing.ts'
 import { readOwner } from './walks/owner.ts'
-import { BRIEF_KEPT_MS, OVERLAP_KEPT_MS, pruneJob } from './walks/prune.ts'
+import { pruneJob } from './walks/prune.ts'
 import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
 import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
@@ -35,6 +36,12 @@ export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
 }
+
+/**
+ * After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
+ * whole the same.
+ */
+const NEW_EPOCH = "nextval('sync_epochs') * 1000000 + floor(random() * 1000000)::bigint"
 
 /** The right to work on a job, as long as no other worker has taken it since. */
 interface OwnLease extends Lease {
@@ -73,7 +80,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       )
       const [row] = await sql.rows<{ epoch: number }>(
         `
-          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, nextval('sync_epochs'))
+          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, ${NEW_EPOCH})
           ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch
           RETURNING epoch
         `,
@@ -117,7 +124,10 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
             : await resumeWalk(sql, job, resume, begin.first, at)
         return { walk, runId: await beginRun(sql, job, { ...begin, walk, within: null }, at) }
       }),
-    readLedger: (walkId, after) => readLedger(server, walkId, after),
+    async readLedger(walkId, after) {
+      const answers = await server.rows<LedgerRow>(selectAnswers('$1', '$2'), [walkId, after])
+      return answers.map(entryOf)
+    },
 
     lookup: (job, items) => lookUp(server, collections, job, items),
     async commit(lease, { answer, walk, next, at, run }) {
@@ -189,13 +199,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     async prune(job) {
       const { history } = job.collection
       const versionsBefore = typeof history === 'number' ? ago(history) : null
-      const times = {
-        before: ago(keepRuns),
-        briefBefore: ago(BRIEF_KEPT_MS),
-        overlapBefore: ago(OVERLAP_KEPT_MS),
-        versionsBefore,
-      }
-      await pruneJob(server, job, times, signal)
+      await pruneJob(server, job, pruneTimes(ago, keepRuns), versionsBefore, signal)
     },
     liveKeys: (job, from) => readLiveKeys(server, collections, job, from),
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { LastRuns, Tokens } from '../tokens.ts'
+import { NEVER_RUN, type Tokens } from '../tokens.ts'
 import { createBudgets, HELD_REASON, LATE_MS, MOST_TRIES } from './budgets.ts'
+import type { ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
 import { storable } from './sql.ts'
 import { lastRunsOf } from './walks/runs.ts'
@@ -10,7 +11,7 @@ const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
 /** `newSalt`: only the first one of all workers is used. */
 export async function createTokens(
   server: Server,
-  now: () => number,
+  clock: ServerClock,
   newSalt: () => string,
 ): Promise<Tokens> {
   const salt = await saltOf(server, newSalt)
@@ -35,10 +36,10 @@ export async function createTokens(
 
   async function readReason(fingerprint: string, tries = MOST_TRIES): Promise<void> {
     const note = beginAsking(fingerprint)
-    const begun = now()
+    const begun = clock.elapsed()
     const [row] = await server.rows<{ held_reason: string }>(HELD_REASON, [fingerprint])
     if (!note(row?.held_reason ?? null)) return readReason(fingerprint, tries)
-    if (now() - begun > LATE_MS && tries > 1) await readReason(fingerprint, tries - 1)
+    if (clock.elapsed() - begun > LATE_MS && tries > 1) await readReason(fingerprint, tries - 1)
   }
 
   return {
@@ -67,10 +68,12 @@ export async function createTokens(
         })
       await readReason(fingerprint)
     },
-    heldReason: (fingerprint) => reasons.get(fingerprint) ?? null,
-    async refreshHold(fingerprint) {
-      if (!permitted.delete(fingerprint)) await readReason(fingerprint)
-    },
+    holdOf: (fingerprint) => ({
+      heldReason: () => reasons.get(fingerprint) ?? null,
+      async refresh() {
+        if (!permitted.delete(fingerprint)) await readReason(fingerprint)
+      },
+    }),
     async heldReasonOf(organizationId, fingerprint) {
       const [row] = await server.rows<{ reason: string }>(
         'SELECT held_reason AS reason FROM organizations WHERE id = $1 AND held_fingerprint = $2',
@@ -103,12 +106,12 @@ export async function createTokens(
         )
         return lifted.map(({ name }) => name)
       }),
-    budgets: createBudgets(server, now, (scope) => {
+    budgets: createBudgets(server, clock, (scope) => {
       const note = beginAsking(scope)
-      const begun = now()
+      const begun = clock.elapsed()
       return (reason) => {
         // An answer that waited for a halted process is no news.
-        if (note(reason) && now() - begun <= LATE_MS) permitted.add(scope)
+        if (note(reason) && clock.elapsed() - begun <= LATE_MS) permitted.add(scope)
         else permitted.delete(scope)
       }
     }),
@@ -127,8 +130,6 @@ export async function createTokens(
 function jobName(organizationId: string, collection: string): string {
   return `${organizationId} ${collection}`
 }
-
-const NEVER_RUN: LastRuns = { completedAt: null, startedAt: null, unfinished: false }
 
 async function saltOf(server: Server, newSalt: () => string): Promise<string> {
   const find = "SELECT value FROM sync_settings WHERE name = 'salt'"

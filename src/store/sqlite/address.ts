@@ -1,5 +1,4 @@
-import { JobError, UsageError } from '../../errors.ts'
-import { addressOf } from '../api-address.ts'
+import { addressOf, assertSameAddress, HOLDS_ANYTHING, otherApi } from '../api-address.ts'
 import type { Connection } from './sql.ts'
 
 const ADDRESS = 'address'
@@ -25,24 +24,14 @@ export function claimAddress(connection: Connection, baseUrl: string, accept: bo
 
 /** Throws UsageError if the mirror holds the lists of another address. */
 export function assertSameApi(connection: Connection, baseUrl: string): void {
-  const [address, known] = [addressOf(baseUrl), knownAddress(connection)]
-  if (known === null || known === address || !holdsAnything(connection)) return
-  throw new UsageError(
-    `${connection.name} holds the lists of ${known}, and api.baseUrl of the configuration names ${address}: nothing was ` +
-      'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
-      'another API, name another file as "database"',
-  )
+  const known = knownAddress(connection)
+  if (known === null || known === addressOf(baseUrl) || !holdsAnything(connection)) return
+  throw otherApi(known, baseUrl, { place: connection.name, other: 'file as "database"' })
 }
 
 /** Throws JobError if another process has noted another address since this one noted its own. */
 export function assertAddress(connection: Connection, baseUrl: string): void {
-  const [address, known] = [addressOf(baseUrl), knownAddress(connection)]
-  if (known === null || known === address) return
-  throw new JobError(
-    'CONFIGURATION',
-    `the mirror holds the lists of ${known} by now, and this process was started with ${address}: nothing is sent. Start ` +
-      'it again with the configuration that is right',
-  )
+  assertSameAddress(knownAddress(connection), baseUrl)
 }
 
 function knownAddress(connection: Connection): string | null {
@@ -50,13 +39,6 @@ function knownAddress(connection: Connection): string | null {
   return typeof address === 'string' ? address : null
 }
 
-/** Before the first page the noted address may be a typing error, and any other one may replace it. */
 function holdsAnything(connection: Connection): boolean {
-  const sql = `
-    SELECT 1 FROM sync_walks WHERE pages > 0
-    UNION ALL
-    SELECT 1 FROM sync_jobs WHERE rows > 0 OR owner IS NOT NULL
-    LIMIT 1
-  `
-  return connection.prepare(sql).get() !== undefined
+  return connection.prepare(HOLDS_ANYTHING).get() !== undefined
 }

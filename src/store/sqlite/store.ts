@@ -3,6 +3,8 @@ import type { Lease, Store } from '../../sync/store.ts'
 import type { Job, Notice } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
+import { entryOf, type LedgerRow, selectAnswers } from '../ledger.ts'
+import { pruneTimes } from '../prune.ts'
 import { assertAddress } from './address.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
@@ -15,10 +17,9 @@ import { createLookup, createSchemaCache } from './tables/lookup.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { createCommit } from './walks/commit.ts'
 import { createJobStore } from './walks/jobs.ts'
-import { createLedger } from './walks/ledger.ts'
 import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
 import { createOwnerReader } from './walks/owner.ts'
-import { BRIEF_KEPT_MS, createPruning, OVERLAP_KEPT_MS } from './walks/prune.ts'
+import { createPruning } from './walks/prune.ts'
 import { createRefreshStore } from './walks/refreshes.ts'
 import { createRunStore } from './walks/runs.ts'
 import { createWalkStore } from './walks/walks.ts'
@@ -44,7 +45,7 @@ export function openSqliteStore({
 }: SqliteStoreOptions): Store {
   const { now } = patience
   const walks = createWalkStore(connection)
-  const ledger = createLedger(connection)
+  const answers = connection.prepare(selectAnswers('?', '?'))
   const runs = createRunStore(connection)
   const jobs = createJobStore(connection)
   const refreshes = createRefreshStore(connection)
@@ -148,7 +149,7 @@ export function openSqliteStore({
           resume === null ? walks.begin(job, begin, at) : walks.resume(job, resume, begin.first, at)
         return { walk, runId: runs.begin(job, walk, begin, at) }
       }),
-    readLedger: async (walkId, after) => read(() => ledger.read(walkId, after)),
+    readLedger: async (walkId, after) => read(() => (answers.all(walkId, after) as LedgerRow[]).map(entryOf)),
 
     lookup: async (job, items) => read(() => lookup.items(job, items)),
     async commit({ job, rowsAdded }, { answer, ...page }) {
@@ -199,11 +200,7 @@ export function openSqliteStore({
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {
-      const times = {
-        before: ago(keepRuns),
-        briefBefore: ago(BRIEF_KEPT_MS),
-        overlapBefore: ago(OVERLAP_KEPT_MS),
-      }
+      const times = pruneTimes(ago, keepRuns)
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
       const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, times)))

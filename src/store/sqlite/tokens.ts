@@ -103,7 +103,9 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
         noteToken.run(fingerprint, organizationId, fingerprint)
       })
     },
-    heldReason: (fingerprint) => read(() => (heldReason.get({ fingerprint }) as string | undefined) ?? null),
+    holdOf: (fingerprint) => ({
+      heldReason: () => read(() => (heldReason.get({ fingerprint }) as string | undefined) ?? null),
+    }),
     heldReasonOf: (organizationId, fingerprint) =>
       read(() => (heldReasonOf.get(organizationId, fingerprint) as string | undefined) ?? null),
     hold: (organizationIds, fingerprint, reason, at) =>

@@ -113,6 +113,11 @@ export function askReread(from: Checkpoint, page: number): Checkpoint {
   return { ...from, ask: { why: 'reread', page, until: null, before: null } }
 }
 
+/** The same, where unread items may stand on that page; the pass is not settled if no more may be asked. */
+export function rereadOrDoubt(from: Checkpoint, page: number): Checkpoint {
+  return mayAskAgain(from.state) ? askReread(from, page) : markUnsettled(from)
+}
+
 /** Adds movements of a kind; a walk from a version that did not count them stays as it is. */
 export function countMovement(state: CoverageState, kind: keyof Movement, more = 1): CoverageState {
   const { movement } = state

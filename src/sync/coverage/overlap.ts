@@ -1,11 +1,11 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
-  askReread,
   isBeyondEnd,
   markMoved,
   mayAskAgain,
   readingAfter,
+  rereadOrDoubt,
   riseSince,
   withState,
 } from './observe.ts'
@@ -16,7 +16,7 @@ const JUMPS = 3
 
 /**
  * Resumes a walk: asks for the last page that it read, then for pages around it, until one holds a known item. So the
- * walk continues at the same item, however far the list slid meanwhile.
+ * walk continues at the same item, however far its items moved meanwhile.
  */
 export function resumeReading(rules: WalkRules, from: Checkpoint): Checkpoint {
   const { state, nextPage } = from
@@ -66,13 +66,22 @@ export function continueOverlap(
 ): Checkpoint {
   const { overlap } = from.state
   if (!overlap) return { ...from, ask: null }
-  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(from.state) }, page)
+  if (isBeyondEnd(page)) {
+    const moved = { ...from, state: markMoved(from.state) }
+    return overlap.top ? searchFromEnd(rules, moved, overlap, page) : overlapFrom(rules, moved, page)
+  }
   return overlap.top
-    ? searchDown(rules, from, overlap, page, match)
+    ? searchEarlier(rules, from, overlap, page, match)
     : continueAtTop(rules, from, overlap, page, match)
 }
 
-function searchDown(
+/** The list became shorter again: what the search looks for is on an earlier page, and so is the item that it began with. */
+function searchFromEnd(rules: WalkRules, from: Checkpoint, overlap: Overlap, page: Page): Checkpoint {
+  const next = withState(from, { overlap: { ...overlap, rose: true, total: page.total } })
+  return askOverlap(rules, next, page.lastPage ?? 0)
+}
+
+function searchEarlier(
   rules: WalkRules,
   from: Checkpoint,
   overlap: Overlap,
@@ -117,8 +126,10 @@ function continueAtTop(
   return { ...from, nextPage: page.next, ask: null, state: next }
 }
 
+/** As a step back ends: what the list did meanwhile, the next page would not show. */
 function endOverlap(from: Checkpoint): Checkpoint {
   const { overlap } = from.state
   const next = withState({ ...from, ask: null }, { overlap: null })
-  return overlap?.rose && overlap.top && mayAskAgain(next.state) ? askReread(next, overlap.top.page) : next
+  const { top, rose, total } = overlap ?? {}
+  return top && (rose || total !== top.total) ? rereadOrDoubt(next, top.page) : next
 }

@@ -1,16 +1,16 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
-  askReread,
   countMovement,
   isBeyondEnd,
   markMoved,
   mayAskAgain,
   readingAfter,
+  rereadOrDoubt,
   riseSince,
   withState,
 } from './observe.ts'
-import { overlapFrom } from './overlap.ts'
+import { continueOverlap, overlapAt, overlapFrom } from './overlap.ts'
 import type { StepBack, WalkRules } from './state.ts'
 
 /**
@@ -50,17 +50,27 @@ function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoi
   return { ...from, ask: { why: 'back', page: Math.max(earlier, rules.firstPage), until: null, before } }
 }
 
-/** Ends the step. If the total rose meanwhile, items slid onto the page where the step began: reads that again. */
+/**
+ * Ends the step. If the total changed meanwhile, unread items slid onto the page where the step began: reads that again. The next
+ * page would not show that the total fell, if as many items came behind it.
+ */
 function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
-  const back = state.stepBack
+  const { stepBack: back, frontier } = state
   const ended = withState(from, { stepBack: null })
-  return back?.rose && mayAskAgain(state) ? askReread(ended, back.page) : ended
+  const fell = frontier?.page === back?.page && frontier?.total !== back?.total
+  return back && (back.rose || fell) ? rereadOrDoubt(ended, back.page) : ended
 }
 
-/** An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. */
+/**
+ * An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. Where it holds no
+ * known item, what it held before stands on an earlier page now, and unread items may have slid there with it.
+ */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from
   if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)
+  const isSlid = match.previous.every((place) => place === null)
+  if (isSlid && state.frontier)
+    return continueOverlap(rules, withState(from, { overlap: overlapAt(state) }), page, match)
   return { ...from, nextPage: page.next, ask: null, state: readingAfter(state, page, match) }
 }

@@ -28,8 +28,7 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
     if (!waitForOwner) {
       const place = `${job.organization.name} ${job.collection.name}`
       const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
-      const then =
-        trigger === 'schedule' ? 'this time of the schedule is left to it' : '--wait waits for its end'
+      const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
     }
     observer.onBusy(heldBy, work)

@@ -1,6 +1,6 @@
 import { grouped, inWords } from '../../text.ts'
-import { type WalkPace, walkLeft, walkPercent } from '../../walk-left.ts'
 import type { Trigger } from '../types.ts'
+import { type WalkPace, walkLeft, walkPercent } from '../walk-left.ts'
 
 /** What the mirror knows of the work of another process on a job. Times are ISO 8601. */
 export interface OwnerWork {
@@ -17,10 +17,13 @@ export interface RunningRun extends WalkPace {
   nextPage: number | null
 }
 
-/** `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: that of its lock, from `newLockName` or `workerName`. */
+/**
+ * `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: that of its lock, from `newLockName` or `workerName`, or
+ * `another process`, whose name is not written yet.
+ */
 export function ownerName(name: string, work: OwnerWork | null): string {
   const [, host, pid] = /^(?:(.*)-)?(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
-  const process = pid === undefined ? `process ${name}` : `process ${pid}${host ? ` on ${host}` : ''}`
+  const process = pid === undefined ? name : `process ${pid}${host ? ` on ${host}` : ''}`
   return work?.isDaemon ? `the scheduler of ${process}` : process
 }
 

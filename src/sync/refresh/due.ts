@@ -8,8 +8,13 @@ export interface RefreshBudget {
   share: number
   /** Requests a minute that the token allows; null where nothing is known. */
   limit: number | null
-  /** Of each job of the token that is refreshed: requests that a refresh takes, as its state says. */
-  costs: readonly (number | null)[]
+  load: RefreshLoad
+}
+
+/** What one refresh of each job of a token takes. */
+export interface RefreshLoad {
+  lists: number
+  requests: number
 }
 
 /** Where nothing announces a limit, none was learned and none is configured. Requests a minute. */
@@ -25,13 +30,19 @@ const MINUTE = 60_000
 
 /** Milliseconds between two refreshes of a job: `every`, or longer where all jobs of the token together would use more. */
 export function refreshInterval(budget: RefreshBudget): number {
-  return Math.max(budget.every, (requestsOfAll(budget) / allowed(budget)) * MINUTE)
+  return Math.max(budget.every, (budget.load.requests / allowed(budget)) * MINUTE)
+}
+
+/** Milliseconds in which the share allows what a refresh takes, as the state of its job says. */
+export function timeForRefresh(budget: Pick<RefreshBudget, 'share' | 'limit'>, cost: number | null): number {
+  return ((cost ?? USUAL_COST) / allowed(budget)) * MINUTE
 }
 
 /** Pages a minute that each job has left for older pages. */
 export function olderPagesBudget(budget: RefreshBudget): number {
-  const perMinute = (requestsOfAll(budget) * MINUTE) / refreshInterval(budget)
-  return Math.max(0, allowed(budget) - perMinute) / Math.max(1, budget.costs.length)
+  const { lists, requests } = budget.load
+  const perMinute = (requests * MINUTE) / refreshInterval(budget)
+  return Math.max(0, allowed(budget) - perMinute) / Math.max(1, lists)
 }
 
 /**
@@ -53,10 +64,20 @@ export function isWalkedWhole({ lastPage }: Pick<RefreshState, 'lastPage'>): boo
 }
 
 /** Requests a minute. */
-function allowed({ share, limit }: RefreshBudget): number {
+function allowed({ share, limit }: Pick<RefreshBudget, 'share' | 'limit'>): number {
   return ((limit ?? USUAL_LIMIT) * share) / 100
 }
 
-function requestsOfAll({ costs }: RefreshBudget): number {
-  return costs.reduce<number>((sum, cost) => sum + (cost ?? USUAL_COST), 0)
+/** `costs`: of each job that is refreshed, the requests that a refresh takes, as its state says; null where none is known. */
+export function loadOf(costs: readonly (number | null)[]): RefreshLoad {
+  return { lists: costs.length, requests: costs.reduce<number>((sum, cost) => sum + (cost ?? USUAL_COST), 0) }
+}
+
+/** The same after the cost of one list has become another. */
+export function withOwnCost(
+  { lists, requests }: RefreshLoad,
+  known: number | null,
+  own: number,
+): RefreshLoad {
+  return { lists, requests: requests + own - (known ?? USUAL_COST) }
 }

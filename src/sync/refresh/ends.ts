@@ -125,28 +125,3 @@ export interface AddedEnds {
   first: number
   last: number
 }
-
-/** Counts them while the pages are written, in the order of the list. A walk that was resumed says nothing of the first end. */
-export function countAddedEnds() {
-  let isLeading: boolean | null = null
-  let isOver = false
-  const counts: AddedEnds = { first: 0, last: 0 }
-  return {
-    counts,
-    /** @param added The ids of the rows that the mirror did not have before. */
-    note(page: number, items: readonly { id: string }[], added: ReadonlySet<string>): void {
-      if (isOver) return
-      isLeading ??= page === 1
-      for (const { id } of items) {
-        const isAdded = added.has(id)
-        isLeading &&= isAdded
-        if (isLeading) counts.first++
-        counts.last = isAdded ? counts.last + 1 : 0
-      }
-    },
-    /** What was seen first in this pass is known to the next one. */
-    endPass(): void {
-      isOver = true
-    },
-  }
-}

@@ -15,12 +15,13 @@ export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndRea
   const { page, lastPage } = answer
   if (isPastEnd(answer))
     return { ...reading, isPastEnd: true, ask: Math.max(1, Math.min(page - 1, lastPage ?? page - 1)) }
-  const ask = reading.isPastEnd ? null : laterPage(reading, answer)
+  const ask = laterPage(reading, answer)
   if (ask !== null) return { ...reading, ask }
   return {
     ...reading,
     top: reading.answers,
     topTotal: reading.total,
+    leastTotal: reading.total,
     lastPage: lastPage ?? page,
   }
 }
@@ -37,10 +38,14 @@ export function seekFromFirst(reading: EndReading, refusal: JobError): EndReadin
   return isSearch && REFUSALS.includes(refusal.code) ? { ...reading, ask: 1 } : null
 }
 
-/** A list that grows would be chased for ever: the last page that the first answer named is taken for it. */
-function laterPage({ answers }: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
-  if (lastPage === null) return next
-  return answers === 1 && lastPage > page ? lastPage : null
+/**
+ * A list that grows would be chased for ever: the last page that the first answer named is taken for it. After a page past the
+ * end each answer is heeded, since that one may have been empty by mistake.
+ */
+function laterPage(reading: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
+  const { answers, isPastEnd: wasPastEnd } = reading
+  if (lastPage === null) return wasPastEnd ? null : next
+  return (answers === 1 || wasPastEnd) && lastPage > page ? lastPage : null
 }
 
 /** Laravel answers a page past the end with 200, no items and no next page. */

@@ -10,19 +10,24 @@ export interface News {
   withoutNew: number
   /** Rows that the mirror did not have before, without those that stand too far inside to show where items are new. */
   added: number
-  /** Distinct items, and those that are old news, behind the block. */
+  /** Those of them that stand before all rows that it had. */
+  leading: number
+  /** Distinct items, and those whose rows the mirror held just so, new ones or not. */
   items: number
-  known: number
+  held: number
 }
 
-export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, items: 0, known: 0 }
+export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, leading: 0, items: 0, held: 0 }
 
-/** Behind more rows that are old news, a row is one that a walk missed: without a total, it would be taken for a new one. */
+/**
+ * An added row that follows more rows than this which the mirror already had is not counted for this end: a walk missed it, or it is
+ * new at the other end.
+ */
 const MOST_BEFORE = 5
 
 /** What the rows of an answer are judged by. */
 export interface Judging {
-  /** The job's checkpoint, and the time that the answer is written with. Epoch milliseconds. */
+  /** Rows that were first seen after `settledAt` are news; `at` is the time that the answer is written with. Epoch milliseconds. */
   settledAt: number
   at: number
   /** The first answer whose keys count as met. */
@@ -46,13 +51,15 @@ function countRow(news: News, row: RefreshRow, judging: Judging): News {
   // What was pushed here by an insertion says nothing of what stands behind it.
   if (isMet(row, top)) return { ...news, withoutNew: news.withoutNew + 1 }
   const items = news.items + 1
+  const held = news.held + (isHeld(row, at) ? 1 : 0)
   if (isNew(row, settledAt)) {
-    const added = news.known > MOST_BEFORE ? news.added : news.added + countAdded([row], at)
-    return { ...news, items, run: 0, withoutNew: 0, added }
+    const more = countAdded([row], at)
+    const added = news.held > MOST_BEFORE ? news.added : news.added + more
+    const leading = news.held > 0 ? news.leading : news.leading + more
+    return { ...news, items, held, run: 0, withoutNew: 0, added, leading }
   }
   const inBlock = news.inBlock && !isCalm(row, settledAt)
-  const known = news.known + (inBlock ? 0 : 1)
-  return { ...news, items, known, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
+  return { ...news, items, held, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
 }
 
 /** Counts a page that was read before: what is new there slid out of the pages that follow, and they have to be read. */
@@ -65,6 +72,14 @@ export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, 
     : { ...news, items, withoutNew: news.withoutNew + slid.length }
 }
 
+/**
+ * The news of a list that was read to its other end: what was added behind a row that the mirror had may be new at that end. Where
+ * it had none, nothing shows which end is the newest.
+ */
+export function ofWholeList(news: News): News {
+  return { ...news, added: news.held > 0 ? news.leading : 0 }
+}
+
 /** Counts what an answer added that the reading does not rest on. */
 export function noteAdded(news: News, rows: readonly RefreshRow[], at: number): News {
   return { ...news, added: news.added + countAdded(rows, at) }
@@ -72,6 +87,10 @@ export function noteAdded(news: News, rows: readonly RefreshRow[], at: number): 
 
 function countAdded(rows: readonly RefreshRow[], at: number): number {
   return rows.filter(({ seen }) => seen?.firstAt === at).length
+}
+
+function isHeld({ seen }: RefreshRow, at: number): boolean {
+  return seen === null || seen.changedAt < at
 }
 
 /** Whether an answer of this reading held the key before. */

@@ -1,7 +1,7 @@
 import type { RefreshAnswer } from './answer.ts'
 import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
 import { isPastEnd, seekLastPage } from './last-page.ts'
-import { countNews, noteAdded } from './news.ts'
+import { countNews, noteAdded, ofWholeList } from './news.ts'
 import { askAgain, compareAgain, hasSlid, lookBehind, stepBack, unprovenPages } from './step-back.ts'
 
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
@@ -18,7 +18,7 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
   const noted = noteAnswer(before, rules, answer)
   if (before.stepBack) {
     const reading = lookBehind(before, noted, before.stepBack, rules, answer)
-    return reading.ask === null ? goOn(reading, rules, before.stepBack.from + 1) : reading
+    return reading.ask === null ? goOn(reading, rules, answer, before.stepBack.from + 1) : reading
   }
   if (before.askedAgain > 0) return compareAgain(noted, answer)
   const reading = noted.top === null ? findTop(noted, answer) : noted
@@ -28,7 +28,7 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
 
 function findTop(reading: EndReading, answer: RefreshAnswer): EndReading {
   if (reading.end === 'last') return seekLastPage(reading, answer)
-  return { ...reading, top: reading.answers, topTotal: reading.total }
+  return { ...reading, top: reading.answers, topTotal: reading.total, leastTotal: reading.total }
 }
 
 function readPage(
@@ -43,7 +43,7 @@ function readPage(
   const unproven = unprovenPages(before, noted)
   const reading = { ...noted, unproven, news: countNews(noted.news, rows, judging) }
   if (hasSlid(before, reading, answer)) return stepBack(reading, answer)
-  return goOn(reading, rules, pageBehind(reading, answer))
+  return goOn(reading, rules, answer, pageBehind(reading, answer))
 }
 
 /** The next page inwards; null behind the list's other end. */
@@ -55,15 +55,26 @@ function pageBehind({ end }: EndReading, answer: RefreshAnswer): number | null {
 }
 
 /** Ends the reading where known rows were met or too many changed ones came, else asks for the page. */
-function goOn(reading: EndReading, { total }: ReadingRules, ask: number | null): EndReading {
+function goOn(
+  reading: EndReading,
+  { total }: ReadingRules,
+  answer: RefreshAnswer,
+  ask: number | null,
+): EndReading {
   const { run, withoutNew } = reading.news
   if (run >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return askAgain(reading)
   if (withoutNew >= CEILING) return { ...reading, outcome: 'hole' }
   if (ask !== null) return { ...reading, ask }
-  return isWhole(reading) ? askAgain(reading) : { ...reading, outcome: 'unsettled' }
+  // An empty answer may be a mistake of the API: an empty list is empty twice.
+  if (reading.news.items === 0 && reading.answers === 1) return { ...reading, ask: answer.page, top: null }
+  if (!isWhole(reading, answer)) return { ...reading, outcome: 'unsettled' }
+  return askAgain({ ...reading, news: ofWholeList(reading.news) })
 }
 
-/** Whether a list that was read to its other end was all of it: it must not be shorter than it says, or empty. */
-function isWhole({ news, leastTotal }: EndReading): boolean {
-  return news.items > 0 && news.items >= (leastTotal ?? 0)
+/**
+ * Whether a list that was read to its other end was all of it: it must not be shorter than it says, or empty. Without a total, its
+ * last answer must not be empty.
+ */
+function isWhole({ news, leastTotal }: EndReading, { rows }: RefreshAnswer): boolean {
+  return leastTotal === null ? rows.length > 0 : news.items > 0 && news.items >= leastTotal
 }

@@ -77,7 +77,7 @@ export function finishRefresh(
   const read = { ...state, startedAt, bothEndsAt, lastPage }
   const places = learnFrom(state, done, found)
   const outcome = judge(done, youngEnds(places, rules.newest))
-  if (outcome === 'unsettled') return read
+  if (outcome === 'unsettled') return { ...read, lastPage: lastPageShown(state, done) }
   const rowsAdded = state.rowsAdded + found
   const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal, rowsAdded }
   // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
@@ -94,6 +94,12 @@ export function finishRefresh(
 export function pagesRead({ done }: Refresh, end: End | null): number {
   const reading = done.find((one) => one.end === end)
   return reading?.top ? reading.answers - reading.top + 1 - reading.askedAgain : 0
+}
+
+/** After an answer that lacked items by mistake, a long list is no short one, which would be walked. */
+function lastPageShown(state: RefreshState, done: readonly EndReading[]): number {
+  const named = done.at(-1)?.lastPage ?? state.lastPage
+  return done.some(({ news }) => news.items > 0) ? Math.max(named, state.lastPage) : named
 }
 
 /** While no end is known to be the newest one, both are read; one of them is, as long as nothing is new elsewhere. */

@@ -21,8 +21,8 @@ export interface RefreshPolicy {
   every: number
   /** Percent of the rate limit that all refreshes with one token may use. */
   share: number
-  /** Of each job with this token that is refreshed: requests that a refresh takes, and `own` for this job; null where none is known. */
-  costs(own: number | null): readonly (number | null)[]
+  /** What a refresh of each job with this token takes, `own` for this job; null where that is not known. */
+  load(own: number | null): RefreshBudget['load']
   /** Milliseconds between two full walks by the schedule. */
   walkEvery: number
 }
@@ -90,20 +90,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
 
-  const budget = ({ every, share, costs }: RefreshPolicy, cost: number | null): RefreshBudget => ({
+  const budget = ({ every, share, load }: RefreshPolicy, cost: number | null): RefreshBudget => ({
     every,
     share,
     limit: source.limit(),
     // A walk may take hours, and what others know of this list is as old.
-    costs: costs(cost),
+    load: load(cost),
   })
   const nextAt = (from: RefreshState): number =>
     policy ? dueAt(from, refreshInterval(budget(policy, from.cost)), now()) : Number.POSITIVE_INFINITY
-  const toolsOf = (run: Run): RefreshTools => ({
-    ...options,
-    run,
-    observer: counting(observer, run.traffic),
-  })
+  const toolsOf = (run: Run): RefreshTools => ({ ...options, run, observer: counting(observer, run.traffic) })
 
   async function readEnds(from: RefreshState, tools: RefreshTools): Promise<ReadEnds> {
     let refresh = beginRefresh(from, rules, now())
@@ -225,7 +221,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)
-  const isRefreshDue = () => state !== null && nextAt(state) <= now()
+  // Never sooner than `every`, so between most pages nobody has to work out what the budget allows.
+  const isRefreshDue = () =>
+    policy !== null && state !== null && dueAt(state, policy.every, now()) <= now() && nextAt(state) <= now()
 
   return {
     state: () => state && notAfter(state, now()),

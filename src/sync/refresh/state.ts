@@ -25,7 +25,7 @@ export interface RefreshState {
   lastPage: number
   /** The list's total at the time of `settledAt`, nearly; null where it has none. */
   total: number | null
-  /** Rows that the job had ever added by then: more of them are found since. */
+  /** Rows that the job had ever added at `settledAt`. Those beyond this number were found later. */
   rowsAdded: number
   places: Places
   /** Milliseconds between two refreshes, as the budget allowed last; null before the first one that was due. */
@@ -66,7 +66,7 @@ export function isAhead({ freshAsOf, startedAt }: RefreshState, now: number): bo
   return freshAsOf > now || startedAt > now
 }
 
-/** The state once the clock was set back: it claims nothing of its own, and the next refresh is due as if this one were now. */
+/** The state once the clock was set back: it claims nothing of its own, and the next refresh is due one interval from now. */
 export function notAfter(state: RefreshState, now: number): RefreshState {
   const { freshAsOf, holeSince, startedAt } = state
   return {
@@ -78,9 +78,9 @@ export function notAfter(state: RefreshState, now: number): RefreshState {
 }
 
 /**
- * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them; the first walk has
- * no older rows to stop at, and settles at its end instead; but before rows that had come behind it in front, for more may stand
- * between these and the first page that it had read.
+ * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them: `settledAt` is the start of
+ * the walk. The first walk has no older rows to stop at: there it is the end of the walk; or, if rows were added at the front while
+ * the walk read, just before the first of them was written, for more may stand between them and the first page that it had read.
  */
 export function afterFullWalk(
   before: RefreshState | null,
@@ -90,8 +90,11 @@ export function afterFullWalk(
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
   const { startedAt, endedAt, lastPage, totals, rowsAdded, addedEnds = { first: 0, last: 0 } } = walk
-  const places = learnFromWalk(state.places, newest, addedEnds)
   const hasRead = state.holeSince === null || startedAt > state.holeSince
+  const isHoleRead = state.holeSince !== null && hasRead
+  // Without a total, rows that slid past the walk before were taken for new ones, at whichever end these stand.
+  const isMislearned = isHoleRead && totals.last === null && newest === 'auto'
+  const places = learnFromWalk(isMislearned ? DOUBT : state.places, newest, addedEnds)
   return {
     ...state,
     lastPage,
@@ -150,7 +153,7 @@ export function withCost(state: RefreshState, requests: number): RefreshState {
   return { ...state, cost: cost === null ? requests : cost + WEIGHT * (requests - cost) }
 }
 
-/** Whether to warn: refreshes met changed rows only, so a field that changes in every answer should be ignored. */
-export function isAlwaysChanging({ holes }: RefreshState): boolean {
+/** True once, at the second refresh in a row that met changed rows only: a field that changes in every answer should be ignored. */
+export function shouldWarnOfChanges({ holes }: RefreshState): boolean {
   return holes === 2
 }

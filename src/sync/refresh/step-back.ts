@@ -63,8 +63,9 @@ export function unprovenPages(
   { end, total, top, answers, unproven }: EndReading,
 ): number {
   const isFurther = before.top !== null && top !== null
+  const isUncounted = total === null || before.total === null
   // From `last` inwards a deletion moves rows that were read to pages that were not.
-  return end === 'first' && total === null && isFurther && before.news.run === 0 ? answers - top : unproven
+  return end === 'first' && isUncounted && isFurther && before.news.run === 0 ? answers - top : unproven
 }
 
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */

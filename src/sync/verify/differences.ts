@@ -43,7 +43,7 @@ const MOST_PATHS = 10
 /** Candidates of each kind kept in memory, with their texts. */
 const MOST_CANDIDATES = 50_000
 
-/** `moved`: it changed, came or left during the reading. */
+/** `moved`: the item changed, came or left during the reading. */
 type Judgement = 'suspected' | 'certain' | 'moved'
 
 interface Candidate extends Omit<Difference, 'key' | 'hasMorePaths'> {
@@ -85,7 +85,7 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
 
   function add(candidate: Candidate): void {
     if (known.has(candidate.id)) return
-    // Each kind for itself: a field that changed in all rows must not hide a missing one.
+    // Each kind has its own limit: a field that changed in all rows must not hide a missing one.
     if (counts[candidate.kind] >= most) {
       isCut = true
       return

@@ -33,8 +33,8 @@ export interface VerifyResult {
 }
 
 /**
- * Compares a whole list with the mirror, and writes nothing. Looks at each seeming difference twice, since a list may
- * move while it is read. Never throws.
+ * Compares a whole list with the mirror, and writes nothing. Looks twice at what seems to differ, since a list may move
+ * while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, store, observer, signal } = options
@@ -193,12 +193,12 @@ function* pairs(
   for (const [index, item] of items.entries()) yield [item, stored[index] ?? { state: 'absent' }]
 }
 
-/** How many further pages to search for an item that slid. */
+/** How many further pages to search for an item that was pushed along. */
 const REACH = 2
 
 /**
- * Asks again for the candidates' pages, each once, and for the next ones, where an item may have slid. Then for the
- * pages before, where an item is after one in front of it left the list.
+ * Asks again for the candidates' pages, each once, and for the next ones: an insertion pushes an item there. Then for the
+ * pages before them, where an item is after one in front of it left the list.
  */
 async function lookAgain(scene: Scene): Promise<void> {
   await lookFrom(scene, (page, last) => Math.max(page, last + 1), REACH)

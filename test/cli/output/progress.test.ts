@@ -1,4 +1,6 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createBoard } from '../../../src/cli/output/progress/board.ts'
 import { cellsOf } from '../../../src/cli/output/progress/fit.ts'
 import {
   type JobProgress,
@@ -11,6 +13,7 @@ import {
 } from '../../../src/cli/output/progress/job-progress.ts'
 import { progressLines, wholePercent } from '../../../src/cli/output/progress/lines.ts'
 import { nextRun, restLine } from '../../../src/cli/output/progress/next-run.ts'
+import { timeLeft, timeLeftOfAll } from '../../../src/cli/output/progress/time-left.ts'
 
 const NOTHING_DONE = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
 
@@ -90,6 +93,55 @@ describe('the progress lines', () => {
 
     expect(line).toContain('…')
     expect(cellsOf(line)).toBeLessThanOrEqual(40)
+  })
+})
+
+function refuse(): never {
+  throw new Error('it was asked for')
+}
+
+describe('the time that is left', () => {
+  it('of all lists is that of the one that takes longest', () => {
+    const anyJob = fc
+      .record({
+        pages: fc.nat({ max: 40 }),
+        budget: fc.constantFrom('acme', 'globex', 'initech'),
+        until: fc.nat({ max: 100_000 }),
+        isLimited: fc.boolean(),
+      })
+      .map(({ pages, budget, until, isLimited }) => {
+        const job = { ...reading(pages), budget }
+        if (until > 50_000) noteWait(job, 'the rate limit', until, 40_000)
+        if (!isLimited) job.allowedPerMinute = null
+        return job
+      })
+    fc.assert(
+      fc.property(fc.array(anyJob, { maxLength: 8 }), (jobs) => {
+        const each = jobs.map((job) => timeLeft(job, jobs, 40_000)).filter((ms) => ms !== null)
+
+        expect(timeLeftOfAll(jobs, 40_000)).toEqual(each.length === 0 ? null : Math.max(...each))
+      }),
+    )
+  })
+
+  it('is not asked for where no line can be drawn: thousands of jobs end at once at a stop', () => {
+    const terminal = {
+      log: { write: () => true },
+      canDraw: false,
+      isWatched: false,
+      width: refuse,
+      height: refuse,
+      draw: refuse,
+    }
+    const board = createBoard({ now: refuse, every: () => () => {} }, terminal as never)
+    const [first, second] = [reading(1), reading(2)]
+    board.add(first)
+    board.add(second)
+
+    board.end(first)
+    board.close()
+
+    expect(board.jobs()).toEqual([])
   })
 })
 

@@ -17,6 +17,11 @@ const RUN = {
 describe('a line of the log on a terminal', () => {
   it.each([
     ['names its job', { msg: 'waiting', organization: 'acme', collection: 'orders' }, 'acme orders waiting'],
+    [
+      'names its job once',
+      { msg: 'acme orders page 1: no answer; trying again', organization: 'acme', collection: 'orders' },
+      'acme orders page 1: no answer; trying again',
+    ],
     ['is only the message without a job', { msg: 'started', jobs: 4 }, 'started'],
     [
       'says what a run did',

@@ -24,10 +24,10 @@ describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL 
     const scrape = async () => parseScrape(await (await get('metrics')).text()).samples
     const gauge = async (wanted: string) => (await scrape()).find(({ name }) => name === wanted)?.value
     while ((await gauge('admin_mirror_runs_total')) !== 1) await new Promise((wake) => setTimeout(wake, 100))
-    const paths = ['', 'healthz', 'readyz', 'metrics', 'status.json']
+    const paths = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
     const answers = await Promise.all(paths.map(get))
     const texts = await Promise.all(answers.map((answer) => answer.text()))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
     expect(texts.join()).not.toContain('Data-of-an-item')
     expect(texts[0]).toMatch(/mirror \d+ (?:kB|MB|KB|KiB)/i)
     for (const token of [workspace.secret('only for tests'), '1|Secret'])

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { type Patch, patchedBy } from '../../helpers/patch.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { items, pageOf, serve } from '../list-server.ts'
@@ -49,26 +50,55 @@ const isFinished = ({ event, status }: LogLine) => event === 'run_finished' && s
 const isWaiting = ({ event }: LogLine) => event === 'mirror_busy'
 const pause = (ms: number) => new Promise((wake) => setTimeout(wake, ms))
 
+/** A worker that has read its list, with a role of its own, behind a network. */
+async function startWorker(patches: readonly Patch[] = []) {
+  const list = items(9)
+  const api = await serve((asked) => pageOf(list, asked))
+  const url = new URL(server.url)
+  const proxy = await startProxy(Number(url.port))
+  url.port = String(proxy.port)
+  const mirror = onPostgres({ url: url.href }, api.url, {})
+  const { address, workspace } = mirror
+  const role = `role_${address.schema}`
+  const admin = await openReader({ ...address, port: Number(new URL(server.url).port) })
+  await admin(`CREATE ROLE ${role} LOGIN PASSWORD 'of the outage'`)
+  await admin(`GRANT CREATE ON DATABASE ${address.database} TO ${role}`)
+  const { database, schema } = address
+  const place = `postgres://${role}:${variable('DB_PASSWORD')}@127.0.0.1:${proxy.port}/${database}?schema=${schema}`
+  const settings = { baseUrl: api.url, organizations: [ACME], collections: { establishments: false } }
+  workspace.configure({ ...settings, database: place, schedule: '* * * * * *', refresh: false })
+  const env = { DB_PASSWORD: workspace.secret('of the outage') }
+  const worker = workspace.start(['start'], { env: { ...env, ...patchedBy(...patches) } })
+  await worker.log(isFinished)
+  return { list, api, proxy, address, workspace, role, admin, env, worker }
+}
+
 describe.skipIf(server.missing !== null)('a worker waits for a server', { timeout: 120_000 }, () => {
+  it('that ends its statements for so long that a run is given up, and reads the list at its next time', async () => {
+    const soon = {
+      file: 'src/store/postgres/server/server.ts',
+      find: 'const MOST_REFUSED = 15',
+      replace: 'const MOST_REFUSED = 2',
+    }
+    const { begin, end } = setting('statement_timeout', '1ms')
+    const { role, admin, api, proxy, worker } = await startWorker([soon])
+    await begin(admin, role)
+    proxy.cut()
+    await worker.log(({ event }) => event === 'queue_trouble')
+    await pause(3000)
+    await end(admin, role)
+    proxy.cut()
+    const asked = api.asked.length
+    await expect.poll(() => api.asked.length, { timeout: 60_000 }).toBeGreaterThan(asked + 3)
+
+    worker.killAll('SIGTERM')
+    const { code, logs } = await worker.ended
+    expect(code).toBe(0)
+    expect(logs.filter(({ event, level }) => event === 'run_crashed' || level === 'fatal')).toEqual([])
+  })
+
   it.each(Object.entries(OUTAGES))('%s, says so once, and goes on', async (_name, { begin, says, end }) => {
-    const list = items(9)
-    const api = await serve((asked) => pageOf(list, asked))
-    const url = new URL(server.url)
-    const proxy = await startProxy(Number(url.port))
-    url.port = String(proxy.port)
-    const mirror = onPostgres({ url: url.href }, api.url, {})
-    const { address, workspace } = mirror
-    const role = `role_${address.schema}`
-    const admin = await openReader({ ...address, port: Number(new URL(server.url).port) })
-    await admin(`CREATE ROLE ${role} LOGIN PASSWORD 'of the outage'`)
-    await admin(`GRANT CREATE ON DATABASE ${address.database} TO ${role}`)
-    const { database, schema } = address
-    const place = `postgres://${role}:${variable('DB_PASSWORD')}@127.0.0.1:${proxy.port}/${database}?schema=${schema}`
-    const settings = { baseUrl: api.url, organizations: [ACME], collections: { establishments: false } }
-    workspace.configure({ ...settings, database: place, schedule: '* * * * * *', refresh: false })
-    const env = { DB_PASSWORD: workspace.secret('of the outage') }
-    const worker = workspace.start(['start'], { env })
-    await worker.log(isFinished)
+    const { list, api, proxy, address, workspace, role, admin, env, worker } = await startWorker()
 
     await begin(admin, role)
     proxy.cut()

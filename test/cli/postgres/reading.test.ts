@@ -211,6 +211,21 @@ describe.skipIf(server.missing !== null)('a role that may see one table', () => 
 })
 
 describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
+  it('fails a check where it keeps a collection by another key', { timeout: 60_000 }, async () => {
+    const { run, workspace } = await synced()
+    const file = workspace.file('admin-mirror.yaml')
+    const settings = JSON.parse(fs.readFileSync(file, 'utf8')) as object
+    const collections = { establishments: false, orders: { key: 'total' } }
+    fs.writeFileSync(file, JSON.stringify({ ...settings, collections }))
+
+    expect(await run(['check', '--offline'])).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(
+        /^fail {2}configuration +the mirror keeps orders by the key id, /m,
+      ) as string,
+    })
+  })
+
   it('is checked, refreshed and told of', { timeout: 60_000 }, async () => {
     const { run, start } = await synced()
 

@@ -1,4 +1,5 @@
 import type { Random } from '../random.ts'
+import { createSequence } from './sequence.ts'
 
 export const ORDERS = ['first', 'last', 'by update', 'random'] as const
 
@@ -25,55 +26,41 @@ export interface LivingList {
 
 const PER_PAGE = 25
 
-/** Removed items are cut off so many at a time, since each cut moves all the others. */
-const CUT = 4096
-
 /** Of so many items one goes, where the newest ones go. */
 const NEWEST = 100
 
 export function createLivingList(order: Order, removals: Removals, random: Random): LivingList {
-  let ids: number[] = []
-  let head = 0
+  const ids = createSequence()
 
   function remove(): number | null {
-    if (head === ids.length) return null
-    if (order === 'random') return take(0)
-    if (removals === 'newest') return take(Math.max(head, ids.length - NEWEST))
-    const oldest = ids[head++] ?? null
-    if (head >= CUT) {
-      ids = ids.slice(head)
-      head = 0
-    }
-    return oldest
-  }
-
-  function take(from: number): number | null {
-    return ids.splice(random.whole(from, ids.length - 1), 1)[0] ?? null
+    const length = ids.length()
+    if (length === 0) return null
+    if (order === 'random') return ids.take(random.whole(0, length - 1))
+    if (removals === 'newest') return ids.take(random.whole(Math.max(0, length - NEWEST), length - 1))
+    return ids.take(0)
   }
 
   function pageAt(page: number): ServedPage {
-    const total = ids.length - head
+    const total = ids.length()
     const start = (page - 1) * PER_PAGE
     const end = Math.min(start + PER_PAGE, total)
+    const lastPage = Math.max(1, Math.ceil(total / PER_PAGE))
+    if (end <= start) return { ids: [], total, lastPage }
     const served =
-      order === 'first' ? fromEnd(start, end) : ids.slice(head + start, head + Math.max(start, end))
-    return { ids: served, total, lastPage: Math.max(1, Math.ceil(total / PER_PAGE)) }
-  }
-
-  function fromEnd(start: number, end: number): number[] {
-    return end <= start ? [] : ids.slice(ids.length - end, ids.length - start).toReversed()
+      order === 'first' ? ids.slice(total - end, total - start).toReversed() : ids.slice(start, end)
+    return { ids: served, total, lastPage }
   }
 
   return {
     remove,
     pageAt,
     add(id) {
-      if (order === 'random') ids.splice(random.whole(0, ids.length), 0, id)
+      if (order === 'random') ids.insert(random.whole(0, ids.length()), id)
       else ids.push(id)
     },
     change(id) {
       if (order !== 'by update') return
-      ids.splice(ids.lastIndexOf(id), 1)
+      ids.drop(id)
       ids.push(id)
     },
   }

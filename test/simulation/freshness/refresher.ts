@@ -3,6 +3,7 @@ import { addCredit, type BandState, takeOlderPage } from '../../../src/sync/refr
 import { type Band, pageAt, planBands } from '../../../src/sync/refresh/bands.ts'
 import {
   dueAt,
+  loadOf,
   olderPagesBudget,
   type RefreshBudget,
   refreshInterval,
@@ -71,7 +72,7 @@ export function createRefresher(policy: Policy, limit: number, read: ReadPage): 
     every: (policy.refreshEvery ?? 0) * MINUTE,
     share: policy.share,
     limit,
-    costs: [cost],
+    load: loadOf([cost]),
   })
   const interval = (cost = state?.cost ?? null) => refreshInterval(budget(cost))
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)

@@ -60,6 +60,6 @@ function ageText(minutes: number): string {
   return `${minutes.toFixed(minutes < 10 ? 1 : 0)} min`
 }
 
-function wholeText(value: number): string {
+export function wholeText(value: number): string {
   return Math.round(value).toLocaleString('en-US')
 }

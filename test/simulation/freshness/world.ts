@@ -42,6 +42,7 @@ export function createWorld(setting: WorldSetting, random: Random, observer: Wor
   for (const id of bornBefore.keys()) list.add(id)
   const happenings = plan(setting, bornBefore, bornLater, random)
   const isListed = new Set(bornBefore.keys())
+  let now = 0
   let next = 0
 
   function happen({ id, time }: Happening): void {
@@ -61,11 +62,15 @@ export function createWorld(setting: WorldSetting, random: Random, observer: Wor
   }
 
   function passTo(minute: number): void {
-    for (;;) {
-      const happening = happenings[next]
-      if (!happening || happening.time > minute) return
-      next++
-      happen(happening)
+    for (; now < happenings.length; now++, next = 0) {
+      const inMinute = happenings[now] ?? []
+      if (next === 0) inMinute.sort((a, b) => a.time - b.time)
+      for (; next < inMinute.length; next++) {
+        const happening = inMinute[next]
+        if (!happening || happening.time > minute) return
+        happen(happening)
+      }
+      if (now + 1 > minute) return
     }
   }
 
@@ -88,19 +93,21 @@ function pointsOfTime({ arrivals, minutes }: WorldSetting, random: Random): numb
   return points
 }
 
+/** What happens, by the minute in which it does: sorting all of it at once would take most of the time. */
 function plan(
   setting: WorldSetting,
   before: readonly number[],
   later: readonly number[],
   random: Random,
-): Happening[] {
+): Happening[][] {
   const { life, minutes } = setting
-  const happenings: Happening[] = later.map((time, index) => ({ time, id: before.length + index }))
-  for (const time of pointsOfTime(setting, random)) happenings.push({ time, id: null })
+  const happenings: Happening[][] = Array.from({ length: Math.ceil(minutes) }, () => [])
+  const note = (happening: Happening) => happenings[Math.floor(happening.time)]?.push(happening)
+  for (const [index, time] of later.entries()) note({ time, id: before.length + index })
+  for (const time of pointsOfTime(setting, random)) note({ time, id: null })
   for (const [id, born] of [...before, ...later].entries())
-    for (const time of changesOf(life, born, random))
-      if (time > 0 && time < minutes) happenings.push({ time, id })
-  return happenings.toSorted((a, b) => a.time - b.time)
+    for (const time of changesOf(life, born, random)) if (time > 0) note({ time, id })
+  return happenings
 }
 
 function gap(perMinute: number, random: Random): number {

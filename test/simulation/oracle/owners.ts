@@ -3,7 +3,7 @@ import type { Job } from '../../../src/sync/types.ts'
 import { listenWith, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
 import { jobName } from '../traffic.ts'
-import type { OracleContext } from './context.ts'
+import { createStock, type OracleContext, splitJob } from './context.ts'
 
 /** What no history gives a reason for. */
 const UNFOUNDED: readonly ErrorCode[] = [
@@ -31,7 +31,7 @@ export interface Owners {
  * Never two processes at work on one job, and none that finds a job busy which nobody living has. Who was cut off from the
  * mirror may be overtaken, and writes nothing from then on.
  */
-export function watchOwners({ now, wasLockedSince, complain, note }: OracleContext): Owners {
+export function watchOwners({ now, wasLockedSince, mirror, complain, note }: OracleContext): Owners {
   /** Who was cut off while it had the job, and has lost it to another; how often it has asked for a page since. */
   const overtaken = new Map<string, Map<SimulatedProcess, number>>()
   /** Until they begin to let go of it. */
@@ -39,16 +39,42 @@ export function watchOwners({ now, wasLockedSince, complain, note }: OracleConte
   /** Until they have let go of it, and longer where that could not be written. */
   const owners = new Map<string, SimulatedProcess>()
   const since = new Map<SimulatedProcess, number>()
+  /** By job that somebody has lost, its walks as they were after the last commit of anybody. */
+  const walksOf = createStock((_job: string) => new Map<number, string>())
 
   function onClaimed(process: SimulatedProcess, job: string): void {
     const other = atWork.get(job)
     if (other?.isAlive() && other !== process && other.wasCut()) {
       note('overtaken')
       overtaken.set(job, (overtaken.get(job) ?? new Map<SimulatedProcess, number>()).set(other, 0))
+      changedWalks(job)
     } else if (other?.isAlive()) complain(`${process.name} takes a job that ${other.name} is at work on`, job)
     atWork.set(job, process)
     overtaken.get(job)?.delete(process)
     owners.set(job, process)
+  }
+
+  /** Those that are new, or other than at the last look. */
+  function changedWalks(job: string): number[] {
+    const known = walksOf.of(job)
+    const walks = mirror.rows(
+      'SELECT id, status, pages, updated_at FROM sync_walks WHERE organization_id = ? AND collection = ?',
+      ...splitJob(job),
+    )
+    return walks.flatMap((walk) => {
+      const [id, text] = [Number(walk.id), JSON.stringify(walk)]
+      const isSame = known.get(id) === text
+      known.set(id, text)
+      return isSame ? [] : [id]
+    })
+  }
+
+  function onCommitted(process: SimulatedProcess): void {
+    for (const job of overtaken.keys()) {
+      const [walk] = changedWalks(job)
+      if (walk !== undefined && isOvertaken(process, job))
+        complain(`${process.name} writes walk ${walk} of a job that it has lost`, job)
+    }
   }
 
   function onBusy(process: SimulatedProcess, job: string): void {
@@ -93,6 +119,7 @@ export function watchOwners({ now, wasLockedSince, complain, note }: OracleConte
       since.set(process, now())
     },
     claimed: ({ process, job }) => onClaimed(process, nameOf(job)),
+    committed: ({ process }) => onCommitted(process),
     busy: ({ process, job }) => onBusy(process, nameOf(job)),
     sent: ({ request }) => onSent(request.process, request.job),
     releasing({ process, job }) {

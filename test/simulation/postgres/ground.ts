@@ -8,6 +8,7 @@ import { afterRealTime } from '../../helpers/real-time.ts'
 import type { Ground, Plot } from '../ground.ts'
 import type { MirrorReader } from '../oracle/context.ts'
 import { makeServerHistory } from './deeds.ts'
+import { makeScene, SCENES_FROM } from './scenes.ts'
 import { cutAllOff, forgetConnections, settleServer, watchServer } from './server-steps.ts'
 import { createSyncClient, type SyncClient } from './sync-client.ts'
 import { runTimersOn } from './timers.ts'
@@ -18,7 +19,7 @@ export function createServerGround(url: string): Ground {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-simulation-'))
   const schema = `simulated_${process.pid}`
   return {
-    historyOf: makeServerHistory,
+    historyOf: (seed) => (seed < SCENES_FROM ? makeServerHistory(seed) : makeScene(seed)),
     async lay() {
       // Loaded in the middle of a history it would take real time.
       await import('../../../src/cli/postgres/session.ts')

@@ -16,13 +16,13 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
     'store/postgres/budgets.ts',
     `export function createBudgets(
   server: Server,
-  now: () => number,
+  clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
 ): BudgetStore {`,
     `let workers = 0
 export function createBudgets(
   connected: Server,
-  now: () => number,
+  clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
 ): BudgetStore {
        const own = \` \${++workers}\`
@@ -37,4 +37,34 @@ export function createBudgets(
     'await sql.rows(HOLD, [organizationIds, fingerprint, storable(reason), at])',
     'void [organizationIds, reason, at, HOLD, storable]',
   ]),
+  bug('a hold is not read before a request, only when a list begins', 1_000_001, [
+    'api/token-hold.ts',
+    'refresh: async () => store.refresh?.(),',
+    'refresh: async () => {},',
+  ]),
+  bug('two workers take the same permit', 1_000_000, [
+    'store/postgres/budgets.ts',
+    'WHERE scope = $1 AND version = $6',
+    'WHERE scope = $1 AND version >= $6',
+  ]),
+  bug('a walk begins and ends without a look at the epoch of its job', 1_000_032, [
+    'store/postgres/store.ts',
+    'AND epoch = $3 FOR NO KEY UPDATE',
+    'AND epoch >= $3 FOR NO KEY UPDATE',
+  ]),
+  bug('a transaction is repeated though its COMMIT was written', 1_000_044, [
+    'store/postgres/server/server.ts',
+    'if (inDoubt && (await wasCommitted(pool, inDoubt.id)))',
+    'if (inDoubt && (await wasCommitted(pool, inDoubt.id)) === null)',
+  ]),
+  bug(
+    'a worker goes by the clock of its own machine',
+    1_000_008,
+    [
+      'cli/postgres/open.ts',
+      'createServerClock(server, runtime.elapsed)',
+      'createServerClock(server, runtime.now)',
+    ],
+    ['store/postgres/server/clock.ts', 'if (!isTrue) ahead =', 'if (Number.isNaN(at)) ahead ='],
+  ),
 ]

@@ -8,7 +8,7 @@ export interface ServerWatch {
   isAway(): boolean
   /** Ends these connections, and has them ended when it returns. */
   terminate(backends: readonly number[]): void
-  /** What the clocks of all machines say. Epoch milliseconds. */
+  /** What the server's clock says. Epoch milliseconds. */
   clock(): number
   onCommit(process: SimulatedProcess): void
 }
@@ -152,10 +152,16 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
       assertConnected(process, client)
     }
     stays = turns.isTransaction(client) && text !== 'COMMIT'
-    return CLOCK.test(text) ? { rows: [{ at: watch.clock() }] } : result
+    return CLOCK.test(text) ? atThisTime(result) : result
   } finally {
     if (!stays) turns.leave(client)
   }
+}
+
+/** The server's clock is a simulated one. */
+function atThisTime(result: unknown): unknown {
+  const { rows } = result as { rows: object[] }
+  return { rows: rows.map((row) => ({ ...row, at: watch.clock() })) }
 }
 
 /** Takes a step; false where the process is dead by then. */

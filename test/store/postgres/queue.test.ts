@@ -99,6 +99,17 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect(await first.queue.tick(HOURLY, NOON, lists(40))).toHaveLength(40)
   })
 
+  it('hands out no list of the budgets that a worker has lists enough of', async () => {
+    const { workers } = await scene(1)
+    const [{ queue }] = workers as [Worker]
+    const budgetOf = ({ organizationId: id }: { organizationId: string }) =>
+      lists(9).find(({ organizationId }) => organizationId === id)?.budget
+    await queue.tick(HOURLY, NOON, lists(9))
+
+    expect((await queue.take(9, ['token-0', 'token-2'])).map(budgetOf)).toEqual(Array(3).fill('token-1'))
+    expect(await queue.take(9, [])).toHaveLength(6)
+  })
+
   it('leaves a tick to the others when its worker is cut off in the middle', async () => {
     const { address, rows, jobs, workers } = await scene(2)
     const [first, second] = workers as [Worker, Worker]

@@ -147,6 +147,30 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
   })
 
+  it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
+    const lease = await taken(first)
+    await cutOff()
+    await first.rows("SELECT setval('sync_epochs', last_value, false) FROM sync_epochs")
+    await taken(second)
+
+    await expect(first.store.beginRun(lease, BEGIN)).rejects.toMatchObject({ code: 'BUSY' })
+  })
+
+  it('say of a job that somebody takes at this moment whatever is known of it, and that its schedule comes again', async () => {
+    const somebody = await openReader(first.address)
+    const key = String(lockKey(first.address.schema, JOB.organization.id, JOB.collection.name))
+    await somebody('SELECT pg_advisory_lock($1)', key)
+
+    const list = scriptedList({ ids: [1] })
+    const { error } = await runJob(
+      jobOptions(first as unknown as TestMirror, list.source, { trigger: 'schedule' }),
+    )
+
+    expect(error?.message).toBe(
+      'acme orders: another process is working on it (comparing it, or about to begin); nothing is wrong, and the schedule comes to it again',
+    )
+  })
+
   it('leave no lock behind when several jobs are taken on a connection that broke', async () => {
     const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))
     await Promise.all(jobs.map((job) => first.store.acquire(job)))
@@ -391,14 +415,14 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     })
     await halted.tokens.budgets.read(fingerprint)
     answers = 0
-    await halted.tokens.refreshHold?.(fingerprint)
+    await halted.tokens.holdOf(fingerprint).refresh?.()
     expect(answers).toBeGreaterThan(1)
     await halted.tokens.budgets.read(fingerprint)
     proxy.alter((bytes) => bytes)
     await second.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
-    await halted.tokens.refreshHold?.(fingerprint)
+    await halted.tokens.holdOf(fingerprint).refresh?.()
 
-    expect(halted.tokens.heldReason(fingerprint)).toBe('refused')
+    expect(halted.tokens.holdOf(fingerprint).heldReason()).toBe('refused')
   })
 
   it('know of a refused token at the next request, and of its release', async () => {
@@ -406,14 +430,14 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     for (const { tokens } of [first, second]) await tokens.useToken(ACME.id, fingerprint)
 
     await first.tokens.hold([ACME.id], fingerprint, 'refused (401)', '2026-11-20T08:30:00.000Z')
-    await second.tokens.refreshHold?.(fingerprint)
+    await second.tokens.holdOf(fingerprint).refresh?.()
 
     expect(second.tokens.fingerprint('a token')).toBe(fingerprint)
-    expect(second.tokens.heldReason(fingerprint)).toBe('refused (401)')
+    expect(second.tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
     expect(await second.tokens.heldReasonOf(ACME.id, fingerprint)).toBe('refused (401)')
     expect(await second.tokens.resume([ACME.id])).toEqual(['acme'])
-    await first.tokens.refreshHold?.(fingerprint)
-    expect(first.tokens.heldReason(fingerprint)).toBeNull()
+    await first.tokens.holdOf(fingerprint).refresh?.()
+    expect(first.tokens.holdOf(fingerprint).heldReason()).toBeNull()
   })
 
   it("keep a user's view when a column that it reads gets another type", async () => {

@@ -89,8 +89,8 @@ describe('a refused token', () => {
       { ...ACME, ...hold },
       { ...GLOBEX, ...hold },
     ])
-    expect(tokens.heldReason(fingerprint)).toBe('refused (401)')
-    expect(tokens.heldReason(tokens.fingerprint('another'))).toBeNull()
+    expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
+    expect(tokens.holdOf(tokens.fingerprint('another')).heldReason()).toBeNull()
   })
 
   it('still holds them when the same token is used again, in a later process too', async () => {
@@ -104,7 +104,7 @@ describe('a refused token', () => {
     await later.useToken(ACME.id, later.fingerprint(TOKEN))
 
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
-    expect(later.heldReason(fingerprint)).toBe('refused (401)')
+    expect(later.holdOf(fingerprint).heldReason()).toBe('refused (401)')
     expect(organizations(test)[0]).toMatchObject({ held_since: timeAt(0) })
   })
 
@@ -128,7 +128,7 @@ describe('a refused token', () => {
       { ...ACME, ...FREE },
       { ...GLOBEX, ...FREE },
     ])
-    expect(tokens.heldReason(fingerprint)).toBeNull()
+    expect(tokens.holdOf(fingerprint).heldReason()).toBeNull()
   })
 
   it('holds an organization too that starts to use it later', async () => {
@@ -139,7 +139,7 @@ describe('a refused token', () => {
     await tokens.useToken(initech.id, tokens.fingerprint(TOKEN))
 
     expect(tokens.heldReasonOf(initech.id, tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
-    expect(tokens.heldReason(tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(tokens.holdOf(tokens.fingerprint(TOKEN)).heldReason()).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
 
@@ -151,7 +151,7 @@ describe('a refused token', () => {
 
     await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
 
-    expect(tokens.heldReason(fingerprint)).toBe('refused (401)')
+    expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
     expect(tokens.heldReasonOf(ACME.id, fingerprint)).toBeNull()
   })
 

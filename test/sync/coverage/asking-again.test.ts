@@ -89,7 +89,11 @@ const asked = ({ ask }: Checkpoint) => (ask ? `${ask.why} ${ask.page}` : 'nothin
 
 describe('a step back', () => {
   const back = (page: number, more: Partial<CoverageState> = {}) =>
-    asking('back', page, { stepBack: { page: 200, total: 1199, rose: false }, ...more })
+    asking('back', page, {
+      frontier: { ...FRONTIER, total: 1199 },
+      stepBack: { page: 200, total: 1199, rose: false },
+      ...more,
+    })
 
   it.each<[string, Checkpoint, Answer, string]>([
     [
@@ -106,6 +110,7 @@ describe('a step back', () => {
       'back 198',
     ],
     ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'reread 200'],
+    ['reads its own page again when the total fell meanwhile', back(199), { total: 1198 }, 'reread 200'],
     ['ends at the first page', back(1), { total: 1199, known: [null, null, null] }, 'forward 201'],
   ])('%s', (_title, from, answer, expected) => {
     expect(asked(answered(from, answer))).toBe(expected)
@@ -113,6 +118,13 @@ describe('a step back', () => {
 
   it('ends unsettled when no more pages may be asked again', () => {
     const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
+
+    expect(asked(next)).toBe('forward 201')
+    expect(next.state).toMatchObject({ unsettled: true, stepBack: null })
+  })
+
+  it('ends unsettled when its own page may not be asked again', () => {
+    const next = answered(back(199, { askedAgain: 299 }), { total: 1198 })
 
     expect(asked(next)).toBe('forward 201')
     expect(next.state).toMatchObject({ unsettled: true, stepBack: null })
@@ -283,7 +295,10 @@ describe('a resumed walk', () => {
   it('finishes a step back first', () => {
     const from = resumeReading(
       RULES,
-      asking('back', 199, { stepBack: { page: 200, total: 1199, rose: false } }),
+      asking('back', 199, {
+        frontier: { ...FRONTIER, total: 1199 },
+        stepBack: { page: 200, total: 1199, rose: false },
+      }),
     )
 
     const next = answered(from, { total: 1199, known: [208, null, null] })

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { End, RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import { loadOf } from '../../../src/sync/refresh/due.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { runOnce } from '../../helpers/run-once.ts'
@@ -11,7 +12,8 @@ import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 // `sync_status.fresh_as_of` says is compared with the list.
 
 interface Movement {
-  kind: 'add' | 'remove'
+  /** `drop`: from the newest end; `clear`: all. */
+  kind: 'add' | 'remove' | 'drop' | 'clear'
   count: number
   /** The place in the list, from 0 to 1. */
   at: number
@@ -20,7 +22,7 @@ interface Movement {
 interface Run {
   kind: 'walk' | 'refresh' | 'due'
   before: Movement[]
-  /** What happens in front of answers. Where there is a total only what is of the first one's kind does: two kinds hide each other there. */
+  /** What happens in front of answers. */
   during: (Movement | null)[]
   killedAt: number | null
 }
@@ -29,29 +31,37 @@ interface Setting extends RefreshRules {
   grows: End
   /** Whether the API says how many items there are. */
   counts: boolean
+  removal: 'remove' | 'drop' | 'clear'
 }
 
 const MINUTE = 60_000
-const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
+const POLICY: RefreshPolicy = {
+  every: MINUTE,
+  share: 100,
+  load: () => loadOf([60]),
+  walkEvery: 1440 * MINUTE,
+}
 
-const movement: fc.Arbitrary<Movement> = fc.record({
-  kind: fc.constantFrom('add', 'add', 'remove'),
-  count: fc.integer({ min: 1, max: 15 }),
-  at: fc.oneof(
-    fc.double({ min: 0, max: 0.999, noNaN: true }),
-    fc.double({ min: 0, max: 0.15, noNaN: true }),
-    fc.double({ min: 0.85, max: 0.999, noNaN: true }),
-  ),
-})
+const movement = (removal: Setting['removal']): fc.Arbitrary<Movement> =>
+  fc.record({
+    kind: fc.constantFrom('add', 'add', removal),
+    count: fc.integer({ min: 1, max: 15 }),
+    at: fc.oneof(
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      fc.double({ min: 0, max: 0.15, noNaN: true }),
+      fc.double({ min: 0.85, max: 0.999, noNaN: true }),
+    ),
+  })
 
-const run: fc.Arbitrary<Run> = fc.record({
-  kind: fc.constantFrom('walk', 'refresh', 'refresh', 'refresh', 'due'),
-  before: fc.array(movement, { maxLength: 3 }),
-  during: fc.array(fc.option(movement), { maxLength: 30 }),
-  killedAt: fc.option(fc.integer({ min: 1, max: 40 }), { freq: 4 }),
-})
-
-const history = fc.array(run, { minLength: 2, maxLength: 9 })
+const history = ({ removal }: Setting): fc.Arbitrary<Run[]> => {
+  const run = fc.record({
+    kind: fc.constantFrom('walk', 'refresh', 'refresh', 'refresh', 'due'),
+    before: fc.array(movement(removal), { maxLength: 3 }),
+    during: fc.array(fc.option(movement(removal)), { maxLength: 30 }),
+    killedAt: fc.option(fc.integer({ min: 1, max: 40 }), { freq: 4 }),
+  })
+  return fc.array(run, { minLength: 2, maxLength: 9 })
+}
 
 const PER_PAGE = 5
 
@@ -63,9 +73,11 @@ interface Ground {
 }
 
 function move({ test, list, addedAt }: Ground, { kind, count, at }: Movement, grows: End): void {
-  if (kind === 'remove') {
+  if (kind !== 'add') {
     const most = Math.max(0, Math.min(count, list.ids.length - 40))
-    list.ids.splice(Math.floor(at * list.ids.length), most)
+    if (kind === 'remove') list.ids.splice(Math.floor(at * list.ids.length), most)
+    else if (kind === 'clear') list.ids.splice(0)
+    else list.ids.splice(grows === 'first' ? 0 : list.ids.length - most, most)
     return
   }
   for (let index = 0; index < count; index++) {
@@ -105,18 +117,16 @@ async function live({ grows, newest, total, counts }: Setting, runs: readonly Ru
   })
   const ground: Ground = { test, list, addedAt: new Map() }
   const job = jobOf({ total, newest })
-  const isUncounted = total === 'ignore' || !counts
   for (const { kind, before, during, killedAt } of runs) {
     const stop = new AbortController()
     const begins = list.asked.length
-    const first = during.find((happening) => happening !== null)
     test.clock.advance(2 * MINUTE)
     for (const happening of before) move(ground, happening, grows)
     test.clock.advance(1000)
     happens = (answer) => {
       test.clock.advance(100)
       const happening = during[answer - begins - 1]
-      if (happening && (isUncounted || happening.kind === first?.kind)) move(ground, happening, grows)
+      if (happening) move(ground, happening, grows)
       if (answer - begins === killedAt) stop.abort()
     }
     const how = {
@@ -134,10 +144,33 @@ async function live({ grows, newest, total, counts }: Setting, runs: readonly Ru
 const RUNS = process.env.RUNS ? { numRuns: Number(process.env.RUNS) } : { numRuns: 8, seed: 1 }
 
 const CASES: Setting[] = (['first', 'last'] as const).flatMap((grows): Setting[] => [
-  { grows, total: 'check', counts: true, newest: 'auto' },
-  { grows, total: 'check', counts: false, newest: grows },
-  { grows, total: 'ignore', counts: true, newest: 'auto' },
+  { grows, total: 'check', counts: true, newest: 'auto', removal: 'remove' },
+  { grows, total: 'check', counts: true, newest: 'auto', removal: 'drop' },
+  { grows, total: 'check', counts: true, newest: 'auto', removal: 'clear' },
+  { grows, total: 'check', counts: false, newest: grows, removal: 'remove' },
+  { grows, total: 'ignore', counts: true, newest: 'auto', removal: 'remove' },
 ])
+
+function removed(count: number): Movement {
+  return { kind: 'remove', count, at: 0 }
+}
+
+const QUIET = { before: [], during: [], killedAt: null }
+
+it('takes no row that slid past the first walk for a new one, where the total is not to be counted by', () =>
+  live({ grows: 'last', total: 'ignore', counts: true, newest: 'auto', removal: 'remove' }, [
+    { ...QUIET, kind: 'walk', during: [null, removed(3)] },
+    { ...QUIET, kind: 'refresh' },
+    { ...QUIET, kind: 'refresh', before: [{ kind: 'add', count: 1, at: 0 }] },
+  ]))
+
+it('takes none for a new one after the second walk either, where that has learned nothing else', () =>
+  live({ grows: 'last', total: 'ignore', counts: true, newest: 'auto', removal: 'remove' }, [
+    { ...QUIET, kind: 'walk', during: [null, removed(15)] },
+    { ...QUIET, kind: 'refresh' },
+    { ...QUIET, kind: 'walk' },
+    { ...QUIET, kind: 'refresh', before: [{ kind: 'add', count: 1, at: 0 }] },
+  ]))
 
 it('takes back what was claimed of the configured end once a full walk finds new rows at the other one', async () => {
   const test = openTestMirror()
@@ -160,10 +193,10 @@ it('takes back what was claimed of the configured end once a full walk finds new
 
 describe('fresh_as_of is true', () => {
   it.each(CASES)(
-    'of a list that grows at its $grows page, total: $total, with totals: $counts, newest: $newest',
+    'of a list that grows at its $grows page, total: $total, with totals: $counts, newest: $newest, $removal',
     async (setting) => {
       await fc.assert(
-        fc.asyncProperty(history, (runs) => live(setting, runs)),
+        fc.asyncProperty(history(setting), (runs) => live(setting, runs)),
         RUNS,
       )
     },

@@ -2,27 +2,29 @@ import { describe, expect, it } from 'vitest'
 import {
   dueAt,
   isWalkedWhole,
+  loadOf,
   olderPagesBudget,
   type RefreshBudget,
+  type RefreshLoad,
   refreshInterval,
 } from '../../../src/sync/refresh/due.ts'
 
 const MINUTE = 60_000
 
-const BUDGET: RefreshBudget = { every: 5 * MINUTE, share: 10, limit: 60, costs: [2] }
+const BUDGET: RefreshBudget = { every: 5 * MINUTE, share: 10, limit: 60, load: loadOf([2]) }
 
-function costs(count: number, cost: number | null): (number | null)[] {
-  return Array.from({ length: count }, () => cost)
+function loadOfMany(count: number, cost: number | null): RefreshLoad {
+  return loadOf(Array.from({ length: count }, () => cost))
 }
 
 describe('how often a list is refreshed', () => {
   it.each([
     { budget: {}, minutes: 5 },
-    { budget: { costs: costs(100, 2) }, minutes: 33.3 },
-    { budget: { costs: costs(100, null) }, minutes: 33.3 },
-    { budget: { costs: costs(100, 2), limit: 300 }, minutes: 6.7 },
-    { budget: { costs: costs(15, 2) }, minutes: 5 },
-    { budget: { costs: costs(100, 2), limit: null }, minutes: 33.3 },
+    { budget: { load: loadOfMany(100, 2) }, minutes: 33.3 },
+    { budget: { load: loadOfMany(100, null) }, minutes: 33.3 },
+    { budget: { load: loadOfMany(100, 2), limit: 300 }, minutes: 6.7 },
+    { budget: { load: loadOfMany(15, 2) }, minutes: 5 },
+    { budget: { load: loadOfMany(100, 2), limit: null }, minutes: 33.3 },
     { budget: { share: 0 }, minutes: Number.POSITIVE_INFINITY },
   ])('$budget: each $minutes minutes', ({ budget, minutes }) => {
     expect(refreshInterval({ ...BUDGET, ...budget }) / MINUTE).toBeCloseTo(minutes, 1)
@@ -30,8 +32,8 @@ describe('how often a list is refreshed', () => {
 
   it.each([
     { budget: {}, pages: 5.6 },
-    { budget: { costs: costs(10, 2) }, pages: 0.2 },
-    { budget: { costs: costs(100, 2) }, pages: 0 },
+    { budget: { load: loadOfMany(10, 2) }, pages: 0.2 },
+    { budget: { load: loadOfMany(100, 2) }, pages: 0 },
     { budget: { share: 0 }, pages: 0 },
   ])('leaves to each job $pages older pages a minute: $budget', ({ budget, pages }) => {
     expect(olderPagesBudget({ ...BUDGET, ...budget })).toBeCloseTo(pages)

@@ -251,6 +251,44 @@ describe('a list that ends before it should', () => {
     expect(outcomes).toEqual([outcome])
   })
 
+  const EMPTY = { rows: [], total: 0, next: null, lastPage: 1 }
+
+  it.each([
+    { end: 'first', total: 'check', at: 1, outcome: 'settled' },
+    { end: 'first', total: 'check', at: 2, outcome: 'settled' },
+    { end: 'first', total: 'ignore', at: 1, outcome: 'settled' },
+    { end: 'first', total: 'ignore', at: 2, outcome: 'unsettled' },
+    { end: 'last', total: 'check', at: 1, outcome: 'settled' },
+    { end: 'last', total: 'check', at: 2, outcome: 'settled' },
+    { end: 'last', total: 'ignore', at: 1, outcome: 'settled' },
+  ] as const)(
+    'is not taken for a short one where one answer is empty by mistake: $end, total: $total, answer $at',
+    ({ end, total, at, outcome }) => {
+      const { list, state } = synced(end, 500)
+      list.add(80)
+      let answers = 0
+
+      const { state: after, outcomes } = list.refresh(state, {
+        rules: { total },
+        spoil: (answer) => (++answers === at ? { ...answer, ...EMPTY } : answer),
+      })
+
+      expect(outcomes).toEqual([outcome])
+      if (outcome === 'settled') expect(list.missing).toEqual([])
+      else expect(after?.freshAsOf).toBe(state.freshAsOf)
+      expect(after?.lastPage).toBeGreaterThan(4)
+    },
+  )
+
+  it('is walked whole from then on where it is empty twice', () => {
+    const { list, state } = synced('first', 500)
+
+    const { asked, state: after } = list.refresh(state, { spoil: (answer) => ({ ...answer, ...EMPTY }) })
+
+    expect(asked).toEqual([1, 1])
+    expect(after?.lastPage).toBe(1)
+  })
+
   it('is not read for ever where its pages are empty', () => {
     const { list, state } = synced('first', 500)
     const empty = { rows: [], next: 2, lastPage: null }

@@ -31,6 +31,41 @@ describe('a refresh of a list whose newest end is not known', () => {
     expect(after?.places).toEqual({ first: 2, last: 0, elsewhere: 0 })
   })
 
+  it('does not learn from rows that it meets at the end of a list which it reads whole', () => {
+    const { list, state } = synced('last', 500)
+    list.add(5)
+
+    const { asked, state: after } = list.refresh(
+      { ...state, settledAt: state.startedAt - 1 },
+      { rules: AUTO },
+    )
+
+    expect(new Set(asked).size).toBe(list.lastPage)
+    expect(after?.places.first).toBe(0)
+  })
+
+  it.each(['first', 'last'] as const)(
+    'does not take rows at the other end for new ones at this one, where nearly all are new: %s',
+    (end) => {
+      const { list, state } = synced(end, 500)
+      list.remove(end === 'last' ? 5 : 0, 495)
+      list.add(200)
+
+      const { state: after } = list.refresh(state, { rules: AUTO })
+
+      expect(after?.places[end === 'last' ? 'first' : 'last']).toBe(0)
+      expect(list.missing).toEqual([])
+    },
+  )
+
+  it('learns nothing of a list whose rows are all new', () => {
+    const { list, state } = synced('last', 500)
+    list.remove(0, 500)
+    list.add(200)
+
+    expect(list.refresh(state, { rules: AUTO }).state?.places).toMatchObject({ first: 0, last: 0 })
+  })
+
   it('asks for nothing where new items appear anywhere, but once an hour', () => {
     const { list, state } = synced('first', 500)
     for (let index = 0; index < 10; index++) list.insert(200 + index)

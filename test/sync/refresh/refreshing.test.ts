@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
+import { loadOf } from '../../../src/sync/refresh/due.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
@@ -11,7 +12,12 @@ import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 const MINUTE = 60_000
 
 /** A refresh each minute, and nothing for older pages. */
-const POLICY: RefreshPolicy = { every: MINUTE, share: 100, costs: () => [60], walkEvery: 1440 * MINUTE }
+const POLICY: RefreshPolicy = {
+  every: MINUTE,
+  share: 100,
+  load: () => loadOf([60]),
+  walkEvery: 1440 * MINUTE,
+}
 
 /** A mirror of a list of ten pages that a full walk has read a minute ago. */
 async function synced(script: Partial<Script> = {}) {
@@ -218,7 +224,7 @@ describe('a refresh', () => {
         return list.source.fetchPage(page, observer, ...others)
       },
     }
-    const policy = { ...POLICY, costs: (own: number | null) => [own] }
+    const policy = { ...POLICY, load: (own: number | null) => loadOf([own]) }
 
     await runOnce(test, { source }, { instead: 'due', refresh: policy })
     const requests = Number(runs(test).at(-1)?.requests)
@@ -239,23 +245,49 @@ describe('a refresh', () => {
     },
   )
 
-  it('reads on behind the rows that the first walk found in front at its end', async () => {
+  it.each([11, 21, 23, null])(
+    'reads on behind the rows that the first walk found in front at its end, killed at request %s',
+    async (killedAt) => {
+      const test = openTestMirror()
+      const list = scriptedList({ ids: upTo(201).toReversed(), perPage: 25 })
+      const { ids, asked, source } = list
+      const stop = new AbortController()
+      const fetchPage = withFirst(source.fetchPage, () => {
+        test.clock.advance(1000)
+        // Some of them stand behind the pages in front that the walk looks at again.
+        if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(304).slice(201).toReversed())
+        if (asked.length + 1 === killedAt) stop.abort()
+      })
+      const moving = { source: { ...source, fetchPage } }
+      await runOnce(test, moving, { signal: stop.signal })
+      if (killedAt !== null) await runOnce(test, moving)
+      expect(mirroredIds(test)).toHaveLength(301)
+      test.clock.advance(MINUTE)
+
+      await refresh(test, moving)
+
+      expect(mirroredIds(test)).toEqual(upTo(304))
+    },
+  )
+
+  it('does not read the list once more where the first walk had stepped back to a row inside it', async () => {
     const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(201).toReversed(), perPage: 25 })
+    const list = scriptedList({ ids: upTo(500).toReversed(), perPage: 25 })
     const { ids, asked, source } = list
     const fetchPage = withFirst(source.fetchPage, () => {
       test.clock.advance(1000)
-      // Some of them stand behind the pages in front that the walk looks at again.
-      if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(304).slice(201).toReversed())
+      if (asked.length === 3) ids.splice(10, 2)
+      if (asked.length === 15 && ids.length === 498) ids.unshift(501)
     })
     const moving = { source: { ...source, fetchPage } }
     await runOnce(test, moving)
-    expect(mirroredIds(test)).toHaveLength(301)
     test.clock.advance(MINUTE)
+    asked.length = 0
 
     await refresh(test, moving)
 
-    expect(mirroredIds(test)).toEqual(upTo(304))
+    // Both ends, from the newest rows on; not from page 3 on.
+    expect(asked).toEqual([1, 2, 20, 19])
   })
 
   it('sees rows again that a walk had missed', async () => {
@@ -399,7 +431,7 @@ describe('between two pages of a walk', () => {
         return source.fetchPage(...request)
       },
     }
-    const policy = { ...POLICY, share: 30, costs: () => [2] }
+    const policy = { ...POLICY, share: 30, load: () => loadOf([2]) }
     await runOnce(test, { source: watched })
     urgencies.length = 0
 

@@ -4,8 +4,8 @@ import {
   afterFullWalk,
   afterOlderPage,
   type CompleteWalk,
-  isAlwaysChanging,
   type RefreshState,
+  shouldWarnOfChanges,
   stateOf,
 } from '../../../src/sync/refresh/state.ts'
 
@@ -18,6 +18,8 @@ const WALK: CompleteWalk = {
   isSteady: true,
   rowsAdded: { first: 10, last: 1010 },
 }
+
+const UNCOUNTED = { first: null, last: null }
 
 const FIRST = afterFullWalk(null, WALK)
 
@@ -65,6 +67,21 @@ describe('a complete full walk', () => {
     })
   })
 
+  it.each([
+    { holeSince: 290, totals: WALK.totals, newest: 'auto', expected: { first: 20, last: 0 } },
+    { holeSince: null, totals: UNCOUNTED, newest: 'auto', expected: { first: 20, last: 0 } },
+    { holeSince: 310, totals: UNCOUNTED, newest: 'auto', expected: { first: 20, last: 0 } },
+    { holeSince: 290, totals: UNCOUNTED, newest: 'auto', expected: { first: 0, last: 0 } },
+    { holeSince: 290, totals: UNCOUNTED, newest: 'first', expected: { first: 20, last: 0 } },
+  ] as const)(
+    'forgets where items were new, once it has read a hole of a list without a total: $holeSince $totals $newest',
+    ({ holeSince, totals, newest, expected }) => {
+      const walk = { ...WALK, startedAt: 300, endedAt: 400, totals }
+
+      expect(afterFullWalk({ ...KNOWN, holeSince }, walk, newest).places).toMatchObject(expected)
+    },
+  )
+
   it('of another path or other filters begins from nothing', () => {
     expect(stateOf(KNOWN, 'orders')).toBe(KNOWN)
     expect(stateOf(KNOWN, 'orders, open ones')).toBeNull()
@@ -83,7 +100,7 @@ describe('between refreshes', () => {
     { holes: 1, expected: false },
     { holes: 2, expected: true },
   ])('warns after $holes holes in a row: $expected', ({ holes, expected }) => {
-    expect(isAlwaysChanging({ ...KNOWN, holes })).toBe(expected)
+    expect(shouldWarnOfChanges({ ...KNOWN, holes })).toBe(expected)
   })
 
   it('is plain JSON', () => {

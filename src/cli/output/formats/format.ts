@@ -10,31 +10,29 @@ export interface Format<Row = readonly Value[], Piece extends string | Uint8Arra
   end(): Piece
 }
 
+/** Rows that come some at a time. */
+export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>>
+
 type Written = string | Uint8Array
 
-export function* formatted<Row, Piece extends Written>(
-  format: Format<Row, Piece>,
-  rows: Iterable<Row>,
-): Iterable<Piece> {
-  yield format.begin()
-  for (const row of rows) yield format.row(row)
-  yield format.end()
-}
-
-/** The same for rows that a server sends some at a time. Memory holds those alone. */
-export async function* formattedAsTheyCome<Row>(
+/** What is written of the rows. Memory holds one batch alone, or a piece of it. */
+export async function* formatted<Row>(
   format: Format<Row, Written>,
-  batches: AsyncIterable<readonly Row[]>,
+  batches: Batches<Row>,
 ): AsyncIterable<Uint8Array> {
-  let before: Written[] = [format.begin()]
+  let before = format.begin()
   for await (const rows of batches) {
-    yield* chunked(before)
-    yield* chunked(piecesOf(format, rows))
-    before = []
+    yield* chunked(piecesOf(before, format, rows))
+    before = ''
   }
-  yield* chunked([...before, format.end()])
+  yield* chunked([before, format.end()])
 }
 
-function* piecesOf<Row>(format: Format<Row, Written>, rows: readonly Row[]): Iterable<Written> {
+function* piecesOf<Row>(
+  before: Written,
+  format: Format<Row, Written>,
+  rows: Iterable<Row>,
+): Iterable<Written> {
+  yield before
   for (const row of rows) yield format.row(row)
 }

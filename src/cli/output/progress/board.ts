@@ -37,7 +37,10 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
     if (first !== undefined) terminal.log.write(`${first}\n`)
   }
 
-  const draw = () => terminal.draw(lines())
+  function draw(): void {
+    // Thousands of jobs may end at once, and each of them calls this.
+    if (terminal.canDraw) terminal.draw(lines())
+  }
 
   function startDrawing(): () => void {
     if (terminal.canDraw) return every(DRAW_EVERY_MS, draw)

@@ -6,15 +6,23 @@ import { type JobProgress, msPerAnswer, pagesLeft } from './job-progress.ts'
  * all lists with the same budget take.
  */
 export function timeLeft(job: JobProgress, all: readonly JobProgress[], now: number): number | null {
+  const alone = timeAlone(job, now)
+  return alone === null ? null : Math.max(alone, timeByBudget(job, all))
+}
+
+function timeAlone(job: JobProgress, now: number): number | null {
   const pages = pagesLeft(job)
   const each = msPerAnswer(job)
   if (pages === null || pages === 0 || each === null) return null
-  const others = othersOf(job, all).map(pagesLeft)
-  const { allowedPerMinute: allowed, wait } = job
-  const byBudget = allowed === null ? 0 : (requestsUntilEnd(pages, others) / allowed) * 60_000
   // A single answer may have been slow by chance.
-  const bySpeed = job.answers < 2 && allowed !== null ? 0 : pages * each
-  return Math.max(byBudget, bySpeed, wait ? wait.until - now : 0)
+  const bySpeed = job.answers < 2 && job.allowedPerMinute !== null ? 0 : pages * each
+  return Math.max(bySpeed, job.wait ? job.wait.until - now : 0)
+}
+
+function timeByBudget(job: JobProgress, all: readonly JobProgress[]): number {
+  const { allowedPerMinute: allowed } = job
+  if (allowed === null) return 0
+  return (requestsUntilEnd(pagesLeft(job) ?? 0, othersOf(job, all).map(pagesLeft)) / allowed) * 60_000
 }
 
 /** The other jobs that send requests with the same budget. */
@@ -24,8 +32,18 @@ export function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProg
 
 /** Until the last of the jobs is done; null while none has an answer. Those without one are taken to be no longer. */
 export function timeLeftOfAll(all: readonly JobProgress[], now: number): number | null {
-  const known = all.map((job) => timeLeft(job, all, now)).filter((ms) => ms !== null)
-  return known.length === 0 ? null : Math.max(...known)
+  const known = all.filter((job) => timeAlone(job, now) !== null)
+  if (known.length === 0) return null
+  // Of each budget the longest list alone: to ask of each of thousands takes seconds.
+  const limited = known.filter(({ allowedPerMinute }) => allowedPerMinute !== null)
+  const longest = [...Map.groupBy(limited, ({ budget }) => budget).values()].map((jobs) =>
+    jobs.reduce((one, other) => ((pagesLeft(other) ?? 0) > (pagesLeft(one) ?? 0) ? other : one)),
+  )
+  const byBudget = Map.groupBy(all, ({ budget }) => budget)
+  return Math.max(
+    ...known.map((job) => timeAlone(job, now) ?? 0),
+    ...longest.map((job) => timeByBudget(job, byBudget.get(job.budget) ?? [])),
+  )
 }
 
 /** Pages read, and all that are known of; null while a job's list is unknown. */

@@ -4,6 +4,7 @@ import { translate } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import type { Sql } from '../sql.ts'
 import { LISTS, startBoss } from './boss.ts'
+import { inTurns } from './in-turns.ts'
 
 /** A list that is to be read. */
 export interface QueuedList {
@@ -32,7 +33,8 @@ export interface ListQueue {
   tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null>
   /** Adds lists, unless they are there. */
   add(lists: readonly QueuedList[]): Promise<void>
-  take(most: number): Promise<Claim[]>
+  /** The first ones, except those of some budgets. */
+  take(most: number, except?: readonly string[]): Promise<Claim[]>
   /** Says that this worker lives. */
   touch(claims: readonly Claim[]): Promise<void>
   /** Ends a job. `errorCode`: why its run failed. */
@@ -88,21 +90,25 @@ function createQueue(
         const time = new Date(at).toISOString()
         const isOurs = await sql.rows(CLAIM_TICK, [tickName(schedule), time])
         if (isOurs.length === 0) return null
-        const jobs = lists.map((list) => jobOf(list, time))
+        const ordered = inTurns(lists)
+        const jobs = ordered.map((list) => jobOf(list, time))
         const added = await add(sql, jobs)
-        return lists.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
+        return ordered.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
       }),
     async add(lists) {
       await server.transaction((sql) =>
         add(
           sql,
-          lists.map((list) => jobOf(list, null)),
+          inTurns(lists).map((list) => jobOf(list, null)),
         ),
       )
     },
-    async take(most) {
+    async take(most, except = []) {
       const jobs = await translating(
-        boss.fetch<Pick<Claim, 'organizationId' | 'collection'>>(LISTS, { batchSize: most }),
+        boss.fetch<Pick<Claim, 'organizationId' | 'collection'>>(LISTS, {
+          batchSize: most,
+          ignoreGroups: [...except],
+        }),
       )
       return jobs.map(({ id, retryCount, data: { organizationId, collection } }) => ({
         id,

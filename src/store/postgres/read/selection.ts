@@ -1,6 +1,12 @@
 import { UsageError } from '../../../errors.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
-import type { Selection, SentItem } from '../../sqlite/read/selection.ts'
+import {
+  SENT_COLUMNS,
+  type Selection,
+  type SentItem,
+  selectedColumns,
+  sentItem,
+} from '../../sqlite/read/selection.ts'
 import { cutName, literal, quoted } from '../sql.ts'
 import { changesViewName } from '../tables/changes-view.ts'
 import { tableName } from '../tables/shape.ts'
@@ -9,14 +15,7 @@ import { findListed, type Listed, type Reading, SEQUENCE, typeOf } from './liste
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export async function selectRows(sql: Reading, listed: Listed, selection: Selection): Promise<StreamedTyped> {
-  // A view of a user may have the name of the organization.
-  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
-  const columns = listed.columns.flatMap((column) =>
-    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
-  )
-  const expressions = columns.map((column) =>
-    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
-  )
+  const { columns, expressions } = selectedColumns(listed)
   const { batches } = await openCursor(
     sql,
     `SELECT ${expressions.join(', ')} ${fromWhere(listed, selection)}`,
@@ -33,8 +32,6 @@ interface StreamedTyped extends StreamedRows {
   types: string[]
 }
 
-const NAME_COLUMN = { name: '_organization', type: 'text' }
-
 /** The items of a collection as they were sent. */
 export async function selectItems(
   sql: Reading,
@@ -43,24 +40,13 @@ export async function selectItems(
 ): Promise<AsyncIterable<SentItem[]>> {
   const raw = await findListed(sql, tableName(collection, 'raw'))
   if (!raw) throw new Error(`${collection} has no table of its items`)
-  const own = ['x."_organization_id"', 'o."name"', 'x."_first_seen_at"', 'x."_changed_at"', 'x."_json"']
-  const shown = [...own, ...keys.map((key) => `x.${quoted(key)}`)].join(', ')
+  const shown = [...SENT_COLUMNS, ...keys.map((key) => `x.${quoted(key)}`)].join(', ')
   const { batches } = await openCursor(sql, `SELECT ${shown} ${fromWhere(raw, selection)}`)
   return itemsOf(batches)
 }
 
 async function* itemsOf(batches: AsyncIterable<Value[][]>): AsyncIterable<SentItem[]> {
-  for await (const rows of batches as AsyncIterable<string[][]>)
-    yield rows.map(
-      ([organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key]) => ({
-        organizationId,
-        organization,
-        key,
-        firstSeenAt,
-        changedAt,
-        json,
-      }),
-    )
+  for await (const rows of batches as AsyncIterable<string[][]>) yield rows.map(sentItem)
 }
 
 /** The column of a view of elements that has the key of their row. */

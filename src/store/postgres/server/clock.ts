@@ -1,18 +1,61 @@
 import type { Sql } from '../sql.ts'
 
-/** The shortest of so many answers says it best. */
+/**
+ * The server's time, which all workers use: the time for which this process has run, plus an offset that answers of the server
+ * correct. The clocks of the workers' machines may differ, and may be set at any time.
+ */
+export interface ServerClock {
+  /** Epoch milliseconds. */
+  now(): number
+  /** Milliseconds since some moment, whatever the server says meanwhile. */
+  elapsed(): number
+  /**
+   * Call it before a statement that returns the server's time, and call its result with that time. Returns false, and corrects the
+   * clock, if the two differed.
+   */
+  compare(): (at: number) => boolean
+}
+
+/** A clock was set if the server's time is so far outside of the time between the question and its answer. Milliseconds. */
+const TOLERANCE_MS = 250
+
+/** The server's time, by an answer that says it. */
+export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
+
+/** The offset is measured so many times; the quickest answer counts. */
 const TRIES = 3
 
-/** How far the server's clock is ahead of ours, in milliseconds. */
-export async function measureOffset(sql: Pick<Sql, 'rows'>, now: () => number): Promise<number> {
-  let best = { took: Number.POSITIVE_INFINITY, offset: 0 }
-  for (let count = 0; count < TRIES; count++) {
-    const asked = now()
-    const [row] = await sql.rows<{ at: number }>(
-      'SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 AS at',
-    )
-    const took = now() - asked
-    if (row && took < best.took) best = { took, offset: row.at - asked - took / 2 }
+/** Returns the clock, and what measures it again. */
+export async function createServerClock(
+  sql: Pick<Sql, 'rows'>,
+  elapsed: () => number,
+): Promise<{ clock: ServerClock; measure: () => Promise<void> }> {
+  let ahead = 0
+
+  async function measure(): Promise<void> {
+    let best = { took: Number.POSITIVE_INFINITY, ahead }
+    for (let count = 0; count < TRIES; count++) {
+      const asked = elapsed()
+      const [row] = await sql.rows<{ at: number }>(`SELECT ${SERVER_TIME} AS at`)
+      const took = elapsed() - asked
+      if (row && took < best.took) best = { took, ahead: row.at - asked - took / 2 }
+    }
+    ahead = best.ahead
   }
-  return Math.round(best.offset)
+
+  await measure()
+  const clock: ServerClock = {
+    now: () => Math.round(elapsed() + ahead),
+    elapsed,
+    compare() {
+      const asked = elapsed()
+      return (at) => {
+        const answered = elapsed()
+        const isTrue = at >= asked + ahead - TOLERANCE_MS && at <= answered + ahead + TOLERANCE_MS
+        if (!isTrue) ahead = at - (asked + answered) / 2
+        return isTrue
+      }
+    },
+  }
+  return { clock, measure }
 }

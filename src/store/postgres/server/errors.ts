@@ -72,6 +72,9 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   const server = `the PostgreSQL server at ${address.host}:${address.port}`
   const known = meaningOf(code, server, address)
   if (known !== undefined) return new MirrorError(known)
+  // It refuses our settings, or hands statements to connections on which they were not prepared.
+  if (code === '08P01' && /startup parameter/.test(message)) return behindPooler()
+  if (code === '42P05' || code === '26000') return behindPooler()
   if (CHANGED_TABLES.includes(code)) return new StaleTablesError(code)
   if (NETWORK.test(code) || isAway(error))
     return new MirrorError(
@@ -123,6 +126,13 @@ function meaningOf(
     default:
       return undefined
   }
+}
+
+export function behindPooler(): MirrorError {
+  return new MirrorError(
+    'a connection pooler stands before the PostgreSQL server, and locks and settings of a session do not work through it: name ' +
+      'the server itself as "database"',
+  )
 }
 
 function readOnlyText(server: string): string {

@@ -1,7 +1,7 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
-import { isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
+import { behindPooler, isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
 import { wasCommitted } from './in-doubt.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
 import { readOnce } from './read-once.ts'
@@ -69,8 +69,10 @@ export async function connectServer(
   const pool = createPool(address, patience)
   try {
     const [row] = await pool.rows<Standing>(STANDING, [])
-    if (Number(row?.version) < 150_000) throw tooOld(address, Number(row?.version))
-    if (row?.encoding !== 'UTF8') throw wrongEncoding(address, row?.encoding ?? 'unknown')
+    // A pooler that drops our settings would have the tables made in another schema.
+    if (row?.path !== address.schema) throw behindPooler()
+    if (Number(row.version) < 150_000) throw tooOld(address, Number(row.version))
+    if (row.encoding !== 'UTF8') throw wrongEncoding(address, row.encoding)
     if (purpose === 'writing' && row.only === 'on') throw readOnly(address)
   } catch (error) {
     await pool.close().catch(() => {})
@@ -80,6 +82,7 @@ export async function connectServer(
 }
 
 interface Standing {
+  path: string
   version: string
   encoding: string
   /** `on`: a standby, or a role that may only read. */
@@ -88,6 +91,7 @@ interface Standing {
 
 const STANDING = `
   SELECT
+    current_setting('search_path') AS path,
     current_setting('server_version_num') AS version,
     current_setting('server_encoding') AS encoding,
     current_setting('transaction_read_only') AS only

@@ -1,9 +1,9 @@
 import { JobError } from '../../../errors.ts'
-import { shapeOf, splitKey } from '../../columns/catalog.ts'
+import { assertSameKey, shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { changesViewName } from './changes-view.ts'
-import { assertKey, findCollection, loadCatalog, loadViews } from './records.ts'
+import { findCollection, loadCatalog, loadViews } from './records.ts'
 import { createSql, KINDS, namesOfRelations, tableName } from './shape.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
@@ -44,7 +44,7 @@ export async function makeTables(server: Server, { name, key }: ConfiguredCollec
     const stored = await findCollection(sql, name)
     if (stored && JSON.stringify(stored.key) === JSON.stringify(key)) return
     if (stored) {
-      if (!(await isWithoutRows(sql, name))) return assertKey(name, stored.key, key)
+      if (!(await isWithoutRows(sql, name))) return assertSameKey(name, stored.key, key)
       await dropForOtherKey(sql, name)
     }
     await assertNamesFree(sql, name)
@@ -69,8 +69,28 @@ export async function assertPossible(
   { name, key }: ConfiguredCollection,
 ): Promise<void> {
   const known = await findCollection(sql, name)
-  if (known) assertKey(name, known.key, key)
+  if (known) assertSameKey(name, known.key, key)
   else await assertNamesFree(sql, name)
+}
+
+/** Why collections cannot be read into the mirror: each that has rows by another key, or whose tables' names are taken. */
+export async function impossibleCollections(
+  sql: Pick<Sql, 'rows'>,
+  collections: readonly ConfiguredCollection[],
+): Promise<string[]> {
+  const messages: string[] = []
+  for (const collection of collections) {
+    const known = await findCollection(sql, collection.name)
+    // Tables without rows are made again by the other key.
+    if (known && (await isWithoutRows(sql, collection.name))) continue
+    try {
+      await assertPossible(sql, collection)
+    } catch (error) {
+      if (!(error instanceof JobError)) throw error
+      messages.push(error.message)
+    }
+  }
+  return messages
 }
 
 async function assertNamesFree(sql: Pick<Sql, 'rows'>, name: string): Promise<void> {

@@ -1,23 +1,17 @@
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
-import {
-  type Catalog,
-  type KeyPaths,
-  type KeyType,
-  keyColumnTypes,
-  keyTypesOf,
-} from '../../columns/catalog.ts'
+import { type Catalog, fitsKeys, type KeyPaths, keyTypesOf } from '../../columns/catalog.ts'
 import type { ColumnChange } from '../../columns/column.ts'
 import { discoverElements } from '../../columns/elements.ts'
-import { extendCatalog } from '../../columns/extend.ts'
+import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../../columns/row.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
 import { withoutDependents } from './dependents.ts'
 import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView, viewName } from './records.ts'
 import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
-import { viewSql } from './view.ts'
+import { VIEW_MARK, viewSql } from './view.ts'
 
 /** Items that are to be stored, and the keys of all items of their page. */
 export interface WantedItems {
@@ -32,9 +26,7 @@ export function typedRows(
   strangers: ReadonlySet<string>,
   { keys, items }: WantedItems,
 ): TypedRow[] | null {
-  const types = keyTypesOf(catalog)
-  const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, types)
-  if (!wanted.every((type, index) => type === types[index])) return null
+  if (!fitsKeys(keyTypesOf(catalog), keys)) return null
   const rows: TypedRow[] = []
   for (const item of items) {
     const row = toRow(catalog, item)
@@ -82,11 +74,11 @@ export function fitTables(
     const found = await sql.rows('SELECT 1 FROM sync_collections WHERE name = $1 FOR UPDATE', [collection])
     if (found.length === 0) throw new Error(`${collection} has no tables`)
     const stored = await loadCatalog(sql, collection, keyPaths, isFullReported)
-    const { catalog, changes, warnings } = extendCatalog(stored, keys, items)
-    const notices: Notice[] = warnings.map(({ message }) => ({ level: 'warn', message }))
+    const extension = extendCatalog(stored, keys, items)
+    const { catalog, changes } = extension
+    const notices = noticesOf(extension)
     const keyColumns = keyNames(keyPaths)
     await changeColumns(sql, collection, changes, at)
-    for (const change of changes) if (isWidening(change)) notices.push(wideningNotice(change))
     const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
     const strangers = await extendViews(sql, { collection, keyColumns, arrays, notices })
     await sql.rows('UPDATE sync_collections SET version = version + 1 WHERE name = $1', [collection])
@@ -166,7 +158,7 @@ async function extendViews(
     const elements = extendedView(views, strangers, array)
     if (!elements) continue
     const name = viewName(collection, array.column)
-    if (!views.has(array.column) && (await isTaken(sql, name))) {
+    if (await isTaken(sql, name)) {
       strangers.add(array.column)
       notices.push({ level: 'warn', message: `the name ${name} is taken, so there is no view of that array` })
       continue
@@ -182,11 +174,13 @@ async function extendViews(
   return strangers
 }
 
-async function isTaken(sql: Sql, name: string): Promise<boolean> {
-  const [row] = await sql.rows<{ taken: boolean }>('SELECT to_regclass($1) IS NOT NULL AS taken', [
-    quoted(name),
-  ])
-  return row?.taken === true
+/** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
+export async function isTaken(sql: Sql, name: string): Promise<boolean> {
+  const found = await sql.rows(
+    "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND (relkind <> 'v' OR strpos(pg_get_viewdef(oid), $2) = 0)",
+    [quoted(name), VIEW_MARK],
+  )
+  return found.length > 0
 }
 
 /** Views of users that read the view are made again with it. */
@@ -200,12 +194,4 @@ export async function replaceView(
     await sql.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
     await sql.exec(viewSql(collection, keyColumns, view))
   })
-}
-
-function isWidening({ kind, column }: ColumnChange): boolean {
-  return kind === 'type' && column.role !== 'key'
-}
-
-function wideningNotice({ column }: ColumnChange): Notice {
-  return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { packTexts } from '../../../json/value.ts'
 import type { ListedItem, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
-import { packTexts } from '../../../text.ts'
 import type { TableShape } from '../../columns/catalog.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, storable } from '../sql.ts'

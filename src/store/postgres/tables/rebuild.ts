@@ -8,7 +8,7 @@ import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { typedRowsText } from '../walks/commit-values.ts'
 import { type Collections, createCollections } from './collection.ts'
-import { replaceView, type WantedItems } from './fit.ts'
+import { isTaken, replaceView, type WantedItems } from './fit.ts'
 import { partNames } from './keys.ts'
 import { findCollection, loadViews } from './records.ts'
 import { keyNames, SQL_TYPES, tableName } from './shape.ts'
@@ -65,9 +65,13 @@ export async function rebuildCollection(
     RETURNING 1
   `)
   const views = await server.transaction(async (sql) => {
-    const all = [...(await loadViews(sql, name)).values()]
-    for (const view of all) await replaceView(sql, name, keyColumns, view)
-    return all.length
+    let replaced = 0
+    for (const view of (await loadViews(sql, name)).values()) {
+      if (await isTaken(sql, view.name)) continue
+      await replaceView(sql, name, keyColumns, view)
+      replaced++
+    }
+    return replaced
   })
   await recount(server, name)
   return { rows, strays: strays.length, views, notices: [...notices] }

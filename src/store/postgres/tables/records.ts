@@ -1,4 +1,3 @@
-import { JobError } from '../../../errors.ts'
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
@@ -17,17 +16,6 @@ export async function findCollection(sql: Pick<Sql, 'rows'>, name: string): Prom
     [name],
   )
   return row ? { key: JSON.parse(row.key) as string[], version: row.version } : null
-}
-
-/** Throws JobError if the collection has another key in the mirror. */
-export function assertKey(name: string, known: readonly string[], wanted: readonly string[]): void {
-  if (JSON.stringify(known) === JSON.stringify(wanted)) return
-  throw new JobError(
-    'CONFIGURATION',
-    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
-      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
-      '--yes" for every organization, and then sync',
-  )
 }
 
 /** The discovered columns of a collection, the oldest first. */

@@ -4,6 +4,9 @@ import { cutName, literal, quoted } from '../sql.ts'
 import type { ArrayView } from './records.ts'
 import { SQL_TYPES } from './shape.ts'
 
+/** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
+export const VIEW_MARK = 'json_list('
+
 /**
  * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0. A column that
  * is null, or text other than a list, has no elements.

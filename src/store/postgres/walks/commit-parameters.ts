@@ -1,53 +1,37 @@
-/** The parameters of `commitSql`, in this order; the columns of the keys follow. */
-export const COMMIT_PARAMETERS = [
-  'organization',
-  'collection',
-  'epoch',
-  'schemaVersion',
-  'tablesVersion',
-  'walk',
-  'run',
-  'at',
-  'ordinal',
-  'pass',
-  'page',
-  'total',
-  'why',
-  'keys',
-  'places',
-  'ids',
-  'refreshedIds',
-  'reader',
-  'refresh',
-  'freshAsOf',
-  'newest',
-  'items',
-  'newToWalk',
-  'nextPage',
-  'passes',
-  'account',
-  'requests',
-  'retries',
-  'rateLimitHits',
-  'rateLimitWaitMs',
-  'path',
-  'filters',
-  'keepsHistory',
-  'rejectIds',
-  'rejectReasons',
-  'rejectTexts',
-  'typedRows',
-  'texts',
-  'areNew',
-  'changedFields',
-] as const
-
-export type CommitValues = Record<(typeof COMMIT_PARAMETERS)[number], unknown>
-
-const TYPES: Partial<Record<keyof CommitValues, string>> = {
+/** The parameters of `commitSql`, in this order, and their types; the columns of the keys follow. */
+const TYPES = {
+  organization: 'text',
+  collection: 'text',
+  epoch: 'bigint',
+  schemaVersion: 'text',
+  tablesVersion: 'bigint',
+  walk: 'bigint',
+  run: 'bigint',
   at: 'timestamptz',
-  freshAsOf: 'timestamptz',
+  ordinal: 'bigint',
+  pass: 'bigint',
+  page: 'bigint',
+  total: 'bigint',
+  why: 'text',
+  keys: 'text',
+  places: 'text',
   ids: 'text[]',
+  refreshedIds: 'text',
+  reader: 'text',
+  refresh: 'text',
+  freshAsOf: 'timestamptz',
+  newest: 'text',
+  items: 'bigint',
+  newToWalk: 'bigint',
+  nextPage: 'bigint',
+  passes: 'bigint',
+  account: 'text',
+  requests: 'bigint',
+  retries: 'bigint',
+  rateLimitHits: 'bigint',
+  rateLimitWaitMs: 'bigint',
+  path: 'text',
+  filters: 'text',
   keepsHistory: 'boolean',
   rejectIds: 'text[]',
   rejectReasons: 'text[]',
@@ -58,30 +42,15 @@ const TYPES: Partial<Record<keyof CommitValues, string>> = {
   changedFields: 'text[]',
 }
 
-const TEXTS: readonly (keyof CommitValues)[] = [
-  'organization',
-  'collection',
-  'schemaVersion',
-  'why',
-  'keys',
-  'places',
-  'account',
-  'refreshedIds',
-  'reader',
-  'refresh',
-  'newest',
-  'path',
-  'filters',
-]
+export type CommitValues = Record<keyof typeof TYPES, unknown>
+
+export const COMMIT_PARAMETERS = Object.keys(TYPES) as readonly (keyof CommitValues)[]
 
 /** With the numbers that PostgreSQL wants instead of the names, each with its type. Names of columns stay as they are. */
 export function named(sql: string): string {
   return sql.replace(
     /"(?:[^"]|"")*"|(?<![:\w]):([a-z]\w*)/gi,
-    (text, name: keyof CommitValues | undefined) => {
-      if (name === undefined) return text
-      const number = COMMIT_PARAMETERS.indexOf(name) + 1
-      return `$${number}::${TYPES[name] ?? (TEXTS.includes(name) ? 'text' : 'bigint')}`
-    },
+    (text, name: keyof CommitValues | undefined) =>
+      name === undefined ? text : `$${COMMIT_PARAMETERS.indexOf(name) + 1}::${TYPES[name]}`,
   )
 }

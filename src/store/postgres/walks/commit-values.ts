@@ -4,6 +4,7 @@ import type { Checkpoint, Job } from '../../../sync/types.ts'
 import type { TableShape } from '../../columns/catalog.ts'
 import { sqlitePath } from '../../columns/path.ts'
 import type { TypedRow } from '../../columns/row.ts'
+import { rowOf } from '../../ledger.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { storable, storableJson } from '../sql.ts'
 import type { OpenCollection } from '../tables/collection.ts'
@@ -56,7 +57,7 @@ function jobValues(job: Job) {
 }
 
 function walkValues({ answer, ordinal, kept, changes, at, run }: WrittenPage) {
-  const entry = answer?.entry
+  const line = answer && rowOf(answer.entry)
   const ids = changes.keys.map(({ id }) => id)
   return {
     walk: answer?.walk.id ?? null,
@@ -64,12 +65,12 @@ function walkValues({ answer, ordinal, kept, changes, at, run }: WrittenPage) {
     run: run.id,
     at: timeOf(at),
     ordinal,
-    pass: entry?.pass ?? null,
+    pass: line?.pass ?? null,
     page: changes.page,
-    total: entry?.total ?? null,
-    why: entry?.why ?? null,
-    keys: entry ? JSON.stringify(entry.ids) : null,
-    places: entry ? placesText(entry) : null,
+    total: line?.total ?? null,
+    why: line?.why ?? null,
+    keys: line?.keys ?? null,
+    places: line?.places ?? null,
     newToWalk: answer?.newToWalk ?? null,
     nextPage: answer?.next.nextPage ?? null,
     passes: answer?.next.pass ?? null,
@@ -134,14 +135,9 @@ function jsonValueOf(value: unknown, row: TypedRow | undefined, name: string): u
   return storable(isArray ? storableJson(value) : value)
 }
 
-function placesText({ positions }: LedgerEntry): string | null {
-  if (positions === null) return null
-  return JSON.stringify(positions.map((at) => at && [at.segment, at.position]))
-}
-
 /** The column `account` of a walk. */
-export function checkpointText({ ask, state }: Checkpoint): string {
-  return JSON.stringify({ ask, state })
+export function checkpointText({ ask, state, addedBehind }: Checkpoint): string {
+  return JSON.stringify({ ask, state, addedBehind })
 }
 
 /** Also written with each page: a killed run cannot write them later. */

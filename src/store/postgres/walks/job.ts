@@ -1,5 +1,5 @@
+import { sortedJson } from '../../../json/value.ts'
 import type { Job } from '../../../sync/types.ts'
-import { sortedJson } from '../../../text.ts'
 
 /** The condition for the rows of a job, with the parameters $1 and $2 of `ofJob`. */
 export const OF_JOB = 'organization_id = $1 AND collection = $2'

@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import type { LastRuns } from '../../tokens.ts'
+import { LAST_RUNS, type LastRuns } from '../../tokens.ts'
 import { type Sql, storable } from '../sql.ts'
 import { trafficOf } from './commit-values.ts'
 import { OF_JOB, ofJob } from './job.ts'
@@ -91,29 +91,10 @@ interface JobRuns extends LastRuns {
 export function lastRunsOf(sql: Pick<Sql, 'rows'>, only: readonly [string, string] | []): Promise<JobRuns[]> {
   return sql.rows<JobRuns>(
     `
-      SELECT
-        organization_id AS "organizationId",
-        collection,
-        (
-          SELECT started_at
-          FROM sync_walks
-          WHERE ${OF_SAME_JOB} AND status = 'complete' AND kind = 'full'
-          ORDER BY id DESC
-          LIMIT 1
-        ) AS "completedAt",
-        (
-          SELECT started_at
-          FROM sync_runs
-          WHERE ${OF_SAME_JOB} AND trigger IN ('schedule', 'manual')
-          ORDER BY id DESC
-          LIMIT 1
-        ) AS "startedAt",
-        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_SAME_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
+      SELECT organization_id AS "organizationId", collection, ${LAST_RUNS}
       FROM sync_jobs AS job
       WHERE ${only.length === 0 ? 'configured = 1' : OF_JOB}
     `,
     only,
   )
 }
-
-const OF_SAME_JOB = 'organization_id = job.organization_id AND collection = job.collection'

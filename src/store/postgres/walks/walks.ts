@@ -1,5 +1,6 @@
 import type { BeginRun, Lease, OpenWalk, Walk } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
+import { newWalk, resumedWalk, resumeSql, type WalkRow } from '../../walks.ts'
 import type { Sql } from '../sql.ts'
 import { checkpointText } from './commit-values.ts'
 import { OF_JOB, ofJob } from './job.ts'
@@ -38,9 +39,10 @@ const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}),
 export async function beginWalk(
   sql: Sql,
   job: Job,
-  { plan, filters, first, brief }: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>,
+  begin: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>,
   at: string,
 ): Promise<Walk> {
+  const { plan, filters, first, brief } = begin
   const [row] = await sql.rows<Pick<Walk, 'id' | 'rowsAddedBefore'>>(
     `
       INSERT INTO sync_walks (
@@ -64,22 +66,11 @@ export async function beginWalk(
       brief ? 1 : 0,
     ],
   )
-  const { kind, firstPage } = plan
   if (!row) throw new Error('PostgreSQL gave a new walk no id')
-  const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
-  return { ...row, kind, firstPage, checkpoint: first, ...fresh }
+  return newWalk(row, begin, at)
 }
 
-interface WalkRow extends Omit<Walk, 'checkpoint' | 'resumed'>, Pick<Checkpoint, 'nextPage'> {
-  pages: number
-  passes: number
-  account: string
-}
-
-/**
- * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
- * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
- */
+/** See `resumeSql`. */
 export async function resumeWalk(
   sql: Sql,
   job: Job,
@@ -87,25 +78,9 @@ export async function resumeWalk(
   first: Checkpoint,
   at: string,
 ): Promise<Walk> {
-  const [row] = await sql.rows<WalkRow>(
-    `
-      UPDATE sync_walks
-      SET
-        started_at = CASE WHEN pages > 0 THEN started_at ELSE $4 END,
-        updated_at = CASE WHEN pages > 0 THEN updated_at ELSE $4 END,
-        rows_added_before = CASE WHEN pages > 0 THEN rows_added_before ELSE ${ROWS_ADDED} END
-      WHERE id = $3
-      RETURNING
-        id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
-        new_rejects AS "newRejects", untrusted, account, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
-    `,
-    [...ofJob(job), walkId, at],
-  )
+  const [row] = await sql.rows<WalkRow>(resumeSql('$3', '$4', ROWS_ADDED), [...ofJob(job), walkId, at])
   if (!row) throw new Error(`there is no walk ${walkId}`)
-  const { pages, passes, nextPage, account, ...walk } = row
-  const { ask, state } = JSON.parse(account) as Pick<Checkpoint, 'ask' | 'state'>
-  const resumed = pages > 0
-  return { ...walk, resumed, checkpoint: resumed ? { pass: passes, nextPage, ask, state } : first }
+  return resumedWalk(row, first)
 }
 
 export async function completeWalk(

@@ -1,5 +1,5 @@
+import type { StatusRow } from '../../status.ts'
 import type { Connection } from '../sql.ts'
-import type { StatusRow } from './status.ts'
 
 /** The row of a configured job that is not in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {

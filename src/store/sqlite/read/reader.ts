@@ -1,3 +1,4 @@
+import type { StatusRow } from '../../status.ts'
 import { type DaemonRecord, readDaemons } from '../daemons.ts'
 import { openForReading, translate, translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
@@ -7,7 +8,7 @@ import { collectionsOf, findListed, hasTable, type Listed, listedNames } from '.
 import { type Parameters, readOnly } from './query.ts'
 import { type Rows, stepping } from './rows.ts'
 import { type Selection, type SentItem, selectItems, selectRows, type TypedRows } from './selection.ts'
-import { readStatus, type StatusRow } from './status.ts'
+import { readStatus } from './status.ts'
 
 /** Read-only access to a mirror or a copy of it, for status, query, export and describe. */
 export interface Reader {

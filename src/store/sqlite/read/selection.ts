@@ -1,6 +1,6 @@
 import { UsageError } from '../../../errors.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { keyColumnsOf, type Listed } from './listed.ts'
+import { keyColumnsOf, type Listed, type ListedColumn } from './listed.ts'
 import type { Rows, Value } from './rows.ts'
 
 /** Which rows of a table or view are meant. */
@@ -42,14 +42,7 @@ function isOfChanges({ name, collection }: Listed): boolean {
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export function selectRows(connection: Connection, listed: Listed, selection: Selection): TypedRows {
-  // A view of a user may have the name of the organization.
-  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
-  const columns = listed.columns.flatMap(({ name, type }) =>
-    name === '_organization_id' && !isNamed ? [{ name, type }, NAME_COLUMN] : [{ name, type }],
-  )
-  const expressions = columns.map((column) =>
-    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
-  )
+  const { columns, expressions } = selectedColumns(listed)
   const { sql, values } = fromWhere(connection, listed, selection)
   const statement = connection
     .prepare(`SELECT ${expressions.join(', ')} ${sql}`)
@@ -64,21 +57,46 @@ export function selectRows(connection: Connection, listed: Listed, selection: Se
 
 const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
 
+/** The columns of a result, with the organization's name (of `o`) behind its id, and what is selected (of `x`) for each. */
+export function selectedColumns(listed: Pick<Listed, 'columns'>): {
+  columns: ListedColumn[]
+  expressions: string[]
+} {
+  // A view of a user may have the name of the organization.
+  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
+  const columns = listed.columns.flatMap((column) =>
+    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
+  )
+  const expressions = columns.map((column) =>
+    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
+  )
+  return { columns, expressions }
+}
+
+/** What `sentItem` reads, before the columns of the key. */
+export const SENT_COLUMNS = [
+  'x."_organization_id"',
+  'o."name"',
+  'x."_first_seen_at"',
+  'x."_changed_at"',
+  'x."_json"',
+]
+
+export function sentItem(row: readonly string[]): SentItem {
+  const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] = row
+  return { organizationId, organization, key, firstSeenAt, changedAt, json }
+}
+
 /** The items of a collection as they were sent. */
 export function selectItems(connection: Connection, raw: Listed, selection: Selection): Iterable<SentItem> {
   const keys = keyColumnsOf(connection, raw.collection).map((key) => `x.${quoted(key)}`)
-  const own = ['x."_organization_id"', 'o."name"', 'x."_first_seen_at"', 'x."_changed_at"', 'x."_json"']
   const { sql, values } = fromWhere(connection, raw, selection)
   const statement = connection
-    .prepare(`SELECT ${[...own, ...keys].join(', ')} ${sql}`)
+    .prepare(`SELECT ${[...SENT_COLUMNS, ...keys].join(', ')} ${sql}`)
     .raw()
     .safeIntegers()
   return lazily(function* () {
-    for (const row of statement.iterate(...values) as Iterable<string[]>) {
-      const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] =
-        row
-      yield { organizationId, organization, key, firstSeenAt, changedAt, json }
-    }
+    for (const row of statement.iterate(...values) as Iterable<string[]>) yield sentItem(row)
   })
 }
 

@@ -76,7 +76,7 @@ export function loadViews(connection: Connection, collection: string): Map<strin
 }
 
 /** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
-function isTaken(connection: Connection, name: string): boolean {
+export function isTaken(connection: Connection, name: string): boolean {
   const find = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
   const found = find.get(name) as { type: string; sql: string | null } | undefined
   return found !== undefined && !(found.type === 'view' && isViewSql(found.sql ?? '', name))

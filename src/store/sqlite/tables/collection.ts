@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { type KeyPaths, type KeyType, keyColumnTypes, keyTypesOf, shapeOf } from '../../columns/catalog.ts'
-import type { ColumnChange } from '../../columns/column.ts'
-import { extendCatalog } from '../../columns/extend.ts'
+import { fitsKeys, type KeyPaths, keyTypesOf, shapeOf } from '../../columns/catalog.ts'
+import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type TypedRow, toRow } from '../../columns/row.ts'
 import type { Connection } from '../sql.ts'
 import type { Outcome } from './alter.ts'
@@ -32,30 +31,22 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
   const extendArrayViews = openArrayViews(connection, shape)
   const keyTypes = keyTypesOf(catalog)
-  const taken = ensureChangesView(connection, shape)
-    ? []
-    : [warning(`the name ${name}_changes is taken, so there is no view of changes`)]
-
-  function fitsKeys(keys: readonly (readonly KeyPart[])[]): boolean {
-    const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypes)
-    return wanted.every((type, index) => type === keyTypes[index])
-  }
+  const message = `the name ${name}_changes is taken, so there is no view of changes`
+  const taken: Notice[] = ensureChangesView(connection, shape) ? [] : [{ level: 'warn', message }]
 
   return {
     ...createRowWriter(connection, shape),
     warnings: taken,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))
-      if (fitsKeys(keys) && isComplete(known)) return { result: known, notices: [] }
+      if (fitsKeys(keyTypes, keys) && isComplete(known)) return { result: known, notices: [] }
       // Load again: another process may have marked a column as wide, which does not change the schema.
       const stored = loadCatalog(connection, name, keyPaths, catalog.isFullReported)
-      const { catalog: extended, changes, warnings } = extendCatalog(stored, keys, items)
-      const notices = [
-        ...warnings.map(({ message }) => warning(message)),
-        ...changes.filter(isWidening).map(wideningNotice),
-      ]
+      const extension = extendCatalog(stored, keys, items)
+      const { changes } = extension
+      const notices = noticesOf(extension)
       if (changes.length > 0) return { changes, notices }
-      catalog = extended
+      catalog = extension.catalog
       const rows = items.map((item) => toRow(catalog, item))
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
@@ -66,16 +57,4 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
 
 function isComplete(rows: readonly (TypedRow | null)[]): rows is TypedRow[] {
   return !rows.includes(null)
-}
-
-function warning(message: string): Notice {
-  return { level: 'warn', message }
-}
-
-function isWidening({ kind, column }: ColumnChange): boolean {
-  return kind === 'type' && column.role !== 'key'
-}
-
-function wideningNotice({ column }: ColumnChange): Notice {
-  return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
 }

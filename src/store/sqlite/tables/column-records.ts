@@ -1,5 +1,4 @@
-import { JobError } from '../../../errors.ts'
-import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
+import { assertSameKey, type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
 import type { Connection } from '../sql.ts'
 
@@ -13,15 +12,8 @@ export function registerKey(connection: Connection, name: string, keyPaths: KeyP
 /** Returns whether the mirror knows the collection. Throws JobError if it has another key there. */
 export function assertKey(connection: Connection, name: string, keyPaths: KeyPaths): boolean {
   const known = knownKey(connection, name)
-  if (known === null) return false
-  const wanted = dotted(keyPaths)
-  if (JSON.stringify(known) === JSON.stringify(wanted)) return true
-  throw new JobError(
-    'CONFIGURATION',
-    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
-      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
-      '--yes" for every organization, and then sync',
-  )
+  if (known !== null) assertSameKey(name, known, dotted(keyPaths))
+  return known !== null
 }
 
 /** The dotted paths of a collection's key in the mirror; null if the mirror does not know the collection. */

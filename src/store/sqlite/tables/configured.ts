@@ -58,6 +58,24 @@ export function assertPossible(connection: Connection, name: string, keyPaths: K
   if (!assertKey(connection, name, keyPaths)) assertNamesFree(connection, name)
 }
 
+/** Why collections cannot be read into the mirror: each that has rows by another key, or whose tables' names are taken. */
+export function impossibleCollections(
+  connection: Connection,
+  collections: readonly ConfiguredCollection[],
+): string[] {
+  return collections.flatMap(({ name, key }) => {
+    // Tables without rows are made again by the other key.
+    if (knownKey(connection, name) !== null && isWithoutRows(connection, name)) return []
+    try {
+      assertPossible(connection, name, splitKey(key))
+      return []
+    } catch (error) {
+      if (!(error instanceof JobError)) throw error
+      return [error.message]
+    }
+  })
+}
+
 function assertNamesFree(connection: Connection, name: string): void {
   const find = connection.prepare('SELECT type, name FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
   for (const wanted of namesOfTables(name)) {

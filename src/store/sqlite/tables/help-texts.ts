@@ -30,7 +30,8 @@ export const OF_THE_MIRROR: Readonly<
       fresh_as_of:
         'what was added at the newest end of the list before then is here; says nothing of changes and removals',
       newest: 'the end of the list where new items appear: first, last; null: not known yet',
-      last_run_at: 'start of the last run, complete or not',
+      last_run_at:
+        'start of the last run, complete or not; a refresh counts only while it is the last and failed',
       last_run_status: 'running, succeeded, failed, interrupted',
       error_code: 'why the last run failed, or REMOVALS_HELD',
       removals_held: 'rows that left the list and are still here, until somebody decides',

@@ -1,6 +1,6 @@
+import { packTexts } from '../../../json/value.ts'
 import type { KeyPart, ListedItem, RowTimes, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
-import { packTexts } from '../../../text.ts'
 import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName, typeOfColumn } from './declarations.ts'

@@ -6,7 +6,7 @@ import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
 import { changeColumnsAndWrite, type Outcome } from './alter.ts'
-import { type ArrayView, loadViews, replaceView } from './array-views.ts'
+import { isTaken, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
@@ -160,8 +160,7 @@ function prepareClear(connection: Connection, name: string, keyPaths: KeyPaths):
 
 function replaceViews(connection: Connection, name: string, keyPaths: KeyPaths): number {
   const shape = { name, keyColumns: keyColumnNames(keyPaths) }
-  const isOurs = ({ name: view }: ArrayView) => declarationOf(connection, view) === undefined
-  const views = [...loadViews(connection, name).values()].filter(isOurs)
+  const views = [...loadViews(connection, name).values()].filter((view) => !isTaken(connection, view.name))
   for (const view of views) replaceView(connection, shape, view)
   return views.length
 }

@@ -10,11 +10,11 @@ import type {
 } from '../../../sync/store.ts'
 import type { Checkpoint, Job, Notice } from '../../../sync/types.ts'
 import { sqlitePath } from '../../columns/path.ts'
+import { rowOf } from '../../ledger.ts'
 import { type Connection, castParameter } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
 import { nameOf, OF_JOB, scopeOf } from './jobs.ts'
-import { createLedger } from './ledger.ts'
 import { countHeld } from './missing.ts'
 import { createRefreshStore } from './refreshes.ts'
 
@@ -34,8 +34,11 @@ export interface Commit {
 const IS_OTHER_LIST = '(scope_path <> :path OR scope_filters <> :filters)'
 
 export function createCommit(connection: Connection): Commit {
-  const ledger = createLedger(connection)
   const { keep } = createRefreshStore(connection)
+  const addAnswer = connection.prepare(`
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
+    VALUES (:walkId, :ordinal, :pass, :page, :total, :keys, :at, :why, :places)
+  `)
   const countAnswer = connection.prepare(`
     UPDATE sync_walks
     SET
@@ -143,7 +146,7 @@ export function createCommit(connection: Connection): Commit {
       if (saved.changes) return saved
       const { newRejects } = saved.result
       const { entry, newToWalk } = answer
-      ledger.add(walk.id, entry, at)
+      addAnswer.run({ ...rowOf(entry), walkId: walk.id, at })
       const { nextPage, pass } = next
       countAnswer.run(newToWalk, newRejects, entry.total, nextPage, pass, checkpointText(next), at, walk.id)
       return saved
@@ -204,8 +207,8 @@ function saveRows(
 }
 
 /** The column `account` of a walk. */
-export function checkpointText({ ask, state }: Checkpoint): string {
-  return JSON.stringify({ ask, state })
+export function checkpointText({ ask, state, addedBehind }: Checkpoint): string {
+  return JSON.stringify({ ask, state, addedBehind })
 }
 
 /** Also written with each page: a killed run cannot write them later. */

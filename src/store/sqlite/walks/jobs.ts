@@ -1,6 +1,6 @@
+import { sortedJson } from '../../../json/value.ts'
 import type { HeldRemovals } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import { sortedJson } from '../../../text.ts'
 import type { Connection } from '../sql.ts'
 
 /** A job's row of `sync_jobs`, for removals. */

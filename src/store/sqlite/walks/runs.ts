@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import type { LastRuns } from '../../tokens.ts'
+import { LAST_RUNS, type LastRuns, NEVER_RUN } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
 import { trafficNumbers } from './commit.ts'
@@ -93,41 +93,21 @@ const NO_RUN = 0
 export function createLastRuns(
   connection: Connection,
 ): (organizationId: string, collection: string) => LastRuns {
-  // By id, which the indexes end with: ordered by time, SQLite would read every run of three months.
-  const lastComplete = connection
-    .prepare(`
-      SELECT started_at
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
-  const lastRun = connection
-    .prepare(`
-      SELECT started_at
-      FROM sync_runs
-      WHERE organization_id = ? AND collection = ? AND trigger IN ('schedule', 'manual')
-      ORDER BY id DESC
-      LIMIT 1
-    `)
-    .pluck()
-  const openWalk = connection
-    .prepare(`
-      SELECT 1
-      FROM sync_walks
-      WHERE organization_id = ? AND collection = ? AND status = 'open' AND origin = 'sync'
-    `)
-    .pluck()
-
-  return (organizationId, collection) =>
-    translatingErrors(connection.name, () => ({
-      completedAt: instant(lastComplete.get(organizationId, collection)),
-      startedAt: instant(lastRun.get(organizationId, collection)),
-      unfinished: openWalk.get(organizationId, collection) !== undefined,
-    }))
-}
-
-function instant(time: unknown): number | null {
-  return typeof time === 'string' ? Date.parse(time) : null
+  const find = connection.prepare(
+    `SELECT ${LAST_RUNS} FROM sync_jobs AS job WHERE organization_id = ? AND collection = ?`,
+  )
+  type Row = Record<'completedAt' | 'startedAt', string | null> & { unfinished: number }
+  return (organizationId, collection) => {
+    const row = translatingErrors(
+      connection.name,
+      () => find.get(organizationId, collection) as Row | undefined,
+    )
+    if (!row) return NEVER_RUN
+    const { completedAt, startedAt, unfinished } = row
+    return {
+      completedAt: completedAt === null ? null : Date.parse(completedAt),
+      startedAt: startedAt === null ? null : Date.parse(startedAt),
+      unfinished: unfinished === 1,
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import type { BeginRun, HeldRemovals, OpenWalk, Walk, WalkClosing } from '../../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
+import { newWalk, resumedWalk, resumeSql, type WalkRow } from '../../walks.ts'
 import type { Connection } from '../sql.ts'
 import { checkpointText } from './commit.ts'
 import { createJobStore, nameOf, OF_JOB } from './jobs.ts'
@@ -7,31 +8,13 @@ import { forgetMissedBy, holdMissing, isOverlapped, removeMissing } from './miss
 import { createRefreshStore } from './refreshes.ts'
 import { createRunStore } from './runs.ts'
 
-interface WalkRow {
-  id: number
-  pages: number
-  kind: Walk['kind']
-  first_page: number
-  next_page: number | null
-  passes: number
-  rows_seen: number
-  new_rejects: number
-  untrusted: string | null
-  account: string
-  started_at: string
-  rows_added_before: number
-}
-
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
 /** `sync_walks`. */
 export interface WalkStore {
   open(job: Job): OpenWalk[]
   begin(job: Job, begin: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>, at: string): Walk
-  /**
-   * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, from `first`: its start
-   * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
-   */
+  /** See `resumeSql`. */
   resume(job: Job, walkId: number, first: Checkpoint, at: string): Walk
   /** How the job's last complete full walk ended; null when it has none. */
   lastOutcome(job: Job): Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
@@ -53,14 +36,7 @@ export function createWalkStore(connection: Connection): WalkStore {
     ) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ${ROWS_ADDED})
     RETURNING id, rows_added_before AS rowsAddedBefore
   `)
-  const walkById = connection.prepare(
-    `SELECT id, kind, first_page, next_page, passes, pages, rows_seen, new_rejects, untrusted, account, started_at, rows_added_before
-    FROM sync_walks
-    WHERE id = ?`,
-  )
-  const renewStart = connection.prepare(
-    `UPDATE sync_walks SET started_at = ?, updated_at = ?, rows_added_before = ${ROWS_ADDED} WHERE id = ?`,
-  )
+  const resumeWalk = connection.prepare(resumeSql(':walkId', ':at', ROWS_ADDED))
   const lastOutcome = connection.prepare(`
     SELECT coverage, total_off AS totalOff
     FROM sync_walks
@@ -102,8 +78,9 @@ export function createWalkStore(connection: Connection): WalkStore {
       const stored = openWalks.all(organization.id, collection.name) as Stored[]
       return stored.map((walk) => ({ ...walk, updatedAt: Date.parse(walk.updatedAt) }))
     },
-    begin(job, { plan, filters, first, brief }, at) {
-      const { id, rowsAddedBefore } = insertWalk.get(
+    begin(job, begin, at) {
+      const { plan, filters, first, brief } = begin
+      const row = insertWalk.get(
         job.organization.id,
         job.collection.name,
         plan.kind,
@@ -119,38 +96,12 @@ export function createWalkStore(connection: Connection): WalkStore {
         brief ? 1 : 0,
         nameOf(job),
       ) as Pick<Walk, 'id' | 'rowsAddedBefore'>
-      const { kind, firstPage } = plan
-      return {
-        id,
-        kind,
-        firstPage,
-        checkpoint: first,
-        resumed: false,
-        startedAt: Date.parse(at),
-        rowsAddedBefore,
-        rowsSeen: 0,
-        newRejects: 0,
-        untrusted: null,
-      }
+      return newWalk(row, begin, at)
     },
     resume(job, walkId, first, at) {
-      const isBegun = (walkById.get(walkId) as WalkRow).pages > 0
-      if (!isBegun) renewStart.run(at, at, walkId, nameOf(job))
-      const row = walkById.get(walkId) as WalkRow
-      const resumed = row.pages > 0
-      const { ask, state } = JSON.parse(row.account) as Pick<Checkpoint, 'ask' | 'state'>
-      return {
-        id: row.id,
-        kind: row.kind,
-        firstPage: row.first_page,
-        checkpoint: resumed ? { pass: row.passes, nextPage: row.next_page, ask, state } : first,
-        resumed,
-        startedAt: Date.parse(row.started_at),
-        rowsAddedBefore: row.rows_added_before,
-        rowsSeen: row.rows_seen,
-        newRejects: row.new_rejects,
-        untrusted: row.untrusted,
-      }
+      type Stored = Omit<WalkRow, 'startedAt'> & { startedAt: string }
+      const row = resumeWalk.get({ ...nameOf(job), walkId, at }) as Stored
+      return resumedWalk({ ...row, startedAt: Date.parse(row.startedAt) }, first)
     },
     lastOutcome: ({ organization, collection }) =>
       (lastOutcome.get(organization.id, collection.name) as

@@ -54,6 +54,15 @@ describe('rebuild', () => {
     expect(order(dump(test))).toEqual(order(before))
   })
 
+  it.each(['TABLE', 'VIEW'])('leaves a %s of a user that stands in the place of a view', async (kind) => {
+    const test = await createScene()
+    test.connection.exec(`DROP VIEW orders__l; CREATE ${kind} orders__l AS SELECT 7 AS mine`)
+
+    expect(await rebuilderOf(test).collection('orders')).toMatchObject({ views: 0 })
+
+    expect(test.rows('SELECT * FROM orders__l')).toEqual([{ mine: 7 }])
+  })
+
   it.each([
     [
       'values that were changed',
@@ -66,7 +75,10 @@ describe('rebuild', () => {
     ],
     ['a typed table that is gone', 'DROP VIEW orders__l; DROP TABLE orders'],
     ['a view that is gone', 'DROP VIEW orders__l'],
-    ['a view that is another', 'DROP VIEW orders__l; CREATE VIEW orders__l AS SELECT 1'],
+    [
+      'a view of another version of this program',
+      'DROP VIEW orders__l; CREATE VIEW "orders__l" AS\nSELECT\n  t."_organization_id" AS "_organization_id" FROM "orders" AS t',
+    ],
     ['a wrong number of rows', 'UPDATE sync_jobs SET rows = 7'],
   ])('mends %s', async (_, damage) => {
     const test = await createScene()

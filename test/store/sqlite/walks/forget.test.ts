@@ -218,7 +218,7 @@ describe('forgetting', () => {
     await forgetterOf(test).job(ACME_ORDERS, true)
     await forgetterOf(test).organization(ACME.id)
 
-    expect(test.tokens.heldReason('a fingerprint')).toBe('refused')
+    expect(test.tokens.holdOf('a fingerprint').heldReason()).toBe('refused')
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])

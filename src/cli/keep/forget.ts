@@ -1,0 +1,138 @@
+import type { Config } from '../../config/config.ts'
+import { MirrorError, UsageError } from '../../errors.ts'
+import { emptyWal } from '../../store/sqlite/file/open.ts'
+import type { Holdings } from '../../store/sqlite/walks/holdings.ts'
+import { counted, printable } from '../../text.ts'
+import { type Globals, readConfig } from '../config-file.ts'
+import type { Runtime } from '../runtime.ts'
+import { collectionsToForget, organizationToForget } from './forget-target.ts'
+import { type Inventory, isMade, type KeptMirror, openInventory, withMirror } from './kept-mirror.ts'
+
+interface ForgetOptions {
+  org: string[]
+  collection: string[]
+  yes?: boolean
+}
+
+interface Target {
+  organization: { id: string; name: string }
+  collections: string[]
+}
+
+/**
+ * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
+ * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
+ */
+export async function run(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
+  const [org, ...others] = options.org
+  if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
+  const config = readConfig(runtime, globals, 'leave')
+  const find = (mirror: Inventory | null) => findTarget(mirror, config, org, options.collection)
+  const isNew = !(await isMade(config, runtime))
+  if (isNew) await find(null)
+  if (options.yes !== true)
+    throw new UsageError(
+      `forget deletes for good, and only with --yes${await whatWouldGo(config, runtime, find)}`,
+    )
+  if (isNew) {
+    runtime.stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
+    return 0
+  }
+  return withMirror(config, runtime, async (mirror) => {
+    const code = await forgetAll(runtime, config, await find(mirror), mirror)
+    if (!config.postgres && !emptyWal(config.database)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
+    return code
+  })
+}
+
+/** SQLite does not overwrite the unused middle of a database page that gets another use. */
+const VACUUM_TOO =
+  'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
+
+const LOG_IS_HELD =
+  'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
+  'goes with the next sync, or when the same command runs again'
+
+/** `mirror`: null if there is none. Throws UsageError for names that neither the mirror nor the configuration has. */
+async function findTarget(
+  mirror: Inventory | null,
+  config: Config,
+  org: string,
+  collections: string[],
+): Promise<Target> {
+  const mirrored = (await mirror?.organizations()) ?? []
+  const organization = organizationToForget(org, mirrored, config.organizations)
+  const known = (await mirror?.collectionsOf(organization.id)) ?? []
+  const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
+  const names = configured.map(({ name }) => name)
+  return { organization, collections: collectionsToForget(collections, known, names) }
+}
+
+/** The end of the sentence that refuses. */
+async function whatWouldGo(
+  config: Config,
+  runtime: Runtime,
+  find: (mirror: Inventory) => Promise<Target>,
+): Promise<string> {
+  let mirror: Inventory | null
+  try {
+    mirror = await openInventory(config, runtime)
+  } catch (error) {
+    if (!(error instanceof MirrorError)) throw error
+    return `. What would go is unknown: ${error.message}`
+  }
+  if (!mirror) return '; there is nothing to forget yet'
+  try {
+    const { organization, collections } = await find(mirror)
+    const lines = ['. What would go:']
+    for (const collection of collections) {
+      const held = await mirror.holdingsOf({ organizationId: organization.id, collection })
+      lines.push(`  ${printable(organization.name)} ${collection}: ${holdingsText(held)}`)
+    }
+    return lines.join('\n')
+  } finally {
+    await mirror.close()
+  }
+}
+
+async function forgetAll(
+  { stdout, stderr }: Runtime,
+  config: Config,
+  { organization, collections }: Target,
+  mirror: KeptMirror,
+): Promise<number> {
+  const configured = config.organizations.find(({ id }) => id === organization.id)
+  const forgetting = await mirror.beginForgetting()
+  let code = 0
+  await forgetting.blank()
+  for (const collection of collections) {
+    const isConfigured = configured?.collections.some(({ name }) => name === collection) === true
+    const job = { organizationId: organization.id, collection }
+    const forgotten = await forgetting.job(job, isConfigured)
+    const name = `${printable(organization.name)} ${collection}`
+    if (forgotten.owner === null) {
+      stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
+      if (forgotten.isCollectionGone)
+        stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
+    } else {
+      stderr.write(
+        `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
+      )
+      code = 1
+    }
+  }
+  if (!config.postgres && collections.length > 0 && code === 0) stderr.write(`${VACUUM_TOO}\n`)
+  if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
+  if (!configured) await forgetting.organization(organization.id)
+  return code
+}
+
+function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
+  return [
+    counted(rows, 'row'),
+    counted(versions, 'superseded version'),
+    counted(rejects, 'reject'),
+    `${counted(walks, 'walk')} with ${counted(pages, 'page')}`,
+    counted(runs, 'run'),
+  ].join(', ')
+}

@@ -1,0 +1,40 @@
+import fs from 'node:fs'
+import { MirrorError } from '../../errors.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import {
+  mirrorSize,
+  readGates,
+  readLastRuns,
+  readNewColumns,
+  readTokensUsed,
+} from '../../store/sqlite/read/overview.ts'
+import { createReader } from '../../store/sqlite/read/reader.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
+import { createFileCheck } from '../../store/sqlite/transaction.ts'
+import type { ServedMirror } from './source.ts'
+
+/** What the listener reads of a mirror in a file: on the connection of the sync, between two of its transactions. */
+export function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
+  const reader = createReader(connection, file, processName)
+  const assertSameFile = createFileCheck(file)
+  return {
+    async probe() {
+      assertSameFile()
+      reader.gateClosedUntil()
+      try {
+        fs.accessSync(file, fs.constants.W_OK)
+      } catch {
+        throw new MirrorError(`${file} cannot be written by this user`)
+      }
+    },
+    overview: async (newSince) =>
+      translatingErrors(file, () => ({
+        reader,
+        runs: readLastRuns(connection),
+        gates: readGates(connection),
+        tokensUsed: readTokensUsed(connection),
+        newColumns: readNewColumns(connection, new Date(newSince).toISOString()),
+        size: mirrorSize(file),
+      })),
+  }
+}

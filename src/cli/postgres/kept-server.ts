@@ -1,0 +1,103 @@
+import type { Config } from '../../config/config.ts'
+import { InterruptedError } from '../../errors.ts'
+import { createLeases, type Leases } from '../../store/postgres/leases.ts'
+import type { Server } from '../../store/postgres/server/server.ts'
+import { makeConfigured } from '../../store/postgres/tables/configured.ts'
+import { collectionNames, rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
+import { createTokens } from '../../store/postgres/tokens.ts'
+import {
+  collectionsOf,
+  dropUnused,
+  forgetJob,
+  forgetOrganization,
+  holdingsOf,
+  knownOrganizations,
+} from '../../store/postgres/walks/forget.ts'
+import type { Forgetting } from '../../store/sqlite/walks/forget.ts'
+import type { ForgottenJob } from '../../store/sqlite/walks/holdings.ts'
+import type { Inventory, KeptMirror } from '../keep/kept-mirror.ts'
+import type { Runtime } from '../runtime.ts'
+import { openPostgres, openPostgresForReading, workerName } from './open.ts'
+
+/** Opens the mirror on a PostgreSQL server, or makes it. Throws MirrorError. */
+export async function openServer(
+  config: Config,
+  runtime: Runtime,
+  report: (message: string) => void,
+): Promise<KeptMirror> {
+  const { newToken, signal } = runtime
+  const { server, clock, close } = await openPostgres(config, runtime, report)
+  const { now } = clock
+  let leases: Leases | null = null
+  return {
+    ...inventoryOf(server),
+    resume: async (ids) => (await createTokens(server, clock, newToken)).resume(ids),
+    collections: () => collectionNames(server),
+    rebuild: (name) => rebuildCollection(server, name, { now, signal }),
+    async beginForgetting() {
+      leases ??= await createLeases(server, workerName(runtime))
+      return createForgetting(server, leases, { config, now, signal })
+    },
+    async close() {
+      await leases?.close()
+      await close()
+    },
+  }
+}
+
+/** Opens the mirror on a PostgreSQL server for reading; null if there is none yet. Throws MirrorError. */
+export async function inventoryOfServer(config: Config, runtime: Runtime): Promise<Inventory | null> {
+  const server = await openPostgresForReading(config, runtime)
+  return server && inventoryOf(server)
+}
+
+function inventoryOf(server: Server): Inventory {
+  return {
+    organizations: () => knownOrganizations(server),
+    collectionsOf: (organizationId) => collectionsOf(server, organizationId),
+    holdingsOf: (job) => holdingsOf(server, job),
+    close: () => server.close(),
+  }
+}
+
+interface ForgettingOptions {
+  config: Pick<Config, 'collections'>
+  now: () => number
+  signal: AbortSignal
+}
+
+function createForgetting(
+  server: Server,
+  leases: Leases,
+  { config, now, signal }: ForgettingOptions,
+): Forgetting {
+  return {
+    // The server overwrites what is deleted when it cleans its tables (VACUUM).
+    blank: async () => {},
+    async job(job, isConfigured) {
+      const { organizationId, collection } = job
+      if (!(await leases.lock(organizationId, collection))) return { owner: 'a worker' }
+      try {
+        const gone = await holdingsOf(server, job)
+        await takeOver(server, job)
+        const at = new Date(now()).toISOString()
+        if (!(await forgetJob(server, job, { isConfigured, signal, at })))
+          throw new InterruptedError('stopped before everything was forgotten; the same command continues')
+        const isCollectionGone = await dropUnused(server, collection)
+        await makeConfigured(server, config.collections)
+        return { owner: null, gone, isCollectionGone }
+      } finally {
+        await leases.unlock(organizationId, collection)
+      }
+    },
+    organization: (organizationId) => forgetOrganization(server, organizationId),
+  }
+}
+
+/** A worker that was cut off can write nothing of the job any more. */
+async function takeOver(server: Server, { organizationId, collection }: ForgottenJob): Promise<void> {
+  await server.rows(
+    "UPDATE sync_jobs SET epoch = nextval('sync_epochs') WHERE organization_id = $1 AND collection = $2",
+    [organizationId, collection],
+  )
+}

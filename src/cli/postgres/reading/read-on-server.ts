@@ -1,0 +1,93 @@
+import type { Config } from '../../../config/config.ts'
+import { JobError } from '../../../errors.ts'
+import { meaningOf, meaningOfSql } from '../../../store/postgres/read/errors.ts'
+import { exitCodeOfStop } from '../../exit-code.ts'
+import { noMirror } from '../../mirror-file.ts'
+import { writeOutput } from '../../output/output-file.ts'
+import { writeAll } from '../../output/write-all.ts'
+import { idsOf } from '../../reading/export-format.ts'
+import { assertNamed } from '../../reading/named.ts'
+import { written } from '../../reading/read.ts'
+import type { ReadingOptions, TimeLimit } from '../../reading/run-reading.ts'
+import type { ReadingTask } from '../../reading/task.ts'
+import type { Runtime } from '../../runtime.ts'
+import { openPostgresForReading } from '../open.ts'
+import { readingOfServer, statementOf } from './server-reading.ts'
+
+/**
+ * Does the task on one snapshot, in a transaction that can only read: also of a role that may write. A signal or the end of
+ * the time ends the statement on the server, too. Returns the exit code. Throws UsageError, MirrorError, and JobError when
+ * the time is over.
+ */
+export async function readOnServer(
+  config: Config,
+  runtime: Runtime,
+  { task, output, limit = null }: ReadingOptions,
+): Promise<number> {
+  const { signal, stdout, stderr, newToken } = runtime
+  const { work } = task
+  const names = work.kind === 'query' ? statementOf(work).names : null
+  const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
+  // Only an unfinished file must be deleted after a signal. The server notices that this process is gone.
+  if (!output?.isRegular) {
+    // Node tells of a signal in the loop's next turn: one that came before is not lost.
+    await runtime.yieldToEventLoop()
+    runtime.dieOnSignal()
+  }
+  const time = startTimer(runtime, limit)
+  const stop = AbortSignal.any([signal, time.over])
+  try {
+    const server = await openPostgresForReading(config, runtime)
+    if (!server) {
+      assertUsage(work, config)
+      throw noMirror(config.database)
+    }
+    try {
+      await server.readingOnce(
+        async (sql) => {
+          if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
+          const pieces = await written(readingOfServer(sql), task)
+          if (output) await writeOutput(output, pieces, newToken, signal)
+          else await writeAll(stdout, pieces)
+        },
+        { stop, meaning },
+      )
+    } finally {
+      await server.close()
+    }
+    return 0
+  } catch (error) {
+    if (signal.aborted && output) {
+      stderr.write(`stopped; ${output.shown} is as it was\n`)
+      return exitCodeOfStop(signal)
+    }
+    if (limit && (time.over.aborted || isTimeout(error)))
+      throw new JobError('TIMEOUT', `not finished after ${limit.typed} (--timeout), so it was stopped`)
+    throw error
+  } finally {
+    time.end()
+  }
+}
+
+/** Usage is checked before it is said that there is no mirror yet. Throws UsageError. */
+function assertUsage(work: ReadingTask['work'], { organizations }: Config): void {
+  if (work.kind === 'query') return
+  if (work.name !== null) assertNamed(work.name, work.configured)
+  if (work.kind === 'export') idsOf(organizations, work.organizations?.typed ?? [])
+}
+
+/** The server's own limit is the same, and may be noticed first. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof JobError && error.code === 'TIMEOUT'
+}
+
+function startTimer({ sleep }: Runtime, limit: TimeLimit | null): { over: AbortSignal; end: () => void } {
+  const over = new AbortController()
+  const end = new AbortController()
+  if (limit)
+    sleep(limit.ms, end.signal).then(
+      () => over.abort(),
+      () => {},
+    )
+  return { over: over.signal, end: () => end.abort() }
+}

@@ -1,0 +1,51 @@
+import type { CollectionSummary, ColumnSummary } from '../../store/sqlite/read/describe.ts'
+import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
+import type { Reader } from '../../store/sqlite/read/reader.ts'
+import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
+import type { Selection, SentItem } from '../../store/sqlite/read/selection.ts'
+import type { MaybePromise } from '../../store/tokens.ts'
+import type { Batches } from '../output/formats/format.ts'
+import { parametersOf } from './parameters.ts'
+import type { QueryWork } from './task.ts'
+
+/** Rows with the names of their columns. */
+interface ReadRows {
+  columns: string[]
+  batches: Batches<Value[]>
+}
+
+/** What `query`, `export` and `describe` read of a mirror of either kind. */
+export interface MirrorReading {
+  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
+  query(work: Pick<QueryWork, 'sql' | 'parameters'>): MaybePromise<ReadRows>
+  collections(): MaybePromise<string[]>
+  organizations(): MaybePromise<{ id: string; name: string }[]>
+  /** The names of all tables and views of collections. */
+  names(): MaybePromise<string[]>
+  /** The table or view of a collection with this name. The methods below take what this one has returned. */
+  find(name: string): MaybePromise<Listed | null>
+  /** The names of the other tables and views of its collection. */
+  relatives(listed: Listed): MaybePromise<string[]>
+  /** Throws UsageError for `since` if the table has no time of change. */
+  rows(listed: Listed, selection: Selection): MaybePromise<ReadRows & { types: string[] }>
+  /** The items of its collection as they were sent. */
+  items(listed: Listed, selection: Selection): MaybePromise<Batches<SentItem>>
+  describe(listed: Listed): MaybePromise<ColumnSummary[]>
+  summary(collection: string): MaybePromise<CollectionSummary>
+}
+
+/** Of a mirror in a file. All rows are one batch, which is read while it is written. */
+export function readingOfFile(reader: Reader): MirrorReading {
+  return {
+    ...reader,
+    query: ({ sql, parameters }) => asBatch(reader.query(sql, parametersOf(parameters))),
+    relatives: ({ name, collection }) =>
+      reader.names().filter((one) => one !== name && belongsTo(collection, one)),
+    rows: (listed, selection) => asBatch(reader.rows(listed, selection)),
+    items: ({ collection }, selection) => [reader.items(collection, selection)],
+  }
+}
+
+function asBatch<Head extends Rows>({ rows, ...head }: Head) {
+  return { ...head, batches: [rows] }
+}

@@ -1,0 +1,113 @@
+import type { Command } from '../commands.ts'
+import type { Deed } from '../deeds.ts'
+import type { History } from '../history.ts'
+import { createList } from '../list.ts'
+import { createRandom, type Random } from '../random.ts'
+import { makeSetting, type Setting } from '../setting.ts'
+import { jobName } from '../traffic.ts'
+import type { Start } from '../world.ts'
+
+// Short histories of what random ones hardly ever meet: two workers that spend one token at the same time, and one that
+// loses its list while it begins a walk, or ends it.
+
+/** Seeds from here on are scenes. */
+export const SCENES_FROM = 1_000_000
+
+type Scene = Omit<History, 'seed' | 'startAt' | 'random'>
+
+const SCENES = [oneBudget, oneRevoked, takenOver, otherClocks, inDoubt]
+
+export function makeScene(seed: number): History {
+  const random = createRandom(seed)
+  const scene = SCENES[seed % SCENES.length] ?? takenOver
+  const startAt = Date.parse('2090-01-04T09:00:00Z') + random.whole(0, 999)
+  return { seed, startAt, ...scene(random.fork()), random }
+}
+
+function settingWith(random: Random, isWanted: (setting: Setting) => boolean): Setting {
+  for (;;) {
+    const setting = makeSetting(random.fork(), false)
+    if (isWanted(setting)) return { ...setting, isOnServer: true }
+  }
+}
+
+function listsOf({ tenants, collections }: Setting, random: Random, pages: number): History['lists'] {
+  const jobs = tenants.flatMap(({ id }) => collections.map((name) => jobName(id, name)))
+  return new Map(jobs.map((job) => [job, createList(3, random.whole(pages, pages * 3))]))
+}
+
+/** Two workers spend one budget, which is gone before the lists are read. */
+function oneBudget(random: Random): Scene {
+  return oneToken(random, ({ rateLimit }) => rateLimit.requestsPerMinute === 6)
+}
+
+/** The same, while the clocks of their machines are set, or that of the server is set back. */
+function otherClocks(random: Random): Scene {
+  const scene = oneBudget(random)
+  const at = () => random.whole(0, random.pick([5000, 60_000, 200_000]))
+  const own = () => {
+    const ms = random.pick([-600_000, -5000, 5000, 600_000])
+    return { at: at(), do: { kind: 'set own clock', which: random.whole(0, 1), ms } } as const
+  }
+  const ofServer = { at: at(), do: { kind: 'set clock', ms: random.pick([1500, 600_000]) } } as const
+  const deeds = [...scene.deeds, own(), own(), own(), ...(random.chance(0.3) ? [ofServer] : [])]
+  return { ...scene, deeds: deeds.toSorted((one, other) => one.at - other.at) }
+}
+
+/**
+ * Two workers use one token, which is revoked while requests of both are on their way, or wait to be tried again. Nothing
+ * limits them, and their budgets are not the token's: no permit brings the news.
+ */
+function oneRevoked(random: Random): Scene {
+  const scene = oneToken(random, ({ rateLimit: { requestsPerMinute, scope } }) => {
+    return requestsPerMinute === null && scope !== 'token'
+  })
+  const [tenant] = scene.setting.tenants
+  const act = { kind: 'revoke', token: tenant?.token ?? '' } as const
+  return {
+    ...scene,
+    setting: { ...scene.setting, throttle: { limits: [], headers: false }, latencyMs: 3000 },
+    serverEvents: [{ before: random.whole(3, 12), act }],
+  }
+}
+
+/** Each of two workers reads the lists of one organization, with the same token. */
+function oneToken(random: Random, isWanted: (config: Setting['config']) => boolean): Scene {
+  const setting = settingWith(random, ({ tenants: [one, other, third], config }) => {
+    return one !== undefined && third === undefined && one.token === other?.token && isWanted(config)
+  })
+  const starts = setting.tenants.map(({ name }): Deed => {
+    const command: Command = { kind: 'start', org: [name], rounds: 1, pauseMs: 5000 }
+    return { at: random.whole(0, 2000), do: { kind: 'start', command, fate: null } }
+  })
+  const weather: Deed = { at: 0, do: { kind: 'weather', faults: random.pick([0, 0.1, 0.3]) } }
+  return { setting, lists: listsOf(setting, random, 10), deeds: [weather, ...starts], serverEvents: [] }
+}
+
+/** A worker is cut off between two of its calls, perhaps stands still then, and another one takes its list. */
+function takenOver(random: Random): Scene {
+  const step = random.pick(['before mirror call', 'before mirror call', 'before commit', 'after commit'])
+  return cutOff(random, { step, count: random.whole(1, 16), standsMs: random.pick([0, 60_000, 60_000]) })
+}
+
+/** A worker does not hear that its transaction was written: one of those with which it takes a list, and begins its walk. */
+function inDoubt(random: Random): Scene {
+  return cutOff(random, { step: 'after commit', count: random.whole(2, 9) })
+}
+
+function cutOff(random: Random, cut: NonNullable<Start['cut']>): Scene {
+  const setting = settingWith(random, ({ tenants, throttle }) => {
+    return tenants.length === 1 && throttle.limits.length === 0
+  })
+  const command: Command = { kind: 'start', rounds: random.whole(1, 2), pauseMs: 5000 }
+  const other = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false } as const
+  return {
+    setting,
+    lists: listsOf(setting, random, 2),
+    deeds: [
+      { at: 0, do: { kind: 'start' as const, command, fate: null, cut } },
+      { at: random.whole(0, 30_000), do: { kind: 'start' as const, command: other, fate: null } },
+    ],
+    serverEvents: [],
+  }
+}
