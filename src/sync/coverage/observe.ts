@@ -1,7 +1,6 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import type { CoverageState, Frontier, Movement, Question, Why } from './state.ts'
-import { totalsAfter } from './totals.ts'
+import type { CoverageState, Frontier, Movement, Question, Totals, Why } from './state.ts'
 
 /** State changes common to all answers, whatever the question was. */
 export function observeAnswer(state: CoverageState, why: Why, page: Page, match: PageMatch): CoverageState {
@@ -36,6 +35,25 @@ function perPageAfter(before: number | null, page: Page, { entries }: PageMatch)
   if (page.next === null) return before
   const count = page.items.length
   return count === entries.length && (before === null || before === count) ? count : 0
+}
+
+/** Returns the totals after one more answer. */
+export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
+  const { answers, last, change, turns } = totals
+  const listed = listing(totals, why, { total, items })
+  if (total === null) return listed
+  const now = total - (last ?? total)
+  const isTurn = now * change < 0
+  return { ...listed, answers: answers + 1, last: total, change: now, turns: turns + (isTurn ? 1 : 0) }
+}
+
+function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
+  if (why === 'overlap') return { ...totals, listed: null }
+  if (why !== 'forward' && why !== 'reread') return totals
+  // A page that is read again replaces the last one.
+  const before = why === 'reread' ? totals.listedLast : 0
+  const listed = totals.listed === null ? null : totals.listed - before + items.length
+  return { ...totals, listed, listedLast: items.length, end: total }
 }
 
 /** The state after the list was seen to move. */

@@ -1,5 +1,5 @@
-import type { Coverage, Page, WalkOutcome } from '../types.ts'
-import type { CoverageState, Totals, Why } from './state.ts'
+import type { Coverage, WalkOutcome } from '../types.ts'
+import type { CoverageState, Totals } from './state.ts'
 
 export const NO_TOTALS: Totals = {
   answers: 0,
@@ -10,25 +10,6 @@ export const NO_TOTALS: Totals = {
   listedLast: 0,
   end: null,
   isDoubted: false,
-}
-
-/** Returns the totals after one more answer. */
-export function totalsAfter(totals: Totals, why: Why, { total, items }: Page): Totals {
-  const { answers, last, change, turns } = totals
-  const listed = listing(totals, why, { total, items })
-  if (total === null) return listed
-  const now = total - (last ?? total)
-  const isTurn = now * change < 0
-  return { ...listed, answers: answers + 1, last: total, change: now, turns: turns + (isTurn ? 1 : 0) }
-}
-
-function listing(totals: Totals, why: Why, { total, items }: Pick<Page, 'total' | 'items'>): Totals {
-  if (why === 'overlap') return { ...totals, listed: null }
-  if (why !== 'forward' && why !== 'reread') return totals
-  // A page that is read again replaces the last one.
-  const before = why === 'reread' ? totals.listedLast : 0
-  const listed = totals.listed === null ? null : totals.listed - before + items.length
-  return { ...totals, listed, listedLast: items.length, end: total }
 }
 
 /** Returns the totals at the start of the next pass. */

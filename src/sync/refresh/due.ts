@@ -58,6 +58,14 @@ export function dueAt(
   return last > now + interval ? now : last + interval
 }
 
+/** Whether the clock was set back since: what is claimed by a clock that ran ahead is not true yet. */
+export function isAhead(
+  { freshAsOf, startedAt }: Pick<RefreshState, 'freshAsOf' | 'startedAt'>,
+  now: number,
+): boolean {
+  return freshAsOf > now || startedAt > now
+}
+
 /** Whether a full walk takes the place of the refresh. */
 export function isWalkedWhole({ lastPage }: Pick<RefreshState, 'lastPage'>): boolean {
   return lastPage <= SHORT_PAGES

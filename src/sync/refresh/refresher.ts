@@ -7,13 +7,20 @@ import type { Job, PageSource, Urgency } from '../types.ts'
 import type { WalkObserver } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
-import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
+import {
+  dueAt,
+  isAhead,
+  isWalkedWhole,
+  olderPagesBudget,
+  type RefreshBudget,
+  refreshInterval,
+} from './due.ts'
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { seekFromFirst } from './last-page.ts'
 import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { afterOlderPage, isAhead, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
+import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy {

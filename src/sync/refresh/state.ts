@@ -61,11 +61,6 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
   return state?.scope === scope ? state : null
 }
 
-/** Whether the clock was set back since: what is claimed by a clock that ran ahead is not true yet. */
-export function isAhead({ freshAsOf, startedAt }: RefreshState, now: number): boolean {
-  return freshAsOf > now || startedAt > now
-}
-
 /** The state once the clock was set back: it claims nothing of its own, and the next refresh is due one interval from now. */
 export function notAfter(state: RefreshState, now: number): RefreshState {
   const { freshAsOf, holeSince, startedAt } = state

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { totalsAfter } from '../../../src/sync/coverage/observe.ts'
 import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
 import type { Totals, Why } from '../../../src/sync/coverage/state.ts'
 import {
@@ -6,7 +7,6 @@ import {
   isTotalWrong,
   offBy,
   totalOff,
-  totalsAfter,
   totalsOfNextPass,
 } from '../../../src/sync/coverage/totals.ts'
 import { pageOf } from '../../helpers/pages.ts'
