@@ -2,8 +2,8 @@ import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
 import type { PageTimes } from './page-writer.ts'
 import type { AddedEnds } from './refresh/ends.ts'
-import { type KeptRefresh, keptRefresh, rulesOf } from './refresh/kept.ts'
-import { type Refresher, scopeText } from './refresh/refresher.ts'
+import type { Refresher } from './refresh/refresher.ts'
+import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/saved.ts'
 import { afterFullWalk } from './refresh/state.ts'
 import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type { SeenItems } from './seen/seen-items.ts'
@@ -58,7 +58,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 function nextRefresh(
   { lease, walk, rowsAdded, addedBehindAt, addedEnds, refresher, times }: EndOptions,
   reading: Reading,
-): KeptRefresh {
+): SavedRefresh {
   const { coverage, state } = reading
   const { lastPage } = state
   const rules = rulesOf(lease.job)
@@ -75,7 +75,7 @@ function nextRefresh(
     isSteady: coverage === 'steady',
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
   }
-  return keptRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
+  return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
 }
 
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {

@@ -1,5 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import { startCheckpoint } from './coverage/start.ts'
+import { runError, runOutcome } from './end-run.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire } from './lease/acquire.ts'
 import type { OwnerWork } from './lease/owner.ts'
@@ -13,10 +14,9 @@ import {
 } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { counting, noTraffic, runError, runOutcome } from './run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
-import { readList, type WalkObserver } from './walk.ts'
+import { counting, noTraffic, readList, type WalkObserver } from './walk.ts'
 
 /** Receives a job's progress. Times are epoch milliseconds. */
 export interface JobObserver extends RefreshObserver {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './lease/owner.ts'
-import type { JobRefresh, KeptRefresh, RefreshCommit, RefreshCommitted } from './refresh/kept.ts'
+import type { JobRefresh, RefreshCommit, RefreshCommitted, SavedRefresh } from './refresh/saved.ts'
 import type { RefreshState } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
@@ -33,12 +33,12 @@ export interface Store {
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
   /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
-  beginRefresh(lease: Lease, kept: KeptRefresh, within: Run | null): Promise<number>
+  beginRefresh(lease: Lease, saved: SavedRefresh, within: Run | null): Promise<number>
   /** Writes one page of a refresh. Each open full walk counts its items as seen. */
   commitRefresh(lease: Lease, page: RefreshCommit): Promise<RefreshCommitted>
   /** Saves what the next refresh starts from. */
-  keepRefresh(lease: Lease, kept: KeptRefresh): Promise<void>
-  /** What all jobs of the store keep between refreshes. */
+  saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
+  /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<JobRefresh[]>
   /** Closes the run's line, or deletes it if the run was refused before its first request. */
   finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
@@ -60,7 +60,7 @@ export interface Lease {
   lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
   /** No row of the list is stored, and no walk of it ever began. */
   isNeverSynced: boolean
-  /** What the last refresh kept, or the first complete full walk; null before that. */
+  /** What the last refresh saved, or the first complete full walk; null before that. */
   refresh: RefreshState | null
   /** Rows that the job has ever added. */
   rowsAdded: number
@@ -214,7 +214,7 @@ export interface WalkClosing {
   outcome: WalkOutcome | null
   removals: Removals
   /** What a complete full walk leaves to the next refresh; null: nothing changes. */
-  refresh: KeptRefresh | null
+  refresh: SavedRefresh | null
 }
 
 /** The numbers of a run that `job.ts` counts. */

@@ -8,7 +8,7 @@ import { judgePass } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
 import { ledgerEntry, matchPage, type PageMatch } from './seen/match-page.ts'
 import type { SeenItems } from './seen/seen-items.ts'
-import type { LedgerEntry, Walk } from './store.ts'
+import type { LedgerEntry, RunTraffic, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Page, PageObserver, PageSource, Reading } from './types.ts'
 
 export interface WalkObserver extends PageObserver {
@@ -186,6 +186,34 @@ export function createReadAhead({ source, observer, yieldToEventLoop, signal }: 
     async close() {
       stop.abort()
       await pending?.catch(() => {})
+    },
+  }
+}
+
+export function noTraffic(): RunTraffic {
+  return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+}
+
+/** An observer that counts the traffic of a run, too. */
+export function counting<T extends Pick<PageObserver, 'onRequest' | 'onRetry' | 'onWait'>>(
+  observer: T,
+  traffic: RunTraffic,
+): T & PageObserver {
+  return {
+    ...observer,
+    onRetry: (reason, delayMs) => {
+      traffic.retries++
+      observer.onRetry(reason, delayMs)
+    },
+    onRequest: () => {
+      traffic.requests++
+      observer.onRequest()
+    },
+    onThrottled: () => {
+      traffic.rateLimitHits++
+    },
+    onWaited: (ms) => {
+      traffic.rateLimitWaitMs += ms
     },
   }
 }

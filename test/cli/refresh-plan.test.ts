@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createRefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import { selectJobs } from '../../src/cli/selection.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { scopeText } from '../../src/sync/refresh/refresher.ts'
+import { scopeText } from '../../src/sync/refresh/saved.ts'
 import { afterFullWalk } from '../../src/sync/refresh/state.ts'
 import { createWorkspace, organization } from './workspace.ts'
 

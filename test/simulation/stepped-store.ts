@@ -40,16 +40,16 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
       }),
     readLedger: (walk, after) => call(() => store.readLedger(walk, after)),
     lookup: (job, items) => call(() => store.lookup(job, items)),
-    beginRefresh: (lease, kept, within) =>
+    beginRefresh: (lease, saved, within) =>
       call(async () => {
-        const run = await store.beginRefresh(lease, kept, within)
+        const run = await store.beginRefresh(lease, saved, within)
         jobOf.set(run, lease.job)
         refreshes.add(run)
         tell({ kind: 'refresh began', process, job: lease.job, run, within: within?.id ?? null })
         return run
       }),
     commitRefresh: (lease, page) => call(() => store.commitRefresh(lease, page)),
-    keepRefresh: (lease, kept) => call(() => store.keepRefresh(lease, kept)),
+    saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
     refreshes: () => call(() => store.refreshes()),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),

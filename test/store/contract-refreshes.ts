@@ -2,12 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes, createPageWriter } from '../../src/sync/page-writer.ts'
-import { keptRefresh } from '../../src/sync/refresh/kept.ts'
-import { scopeText } from '../../src/sync/refresh/refresher.ts'
+import { savedRefresh, scopeText } from '../../src/sync/refresh/saved.ts'
 import { afterFullWalk, type RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import { noTraffic } from '../../src/sync/run.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
+import { noTraffic } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import type { OpenedStore } from './contract.ts'
@@ -25,7 +24,7 @@ const STATE: RefreshState = afterFullWalk(null, {
   rowsAdded: { first: 0, last: 1000 },
 })
 
-const KEPT = keptRefresh(STATE, { newest: 'first' })
+const SAVED = savedRefresh(STATE, { newest: 'first' })
 
 /** A store may refuse leases that were taken before this one. */
 async function leaseOf(store: Store): Promise<Lease> {
@@ -70,11 +69,11 @@ async function openWalk(
 /** A refresh of one page that holds these texts, to its end. */
 async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
   const lease = await leaseOf(store)
-  const run = { id: await store.beginRefresh(lease, KEPT, within), traffic: noTraffic() }
+  const run = { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() }
   const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
   const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
   const at = createPageTimes(lease, Date.now).ofRefresh()
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: null })
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: null })
   const succeeded = { status: 'succeeded' as const, errorCode: null, errorMessage: null }
   return { committed, record: await store.finishRun(lease, run, succeeded) }
 }
@@ -106,12 +105,12 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     it('go on with an older page after their run has ended, as between the pages of a walk', async () => {
       const { run: within } = await openWalk(store, ['{"id":1}'])
       const lease = await leaseOf(store)
-      const run = { id: await store.beginRefresh(lease, KEPT, within), traffic: noTraffic() }
+      const run = { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() }
       const times = createPageTimes(lease, Date.now)
       const read = async (text: string) => {
         const page = pageOf([text], { number: 7, next: null, total: null, lastPage: null })
         const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
-        return store.commitRefresh(lease, { ...changes, run, at: times.ofRefresh(), kept: null })
+        return store.commitRefresh(lease, { ...changes, run, at: times.ofRefresh(), saved: null })
       }
       await read('{"id":2}')
       await read('{"id":3}')
@@ -138,7 +137,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
       expect((await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })).removable).toBe(1)
       const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
-      await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: KEPT })
+      await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: SAVED })
 
       await refreshed(store, null, '{"id":2}')
       const next = await openWalk(store, ['{"id":1}', '{"id":2}'])
@@ -184,11 +183,11 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
       const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
 
-      await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: KEPT })
+      await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: SAVED })
       expect((await leaseOf(store)).refresh).toEqual(STATE)
 
       const later = { ...STATE, settledAt: STATE.settledAt + 1, freshAsOf: STATE.freshAsOf + 1 }
-      await store.keepRefresh(await leaseOf(store), keptRefresh(later, { newest: 'auto' }))
+      await store.saveRefresh(await leaseOf(store), savedRefresh(later, { newest: 'auto' }))
       expect((await leaseOf(store)).refresh).toEqual(later)
       expect(await store.refreshes()).toEqual([
         { organizationId: JOB.organization.id, collection: 'orders', state: later },

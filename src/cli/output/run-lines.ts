@@ -70,7 +70,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
 
 /** The log lines of a refresh that ended. */
 export function logRefresh(log: Logger, { collection }: Job, result: RefreshResult): void {
-  const { runId, run, kept, isAsked, error } = result
+  const { runId, run, saved, isAsked, error } = result
   const { pages, rowsAdded, rowsChanged, requests } = run
   const isNews = isAsked || rowsAdded + rowsChanged > 0
   const fields = {
@@ -83,13 +83,13 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     rows_changed: rowsChanged,
     requests,
     rate_limit_wait_ms: run.rateLimitWaitMs,
-    fresh_as_of: new Date(kept.freshAsOf).toISOString(),
-    newest: kept.newest,
+    fresh_as_of: new Date(saved.freshAsOf).toISOString(),
+    newest: saved.newest,
     ...failure(error),
   }
   // Hundreds of refreshes a day find nothing.
   log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, 'refresh finished')
-  if (!error && shouldWarnOfChanges(kept.state))
+  if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },
       'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +

@@ -10,7 +10,8 @@ import {
   timeForRefresh,
   withOwnCost,
 } from '../../sync/refresh/due.ts'
-import { type RefreshPolicy, scopeText } from '../../sync/refresh/refresher.ts'
+import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
+import { scopeText } from '../../sync/refresh/saved.ts'
 import { type RefreshState, stateOf } from '../../sync/refresh/state.ts'
 import type { Store } from '../../sync/store.ts'
 import type { Job, PageSource } from '../../sync/types.ts'

@@ -24,7 +24,7 @@ import {
 } from './walks/missing.ts'
 import { readOwner } from './walks/owner.ts'
 import { pruneJob } from './walks/prune.ts'
-import { allRefreshes, keepRefresh, refreshOf } from './walks/refreshes.ts'
+import { allRefreshes, refreshOf, saveRefresh } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
 import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
 
@@ -136,23 +136,23 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         return { newRejects: 0, rowsAdded: lease.rowsAdded, notices: [] }
       }
       const { entry, newToWalk } = answer
-      const page = { changes: answer, run, at, ordinal: entry.ordinal, kept: null }
+      const page = { changes: answer, run, at, ordinal: entry.ordinal, saved: null }
       return commit.page(owner(lease), { ...page, answer: { walk, entry, newToWalk, next } })
     },
-    beginRefresh: (lease, kept, within) =>
+    beginRefresh: (lease, saved, within) =>
       owned(lease, async (sql) => {
-        await keepRefresh(sql, lease.job, kept)
+        await saveRefresh(sql, lease.job, saved)
         return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
-    async commitRefresh(lease, { run, at, kept, ...changes }) {
+    async commitRefresh(lease, { run, at, saved, ...changes }) {
       const name = nameOf(lease.job)
       const last = refreshPages.get(name)
       const ordinal = (last?.run === run.id ? last.pages : 0) + 1
-      const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, kept })
+      const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, saved })
       refreshPages.set(name, { run: run.id, pages: ordinal })
       return written
     },
-    keepRefresh: (lease, kept) => owned(lease, (sql) => keepRefresh(sql, lease.job, kept)),
+    saveRefresh: (lease, saved) => owned(lease, (sql) => saveRefresh(sql, lease.job, saved)),
     refreshes: () => allRefreshes(server),
 
     async findMissing(lease, rule) {
@@ -181,7 +181,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
             await remove(sql)
             if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
             await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
-            if (refresh) await keepRefresh(sql, job, refresh)
+            if (refresh) await saveRefresh(sql, job, refresh)
           }
           return { heldBack: await heldRemovals(sql, job) }
         })

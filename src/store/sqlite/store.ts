@@ -159,13 +159,13 @@ export function openSqliteStore({
       }
       return writePage(job, (tables) => commit.answer(job, { ...page, answer }, tables))
     },
-    beginRefresh: ({ job }, kept, within) =>
+    beginRefresh: ({ job }, saved, within) =>
       transact(() => {
-        refreshes.keep(job, kept)
+        refreshes.save(job, saved)
         return runs.beginRefresh(job, within, time())
       }),
     commitRefresh: ({ job }, page) => writePage(job, (tables) => commit.refreshed(job, page, tables)),
-    keepRefresh: ({ job }, kept) => transact(() => refreshes.keep(job, kept)),
+    saveRefresh: ({ job }, saved) => transact(() => refreshes.save(job, saved)),
     refreshes: async () => read(refreshes.all),
 
     async findMissing({ job }, rule) {

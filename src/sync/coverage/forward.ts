@@ -35,7 +35,7 @@ function repeatsOn({ frontier, recent }: CoverageState, { previous }: PageMatch)
   let near = 0
   let far = 0
   for (const place of previous) {
-    if (!frontier || !place || isBehind(place, frontier.place)) continue
+    if (!frontier || !place || isAfter(place, frontier.place)) continue
     if (place.segment >= oldest) near++
     else far++
   }
@@ -55,7 +55,7 @@ function countRepeats(state: CoverageState, near: number, far: number, twice: nu
   return near + far + twice > 0 ? markMoved(next) : next
 }
 
-function isBehind(place: ListPosition, other: ListPosition): boolean {
+function isAfter(place: ListPosition, other: ListPosition): boolean {
   return place.segment > other.segment || (place.segment === other.segment && place.position > other.position)
 }
 

@@ -31,7 +31,7 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
 }
 
 /**
- * An answer to `front`: where two keys are neighbours as before, nothing behind them was added in front. Compares the
+ * An answer to `front`: where two keys are neighbours as before, none after them was added in front. Compares the
  * last three keys, since a page boundary may have been between two of them.
  */
 export function continueFront(from: Checkpoint, page: Page, { previous, newToPass }: PageMatch): Checkpoint {

@@ -92,8 +92,8 @@ function listedMore(
 ): number | null {
   if (!known || !perPage) return null
   const index = (page.number - 1) * perPage + known.entry
-  const foundBehind = previous.filter((place, entry) => entry > known.entry && place === null).length
-  return frontier.index - index - known.distance - foundBehind
+  const foundAfter = previous.filter((place, entry) => entry > known.entry && place === null).length
+  return frontier.index - index - known.distance - foundAfter
 }
 
 function narrow(from: Checkpoint, look: LookBack, page: number, more: number, found: number): Checkpoint {

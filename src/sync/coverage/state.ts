@@ -29,7 +29,7 @@ export interface Question {
   page: number
   /** Count the distance to this position from the page's last known key at or before it; null: count nothing. */
   until: ListPosition | null
-  /** If no key of the page is known, its keys belong in front of this segment; null: behind all others. */
+  /** If no key of the page is known, its keys belong in front of this segment; null: after all others. */
   before: number | null
 }
 

@@ -52,7 +52,7 @@ function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoi
 
 /**
  * Ends the step. If the total changed meanwhile, unread items slid onto the page where the step began: reads that again. The next
- * page would not show that the total fell, if as many items came behind it.
+ * page would not show that the total fell, if as many items came after it.
  */
 function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
@@ -63,7 +63,7 @@ function endStepBack(from: Checkpoint): Checkpoint {
 }
 
 /**
- * An answer to `reread`: continues behind it, or from the new end if the list became shorter than this page. Where it holds no
+ * An answer to `reread`: continues after it, or from the new end if the list became shorter than this page. Where it holds no
  * known item, what it held before stands on an earlier page now, and unread items may have slid there with it.
  */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {

@@ -1,6 +1,6 @@
 import { JobError } from '../../errors.ts'
+import { stopped } from '../end-run.ts'
 import type { JobObserver, JobOptions } from '../job.ts'
-import { stopped } from '../run.ts'
 import type { Lease, Store } from '../store.ts'
 import { ownerName, workText } from './owner.ts'
 

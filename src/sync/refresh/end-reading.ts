@@ -40,7 +40,7 @@ export interface EndReading {
   /** Pages with news only, if no total shows whether a row slid past them; and how many were asked again to see that. */
   unproven: number
   askedAgain: number
-  /** Answers whose keys may stand behind a gap, since the list moved while it stepped back. */
+  /** Answers whose keys may stand after a gap, since the list moved while it stepped back. */
   doubtful: readonly number[]
 }
 

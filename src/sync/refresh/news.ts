@@ -4,20 +4,28 @@ import type { RefreshRow } from './answer.ts'
 export interface News {
   /** Whether all rows so far are new or changed: a list by update has its news in one block at its end. */
   inBlock: boolean
-  /** Rows in a row that are old news, behind the block. */
-  run: number
+  /** Rows in a row that are old news, after the block. */
+  oldInRow: number
   /** Rows in a row that are not new, changed ones too. */
   withoutNew: number
   /** Rows that the mirror did not have before, without those that stand too far inside to show where items are new. */
   added: number
   /** Those of them that stand before all rows that it had. */
   leading: number
-  /** Distinct items, and those whose rows the mirror held just so, new ones or not. */
+  /** Distinct items, and those whose rows their answer left unchanged, new ones or not. */
   items: number
-  held: number
+  unchanged: number
 }
 
-export const NO_NEWS: News = { inBlock: true, run: 0, withoutNew: 0, added: 0, leading: 0, items: 0, held: 0 }
+export const NO_NEWS: News = {
+  inBlock: true,
+  oldInRow: 0,
+  withoutNew: 0,
+  added: 0,
+  leading: 0,
+  items: 0,
+  unchanged: 0,
+}
 
 /**
  * An added row that follows more rows than this which the mirror already had is not counted for this end: a walk missed it, or it is
@@ -48,18 +56,25 @@ export function countNews(news: News, rows: readonly RefreshRow[], judging: Judg
 
 function countRow(news: News, row: RefreshRow, judging: Judging): News {
   const { settledAt, at, top } = judging
-  // What was pushed here by an insertion says nothing of what stands behind it.
+  // What was pushed here by an insertion says nothing of what stands after it.
   if (isMet(row, top)) return { ...news, withoutNew: news.withoutNew + 1 }
   const items = news.items + 1
-  const held = news.held + (isHeld(row, at) ? 1 : 0)
+  const unchanged = news.unchanged + (isUnchanged(row, at) ? 1 : 0)
   if (isNew(row, settledAt)) {
     const more = countAdded([row], at)
-    const added = news.held > MOST_BEFORE ? news.added : news.added + more
-    const leading = news.held > 0 ? news.leading : news.leading + more
-    return { ...news, items, held, run: 0, withoutNew: 0, added, leading }
+    const added = news.unchanged > MOST_BEFORE ? news.added : news.added + more
+    const leading = news.unchanged > 0 ? news.leading : news.leading + more
+    return { ...news, items, unchanged, oldInRow: 0, withoutNew: 0, added, leading }
   }
   const inBlock = news.inBlock && !isCalm(row, settledAt)
-  return { ...news, items, held, inBlock, run: inBlock ? 0 : news.run + 1, withoutNew: news.withoutNew + 1 }
+  return {
+    ...news,
+    items,
+    unchanged,
+    inBlock,
+    oldInRow: inBlock ? 0 : news.oldInRow + 1,
+    withoutNew: news.withoutNew + 1,
+  }
 }
 
 /** Counts a page that was read before: what is new there slid out of the pages that follow, and they have to be read. */
@@ -68,16 +83,16 @@ export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, 
   const added = news.added + countAdded(slid, at)
   const items = news.items + slid.length
   return slid.some((row) => isNew(row, settledAt))
-    ? { ...news, items, added, run: 0, withoutNew: 0 }
+    ? { ...news, items, added, oldInRow: 0, withoutNew: 0 }
     : { ...news, items, withoutNew: news.withoutNew + slid.length }
 }
 
 /**
- * The news of a list that was read to its other end: what was added behind a row that the mirror had may be new at that end. Where
+ * The news of a list that was read to its other end: what was added after a row that the mirror had may be new at that end. Where
  * it had none, nothing shows which end is the newest.
  */
 export function ofWholeList(news: News): News {
-  return { ...news, added: news.held > 0 ? news.leading : 0 }
+  return { ...news, added: news.unchanged > 0 ? news.leading : 0 }
 }
 
 /** Counts what an answer added that the reading does not rest on. */
@@ -89,7 +104,7 @@ function countAdded(rows: readonly RefreshRow[], at: number): number {
   return rows.filter(({ seen }) => seen?.firstAt === at).length
 }
 
-function isHeld({ seen }: RefreshRow, at: number): boolean {
+function isUnchanged({ seen }: RefreshRow, at: number): boolean {
   return seen === null || seen.changedAt < at
 }
 
@@ -98,7 +113,7 @@ export function isMet({ metIn }: RefreshRow, top: number): boolean {
   return metIn !== null && metIn >= top
 }
 
-/** Whatever an unfinished reading wrote is new, too: gaps may stand behind it. */
+/** Whatever an unfinished reading wrote is new, too: gaps may stand after it. */
 function isNew({ seen }: RefreshRow, settledAt: number): boolean {
   return seen !== null && seen.firstAt > settledAt
 }

@@ -2,7 +2,7 @@ import type { RefreshAnswer } from './answer.ts'
 import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
 import { isPastEnd, seekLastPage } from './last-page.ts'
 import { countNews, noteAdded, ofWholeList } from './news.ts'
-import { askAgain, compareAgain, hasSlid, lookBehind, stepBack, unprovenPages } from './step-back.ts'
+import { askAgain, compareAgain, continueStepBack, hasSlid, stepBack, unprovenPages } from './step-back.ts'
 
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
 const OLD_NEWS = 25
@@ -17,7 +17,7 @@ const CEILING = 1000
 export function readInward(before: EndReading, rules: ReadingRules, answer: RefreshAnswer): EndReading {
   const noted = noteAnswer(before, rules, answer)
   if (before.stepBack) {
-    const reading = lookBehind(before, noted, before.stepBack, rules, answer)
+    const reading = continueStepBack(before, noted, before.stepBack, rules, answer)
     return reading.ask === null ? goOn(reading, rules, answer, before.stepBack.from + 1) : reading
   }
   if (before.askedAgain > 0) return compareAgain(noted, answer)
@@ -43,11 +43,11 @@ function readPage(
   const unproven = unprovenPages(before, noted)
   const reading = { ...noted, unproven, news: countNews(noted.news, rows, judging) }
   if (hasSlid(before, reading, answer)) return stepBack(reading, answer)
-  return goOn(reading, rules, answer, pageBehind(reading, answer))
+  return goOn(reading, rules, answer, nextInward(reading, answer))
 }
 
-/** The next page inwards; null behind the list's other end. */
-function pageBehind({ end }: EndReading, answer: RefreshAnswer): number | null {
+/** The next page inwards; null after the list's other end. */
+function nextInward({ end }: EndReading, answer: RefreshAnswer): number | null {
   const { page, next, lastPage } = answer
   if (end === 'first') return next === null ? null : page + 1
   const inside = isPastEnd(answer) && lastPage !== null ? lastPage : page - 1
@@ -61,8 +61,8 @@ function goOn(
   answer: RefreshAnswer,
   ask: number | null,
 ): EndReading {
-  const { run, withoutNew } = reading.news
-  if (run >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return askAgain(reading)
+  const { oldInRow, withoutNew } = reading.news
+  if (oldInRow >= (total === 'ignore' ? OLD_NEWS_UNCOUNTED : OLD_NEWS)) return askAgain(reading)
   if (withoutNew >= CEILING) return { ...reading, outcome: 'hole' }
   if (ask !== null) return { ...reading, ask }
   // An empty answer may be a mistake of the API: an empty list is empty twice.

@@ -4,7 +4,7 @@ import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult, WalkObserver } from '../walk.ts'
 import type { RefreshRow } from './answer.ts'
-import type { KeptRefresh } from './kept.ts'
+import type { SavedRefresh } from './saved.ts'
 
 /** What a refresh reads and writes with. */
 export interface RefreshTools {
@@ -32,13 +32,13 @@ export interface RefreshedPage {
 
 /**
  * Reads one page and writes it.
- * @param keep Returns what is saved with the page, if that is known before the refresh ends.
+ * @param save Returns what is saved with the page, if that is known before the refresh ends.
  */
 export async function refreshPage(
   { store, lease, run, source, times, observer, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
-  keep: (added: number) => KeptRefresh | null = () => null,
+  save: (added: number) => SavedRefresh | null = () => null,
 ): Promise<RefreshedPage> {
   const { job } = lease
   const page = await source.fetchPage(number, observer, signal, urgency)
@@ -46,7 +46,7 @@ export async function refreshPage(
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
   const { added } = pageResult(changes, [])
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, kept: keep(added) })
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(added) })
   await yieldToEventLoop()
   const written = writtenIds(changes)
   const items = listed.map((item, index) => ({

@@ -1,10 +1,9 @@
 import { JobError, type KnownError } from '../../errors.ts'
+import { runError, runOutcome } from '../end-run.ts'
 import type { PageTimes } from '../page-writer.ts'
-import { filtersText } from '../resume.ts'
-import { counting, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { Job, PageSource, Urgency } from '../types.ts'
-import type { WalkObserver } from '../walk.ts'
+import type { PageSource, Urgency } from '../types.ts'
+import { counting, noTraffic, type WalkObserver } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
 import {
@@ -16,10 +15,10 @@ import {
   refreshInterval,
 } from './due.ts'
 import { youngEnds } from './ends.ts'
-import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { seekFromFirst } from './last-page.ts'
 import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
+import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
 
 /** How often a job is refreshed, and what that may cost. */
@@ -58,7 +57,7 @@ export interface RefreshResult {
   runId: number
   tookMs: number
   run: RunRecord & RunTraffic
-  kept: KeptRefresh
+  saved: SavedRefresh
   /** Whether it was asked for, instead of due. */
   isAsked: boolean
   error: KnownError | null
@@ -82,11 +81,6 @@ export interface Refresher {
 interface ReadEnds {
   refresh: Refresh
   after: RefreshState
-}
-
-/** The list that a job reads, as text: what is known of one says nothing of another. */
-export function scopeText({ collection }: Job): string {
-  return `${collection.path} ${filtersText(collection.scope ?? collection.filters)}`
 }
 
 export function createRefresher(options: RefresherOptions): Refresher {
@@ -163,12 +157,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const paid = () => payForRetries(taken, traffic.requests - before)
     const newest = youngEnds(from.places, rules.newest)[0] ?? null
     const number = Math.max(1, pageAt(taken.depth, newest, from.lastPage))
-    const keep = (added: number) => {
+    const save = (added: number) => {
       state = afterOlderPage(from, paid(), added)
-      return keptRefresh(state, rules)
+      return savedRefresh(state, rules)
     }
     try {
-      await refreshPage(tools, number, urgency, keep)
+      await refreshPage(tools, number, urgency, save)
     } catch (error) {
       // Paid for, too, or a page that cannot be read would be asked for again and again.
       state = { ...from, bands: paid() }
@@ -181,14 +175,14 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const ends = await readEnds(from, tools)
     const elapsed = ends.after.startedAt - from.startedAt
     state = notAfter(older ? withCredit(ends, elapsed) : ends.after, now())
-    await store.keepRefresh(lease, keptRefresh(state, rules))
+    await store.saveRefresh(lease, savedRefresh(state, rules))
   }
 
   async function refreshNow({ older }: { older: boolean }, within: Run | null): Promise<RefreshResult> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
     const from: RefreshState = { ...notAfter(state, now()), triedAt: now() }
     state = from
-    const id = await store.beginRefresh(lease, keptRefresh(from, rules), within)
+    const id = await store.beginRefresh(lease, savedRefresh(from, rules), within)
     const run = { id, traffic: noTraffic() }
     last = run
     const tools = toolsOf(run)
@@ -202,7 +196,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       error = runError(cause, signal)
       // The share counts what was sent, and failures may be tried many times.
       if (state === from) state = withCost(from, run.traffic.requests)
-      await store.keepRefresh(lease, keptRefresh(state, rules))
+      await store.saveRefresh(lease, savedRefresh(state, rules))
     }
     const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
     const isAsked = !older
@@ -211,7 +205,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       runId: id,
       tookMs,
       run: { ...record, ...run.traffic },
-      kept: keptRefresh(state, rules),
+      saved: savedRefresh(state, rules),
       isAsked,
       error,
     }
@@ -224,7 +218,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function heedClock(): Promise<void> {
     if (!state || !isClaimAhead()) return
     state = notAfter(state, now())
-    await store.keepRefresh(lease, keptRefresh(state, rules))
+    await store.saveRefresh(lease, savedRefresh(state, rules))
   }
 
   const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)

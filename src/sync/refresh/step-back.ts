@@ -23,9 +23,9 @@ export function stepBack(reading: EndReading, { page }: RefreshAnswer): EndReadi
 
 /**
  * An answer on the way back; it ends at a page that holds a key that was read before it began.
- * @returns The reading with the page to ask, or with none where it reads on behind the page where it began.
+ * @returns The reading with the page to ask, or with none where it reads on after the page where it began.
  */
-export function lookBehind(
+export function continueStepBack(
   before: EndReading,
   noted: EndReading,
   back: StepBack,
@@ -39,8 +39,8 @@ export function lookBehind(
   if (page > 1 && !isJoined(noted, rows, back.answer))
     return { ...reading, ask: page - 1, stepBack: { ...back, moved }, doubtful: [...doubtful, answers] }
   if (!moved) return { ...reading, stepBack: null, doubtful: [] }
-  // Items have moved across the bounds of the pages behind this one meanwhile: these are read again.
-  return { ...reading, ask: page + 1, stepBack: null, news: { ...news, run: 0 } }
+  // Items have moved across the bounds of the pages after this one meanwhile: these are read again.
+  return { ...reading, ask: page + 1, stepBack: null, news: { ...news, oldInRow: 0 } }
 }
 
 /** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
@@ -65,7 +65,7 @@ export function unprovenPages(
   const isFurther = before.top !== null && top !== null
   const isUncounted = total === null || before.total === null
   // From `last` inwards a deletion moves rows that were read to pages that were not.
-  return end === 'first' && isUncounted && isFurther && before.news.run === 0 ? answers - top : unproven
+  return end === 'first' && isUncounted && isFurther && before.news.oldInRow === 0 ? answers - top : unproven
 }
 
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */

@@ -83,7 +83,7 @@ function isUpTo(place: ListPosition | null | undefined, until: ListPosition): bo
 }
 
 /**
- * The positions of the keys of a page that was asked for again. A known key keeps its position; a new one goes behind
+ * The positions of the keys of a page that was asked for again. A known key keeps its position; a new one goes after
  * the key before it on the page, or else in front of the first known one. Without any known key all go in front of
  * the segment `before`, or become a segment of their own.
  */
@@ -106,7 +106,7 @@ function positionsFound(
     }
     const until = known.findIndex((place, at) => at > index && place !== null)
     const end = until === -1 ? known.length : until
-    positions.push(...behind(positions.at(-1) ?? anchor, end - index, neighbours))
+    positions.push(...trailing(positions.at(-1) ?? anchor, end - index, neighbours))
     index = end
   }
   return positions
@@ -122,7 +122,7 @@ function leading(count: number, anchor: ListPosition, { before }: ListOrder): Li
   return between(anchor.segment, low, anchor.position, count)
 }
 
-function behind(place: ListPosition, count: number, { after }: ListOrder): ListPosition[] {
+function trailing(place: ListPosition, count: number, { after }: ListOrder): ListPosition[] {
   const high = Math.min(after(place) ?? place.position + 1, place.position + 1)
   return between(place.segment, place.position, high, count)
 }

@@ -49,8 +49,8 @@ export const REFRESH_BUGS: readonly PlantedBug[] = [
     ['sync/refresh/end-reading.ts', '    answers: 0,\n', '    answers: 0,\n    remembered: lastPage,\n'],
     [
       'sync/refresh/read-inward.ts',
-      'return goOn(reading, rules, answer, pageBehind(reading, answer))',
-      'const ask = pageBehind(reading, answer)\n  return goOn(reading, rules, answer, ask === reading.remembered ? ask - 1 : ask)',
+      'return goOn(reading, rules, answer, nextInward(reading, answer))',
+      'const ask = nextInward(reading, answer)\n  return goOn(reading, rules, answer, ask === reading.remembered ? ask - 1 : ask)',
     ],
   ),
 ]

@@ -1,4 +1,4 @@
-import type { KeptRefresh } from '../../../sync/refresh/kept.ts'
+import type { SavedRefresh } from '../../../sync/refresh/saved.ts'
 import type { Lease, LedgerEntry, PageChanges, Run, RunTraffic, Upsert, Walk } from '../../../sync/store.ts'
 import type { Checkpoint, Job } from '../../../sync/types.ts'
 import type { TableShape } from '../../columns/catalog.ts'
@@ -11,7 +11,7 @@ import type { OpenCollection } from '../tables/collection.ts'
 import { columnsOfKeys } from '../tables/keys.ts'
 import { COMMIT_PARAMETERS, type CommitValues } from './commit-parameters.ts'
 import { ofJob, scopeOf, timeOf } from './job.ts'
-import { keptColumns } from './refreshes.ts'
+import { savedColumns } from './refreshes.ts'
 
 /** A page that is to be written, of a walk or of a refresh. */
 export interface WrittenPage {
@@ -24,7 +24,7 @@ export interface WrittenPage {
   /** Null: a refresh read it. */
   answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null
   /** What the job keeps for the next refresh; null: nothing changes. */
-  kept: KeptRefresh | null
+  saved: SavedRefresh | null
 }
 
 /** The parameters of the statement that writes a page. */
@@ -56,7 +56,7 @@ function jobValues(job: Job) {
   return { organization, collection, path, filters, keepsHistory, schemaVersion: String(LATEST_VERSION) }
 }
 
-function walkValues({ answer, ordinal, kept, changes, at, run }: WrittenPage) {
+function walkValues({ answer, ordinal, saved, changes, at, run }: WrittenPage) {
   const line = answer && rowOf(answer.entry)
   const ids = changes.keys.map(({ id }) => id)
   return {
@@ -77,7 +77,7 @@ function walkValues({ answer, ordinal, kept, changes, at, run }: WrittenPage) {
     account: answer && checkpointText(answer.next),
     ids,
     refreshedIds: JSON.stringify(ids),
-    ...keptColumns(kept),
+    ...savedColumns(saved),
     ...trafficOf(run.traffic),
   }
 }

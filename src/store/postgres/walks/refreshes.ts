@@ -1,14 +1,14 @@
-import type { JobRefresh, KeptRefresh } from '../../../sync/refresh/kept.ts'
+import type { JobRefresh, SavedRefresh } from '../../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../../sync/refresh/state.ts'
 import type { Lease } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import type { Sql } from '../sql.ts'
 import { OF_JOB, ofJob, timeOf } from './job.ts'
 
-// What jobs keep between refreshes.
+// What jobs save between refreshes.
 
-export async function keepRefresh(sql: Sql, job: Job, kept: KeptRefresh): Promise<void> {
-  const { refresh, freshAsOf, newest } = keptColumns(kept)
+export async function saveRefresh(sql: Sql, job: Job, saved: SavedRefresh): Promise<void> {
+  const { refresh, freshAsOf, newest } = savedColumns(saved)
   await sql.rows(`UPDATE sync_jobs SET refresh = $3, fresh_as_of = $4, newest = $5 WHERE ${OF_JOB}`, [
     ...ofJob(job),
     refresh,
@@ -18,11 +18,11 @@ export async function keepRefresh(sql: Sql, job: Job, kept: KeptRefresh): Promis
 }
 
 /** The columns of `sync_jobs`; all null: they stay as they are. */
-export function keptColumns(kept: KeptRefresh | null) {
+export function savedColumns(saved: SavedRefresh | null) {
   return {
-    refresh: kept && JSON.stringify(kept.state),
-    freshAsOf: kept && timeOf(kept.freshAsOf),
-    newest: kept?.newest ?? null,
+    refresh: saved && JSON.stringify(saved.state),
+    freshAsOf: saved && timeOf(saved.freshAsOf),
+    newest: saved?.newest ?? null,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { RefreshCommit, RefreshCommitted } from '../../../sync/refresh/kept.ts'
+import type { RefreshCommit, RefreshCommitted } from '../../../sync/refresh/saved.ts'
 import type {
   CommitResult,
   CommittedAnswer,
@@ -34,7 +34,7 @@ export interface Commit {
 const IS_OTHER_LIST = '(scope_path <> :path OR scope_filters <> :filters)'
 
 export function createCommit(connection: Connection): Commit {
-  const { keep } = createRefreshStore(connection)
+  const { save } = createRefreshStore(connection)
   const addAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
     VALUES (:walkId, :ordinal, :pass, :page, :total, :keys, :at, :why, :places)
@@ -151,12 +151,12 @@ export function createCommit(connection: Connection): Commit {
       countAnswer.run(newToWalk, newRejects, entry.total, nextPage, pass, checkpointText(next), at, walk.id)
       return saved
     },
-    refreshed(job, { run, at: time, kept, ...page }, tables) {
+    refreshed(job, { run, at: time, saved: refresh, ...page }, tables) {
       const at = new Date(time).toISOString()
       const saved = savePage(job, page, { tables, run, by: 'refresh', at })
       if (saved.changes) return saved
       countAsSeen.run({ ...nameOf(job), ids: saved.result.ids })
-      if (kept) keep(job, kept)
+      if (refresh) save(job, refresh)
       return saved
     },
     checkpoint(walkId, next, at) {

@@ -1,19 +1,19 @@
-import type { JobRefresh, KeptRefresh } from '../../../sync/refresh/kept.ts'
+import type { JobRefresh, SavedRefresh } from '../../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../../sync/refresh/state.ts'
 import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
 import { nameOf, OF_JOB } from './jobs.ts'
 
-/** What jobs keep between refreshes. */
+/** What jobs save between refreshes. */
 export interface RefreshStore {
-  keep(job: Job, kept: KeptRefresh): void
+  save(job: Job, saved: SavedRefresh): void
   /** Null before the first complete full walk of the job. */
   of(job: Job): { refresh: RefreshState | null; rowsAdded: number; lastPageAt: number }
   all(): JobRefresh[]
 }
 
 export function createRefreshStore(connection: Connection): RefreshStore {
-  const keep = connection.prepare(`
+  const save = connection.prepare(`
     UPDATE sync_jobs SET refresh = :refresh, fresh_as_of = :freshAsOf, newest = :newest WHERE ${OF_JOB}
   `)
   const find = connection.prepare(`
@@ -30,9 +30,9 @@ export function createRefreshStore(connection: Connection): RefreshStore {
     WHERE configured = 1 AND refresh IS NOT NULL
   `)
   return {
-    keep(job, { state, freshAsOf, newest }) {
+    save(job, { state, freshAsOf, newest }) {
       const fresh = { refresh: JSON.stringify(state), freshAsOf: new Date(freshAsOf).toISOString(), newest }
-      keep.run({ ...nameOf(job), ...fresh })
+      save.run({ ...nameOf(job), ...fresh })
     },
     of(job) {
       type Stored = { refresh: string | null; rowsAdded: number; lastPageAt: string | null }

@@ -139,6 +139,6 @@ export function closeWalk(
     holdMissing(connection, job, removals.hold === 'earlier' ? null : removals.hold)
   if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
   walks.complete(walkId, runId, outcome, at)
-  if (refresh) createRefreshStore(connection).keep(job, refresh)
+  if (refresh) createRefreshStore(connection).save(job, refresh)
   return { heldBack: jobs.heldBack(job) }
 }

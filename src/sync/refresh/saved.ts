@@ -1,18 +1,19 @@
+import { filtersText } from '../resume.ts'
 import type { PageChanges, Run } from '../store.ts'
 import type { Job, Notice } from '../types.ts'
 import type { End, RefreshRules } from './answer.ts'
 import { newestEnd } from './ends.ts'
 import type { RefreshState } from './state.ts'
 
-/** What a job keeps between refreshes, and what people read of it. */
-export interface KeptRefresh {
+/** What a job saves between refreshes, and what people read of it. */
+export interface SavedRefresh {
   state: RefreshState
   /** `sync_status.fresh_as_of`, unless `as_of` is later. Epoch milliseconds. */
   freshAsOf: number
   newest: End | null
 }
 
-/** What each job of a store keeps. */
+/** What each job of a store saved. */
 export interface JobRefresh {
   organizationId: string
   collection: string
@@ -24,8 +25,8 @@ export interface RefreshCommit extends PageChanges {
   run: Run
   /** The time that its rows are written with, epoch milliseconds. Later than that of any other page of the job. */
   at: number
-  /** The state after an older page; null: it is kept once the refresh ends. */
-  kept: KeptRefresh | null
+  /** The state after an older page; null: it is saved once the refresh ends. */
+  saved: SavedRefresh | null
 }
 
 export interface RefreshCommitted {
@@ -34,10 +35,15 @@ export interface RefreshCommitted {
   notices: Notice[]
 }
 
-export function keptRefresh(state: RefreshState, { newest }: Pick<RefreshRules, 'newest'>): KeptRefresh {
+export function savedRefresh(state: RefreshState, { newest }: Pick<RefreshRules, 'newest'>): SavedRefresh {
   return { state, freshAsOf: state.freshAsOf, newest: newestEnd(state.places, newest) }
 }
 
 export function rulesOf({ collection }: Job): RefreshRules {
   return { total: collection.total, newest: collection.newest }
+}
+
+/** The list that a job reads, as text: what is known of one says nothing of another. */
+export function scopeText({ collection }: Job): string {
+  return `${collection.path} ${filtersText(collection.scope ?? collection.filters)}`
 }

@@ -1,34 +1,5 @@
 import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
 import type { RunOutcome, RunTraffic } from './store.ts'
-import type { PageObserver } from './types.ts'
-
-export function noTraffic(): RunTraffic {
-  return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
-}
-
-/** An observer that counts the traffic of a run, too. */
-export function counting<T extends Pick<PageObserver, 'onRequest' | 'onRetry' | 'onWait'>>(
-  observer: T,
-  traffic: RunTraffic,
-): T & PageObserver {
-  return {
-    ...observer,
-    onRetry: (reason, delayMs) => {
-      traffic.retries++
-      observer.onRetry(reason, delayMs)
-    },
-    onRequest: () => {
-      traffic.requests++
-      observer.onRequest()
-    },
-    onThrottled: () => {
-      traffic.rateLimitHits++
-    },
-    onWaited: (ms) => {
-      traffic.rateLimitWaitMs += ms
-    },
-  }
-}
 
 /** The reason of an error: that the run was stopped goes before what followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
