@@ -11,6 +11,7 @@ export function observerOf(changed: Partial<JobObserver> = {}): JobObserver {
     onPage: () => {},
     onPassAgain: () => {},
     onRefresh: () => {},
+    onNotices: () => {},
     onRequest: () => {},
     onRetry: () => {},
     onWait: () => {},

@@ -161,6 +161,7 @@ function observerOf(job: Job, machine: Machine): JobObserver {
     onPage: () => {},
     onPassAgain: () => {},
     onRefresh: () => {},
+    onNotices: () => {},
     onRequest: () => {},
     onRetry: () => {},
     onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),

@@ -5,7 +5,7 @@ import type { KnownError } from '../../errors.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
 import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease/owner.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import type { Job, Page } from '../../sync/types.ts'
+import type { Job, Notice, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
@@ -124,9 +124,9 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
           pageMessage,
         )
         logBeyondEnd(log, page)
-        for (const { level, message } of notices)
-          log[level]({ event: 'columns_changed', page: page.number }, printable(message, 500))
+        logNotices(log, page.number, notices)
       },
+      onNotices: (page, notices) => logNotices(log, page, notices),
       onRefresh(result) {
         logRefresh(log, job, result)
         refreshed = result.run
@@ -196,6 +196,11 @@ function logBusy(log: Logger, owner: string, work: OwnerWork | null, at: number)
     left_ms: leftOf(work, at) ?? undefined,
   }
   log.info(fields, `${ownerName(owner, work)} ${workText(work, at)}; waiting for its end`)
+}
+
+function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
+  for (const { level, message } of notices)
+    log[level]({ event: 'columns_changed', page }, printable(message, 500))
 }
 
 function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page): void {

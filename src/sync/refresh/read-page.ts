@@ -1,9 +1,9 @@
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Page, PageSource, Urgency } from '../types.ts'
-import type { PageResult, WalkObserver } from '../walk.ts'
+import type { Page, PageObserver, PageSource, Urgency } from '../types.ts'
 import type { RefreshRow } from './answer.ts'
+import type { RefreshObserver } from './refresher.ts'
 import type { SavedRefresh } from './saved.ts'
 
 /** What a refresh reads and writes with. */
@@ -13,7 +13,7 @@ export interface RefreshTools {
   run: Run
   source: PageSource
   times: Pick<PageTimes, 'ofRefresh'>
-  observer: WalkObserver
+  observer: PageObserver & Pick<RefreshObserver, 'onNotices'>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
@@ -21,7 +21,6 @@ export interface RefreshTools {
 /** A page of a refresh, as it is once it is written. */
 export interface RefreshedPage {
   page: Page
-  kept: PageResult
   /** When its rows were written, epoch milliseconds. */
   at: number
   /** The id of each item, and its row as it stands now; null for an item without a usable key. */
@@ -54,7 +53,11 @@ export async function refreshPage(
     seen: seenOf(stored[index], written.get(item.id), at),
     isNewReject: 'reject' in item && stored[index]?.state === 'absent',
   }))
-  return { page, kept: pageResult(changes, committed.notices), at, items, rowsAdded: committed.rowsAdded }
+  // A reject stands there at each refresh, and is told of at the first one.
+  const isRejectNew = items.some(({ isNewReject }) => isNewReject)
+  const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
+  observer.onNotices(number, told)
+  return { page, at, items, rowsAdded: committed.rowsAdded }
 }
 
 type Change = PageChanges['upserts'][number]['change']

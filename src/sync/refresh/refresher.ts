@@ -2,7 +2,7 @@ import { JobError, type KnownError } from '../../errors.ts'
 import { runError, runOutcome } from '../end-run.ts'
 import type { PageTimes } from '../page-writer.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { PageSource, Urgency } from '../types.ts'
+import type { Notice, PageSource, Urgency } from '../types.ts'
 import { counting, noTraffic, type WalkObserver } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
@@ -48,6 +48,7 @@ export interface RefresherOptions {
 
 /** Receives what refreshes do. */
 export interface RefreshObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
+  onNotices(page: number, notices: readonly Notice[]): void
   onRefresh(result: RefreshResult): void
 }
 

@@ -12,7 +12,9 @@ import { type Answer, type PageHandler, readList, type WalkObserver } from '../w
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 
 /** Receives a verification's progress. */
-export interface VerifyObserver extends Omit<JobObserver, 'onFinish' | 'onRefresh'>, WalkObserver {
+export interface VerifyObserver
+  extends Omit<JobObserver, 'onFinish' | 'onRefresh' | 'onNotices'>,
+    WalkObserver {
   onFinish(result: VerifyResult): void
 }
 

@@ -5,7 +5,7 @@ import { loadOf } from '../../../src/sync/refresh/due.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
+import { mirroredIds, observerOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
@@ -312,6 +312,25 @@ describe('a refresh', () => {
 
     expect(first.untrusted).toContain('without a usable key')
     expect(second.untrusted).toBeNull()
+  })
+
+  it('tells once of values that do not fit their column, and of items without a usable key', async () => {
+    const { test, list } = await synced({
+      item: (id) => (id === 31 ? '{"name":"no key"}' : `{"id":${id},"size":${id > 30 ? '"large"' : 1}}`),
+    })
+    list.ids.push(31, 32)
+    const told: unknown[] = []
+    const observer = observerOf({
+      onNotices: (page, notices) => told.push(...notices.map(({ level, message }) => [page, level, message])),
+    })
+
+    await runOnce(test, list, { instead: 'newest', observer })
+    await runOnce(test, list, { instead: 'newest', observer })
+
+    expect(told).toEqual([
+      [11, 'warn', expect.stringContaining('size__text')],
+      [11, 'warn', expect.stringContaining('no usable key')],
+    ])
   })
 
   it('still knows the newest end where an item without a usable key appears', async () => {
