@@ -23,7 +23,7 @@ const texts = new Map(files.map((file) => [file, fs.readFileSync(path.join(SOURC
 const imports: Import[] = files.flatMap((file) => {
   const text = texts.get(file) ?? ''
   const statements = text.matchAll(
-    /(?:import|export)\s+(type\s)?(?:[^'"()]*?\sfrom\s+)?'([^']+)'|import\('([^']+)'\)/g,
+    /(?:import|export)\s+(type\s)?(?:[^'"()]*?\sfrom\s+)?'([^']+)'|(?:import|require)\('([^']+)'\)/g,
   )
   return [...statements].map(([, type, stated, dynamic]) => ({
     from: file,

@@ -13,8 +13,8 @@ export interface ReadList {
   /** Where new items appear, as found, and as configured. */
   newest: string | null
   newestConfigured: 'auto' | 'first' | 'last'
-  /** How often full walks begin by the schedule. */
-  walkEvery: number | null
+  /** How often full walks begin by the schedule. Asked for of slow walks alone: to search the schedule takes a while. */
+  walkEvery: () => number
   refresh: { every: number; share: number } | false
 }
 
@@ -61,10 +61,9 @@ function aboutNewest(lists: readonly ReadList[]): string[] {
 function aboutWalks(lists: readonly ReadList[]): string[] {
   const slow = lists.flatMap((list) => {
     const took = tookOf(list)
-    const { walkEvery } = list
-    return walkEvery !== null && took >= SHORTEST_MS && took > BUSY * walkEvery
-      ? [{ ...list, took, walkEvery }]
-      : []
+    if (took < SHORTEST_MS) return []
+    const walkEvery = list.walkEvery()
+    return took > BUSY * walkEvery ? [{ ...list, took, walkEvery }] : []
   })
   const [slowest] = slow.toSorted((a, b) => b.took / b.walkEvery - a.took / a.walkEvery)
   if (!slowest) return []

@@ -1,7 +1,5 @@
-import { createRequire } from 'node:module'
 import { printable } from '../text.ts'
-
-const require = createRequire(import.meta.url)
+import { findCronFault } from './cron.ts'
 
 type FieldBounds = { name: string; least: number; most: number }
 
@@ -22,9 +20,6 @@ export function checkCron(expression: string): string | null {
   if (isPlain(expression)) return null
   const misspelt = expression.trim().startsWith('@') ? null : spellingFault(expression)
   if (misspelt !== null) return misspelt
-  // Loaded only here, since every command checks the schedules: it takes 45 ms of a `status` of 190 ms. Not import(),
-  // since the rules of the configuration are synchronous.
-  const { findCronFault } = require('./cron.ts') as typeof import('./cron.ts')
   const fault = findCronFault(expression)
   return fault === null || typeof fault === 'string' ? fault : fieldFault(fault.field, fault.text)
 }

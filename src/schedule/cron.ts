@@ -1,12 +1,11 @@
-import {
-  type CronFieldError,
-  createTask,
-  type Logger,
-  type ParsedFields,
-  parse,
-  validateDetailed,
-} from 'node-cron'
+import { createRequire } from 'node:module'
+import type { CronFieldError, Logger, ParsedFields } from 'node-cron'
 import { type Matchers, nextMatch } from './next-match.ts'
+
+// Loaded where the first schedule needs it: every command checks the schedules, and most are right at first sight. Not import(),
+// since the rules of the configuration are synchronous.
+const require = createRequire(import.meta.url)
+const nodeCron = () => require('node-cron') as typeof import('node-cron')
 
 const DAY = 86_400_000
 // Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does.
@@ -20,7 +19,7 @@ const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
 
 /** Returns what node-cron finds wrong: a field with its text, or a whole phrase; null when nothing is. */
 export function findCronFault(expression: string): { field: string; text: string } | string | null {
-  const { errors } = validateDetailed(expression)
+  const { errors } = nodeCron().validateDetailed(expression)
   if (errors[0] !== undefined) return faultOf(errors[0])
   return everFires(expression) ? null : NEVER_FIRES
 }
@@ -28,13 +27,13 @@ export function findCronFault(expression: string): { field: string; text: string
 function faultOf({ field, value: text = '' }: CronFieldError): { field: string; text: string } | string {
   if (field === 'expression') return 'it has a character that means nothing there'
   // node-cron also blames this field for a day that only the named months lack.
-  if (field === 'dayOfMonth' && validateDetailed(`0 0 ${text} * *`).valid) return NEVER_FIRES
+  if (field === 'dayOfMonth' && nodeCron().validateDetailed(`0 0 ${text} * *`).valid) return NEVER_FIRES
   const names: Record<string, string> = { dayOfMonth: 'day of month', dayOfWeek: 'day of week' }
   return { field: names[field] ?? field, text }
 }
 
 function everFires(expression: string): boolean {
-  const { day } = createMatchers(parse(expression), 'UTC')
+  const { day } = createMatchers(expression, 'UTC')
   for (let index = 0; index < CYCLE.days; index++) if (day(CYCLE.start + index * DAY)) return true
   return false
 }
@@ -72,7 +71,7 @@ const MEASURED_FIRES = 8
 
 function matchersOf(expression: string, timezone: string): Matchers {
   const name = `${timezone} ${expression}`
-  const known = KNOWN.get(name) ?? createMatchers(parse(expression), timezone)
+  const known = KNOWN.get(name) ?? createMatchers(expression, timezone)
   KNOWN.set(name, known)
   return known
 }
@@ -80,7 +79,8 @@ function matchersOf(expression: string, timezone: string): Matchers {
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-function createMatchers(fields: ParsedFields, timezone: string): Matchers {
+function createMatchers(expression: string, timezone: string): Matchers {
+  const fields = nodeCron().parse(expression)
   const { day, hour, minute } = coarserExpressions(fields)
   const isMinute = rememberingLast(MINUTE, createMatcher(minute, timezone))
   const [minutes, seconds] = [fields.minute.map(Number), fields.second.map(Number)]
@@ -119,7 +119,7 @@ export function coarserExpressions(fields: ParsedFields) {
 }
 
 function createMatcher(expression: string, timezone: string): (time: number) => boolean {
-  const task = createTask(expression, () => {}, { timezone, logger: SILENT })
+  const task = nodeCron().createTask(expression, () => {}, { timezone, logger: SILENT })
   // node-cron lists all tasks for ever; a destroyed one has left the list and still matches.
   void task.destroy()
   return (time) => task.match(new Date(time))

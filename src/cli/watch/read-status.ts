@@ -131,7 +131,7 @@ function readLists(
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
     const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [{ ...row, newestConfigured, walkEvery: periodFor(schedule), refresh }]
+    return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
   })
 }
 
