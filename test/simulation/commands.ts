@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
-import { openServer } from '../../src/cli/postgres/kept-server.ts'
+import { openServer } from '../../src/cli/postgres/writable-server.ts'
 import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'

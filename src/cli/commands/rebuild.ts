@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { isMade, type KeptMirror, withMirror } from '../keep/kept-mirror.ts'
+import { isMade, type WritableMirror, withMirror } from '../keep/writable-mirror.ts'
 import { noMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -29,7 +29,7 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-async function rebuild({ stdout, stderr }: Runtime, mirror: KeptMirror, name: string): Promise<void> {
+async function rebuild({ stdout, stderr }: Runtime, mirror: WritableMirror, name: string): Promise<void> {
   const { rows, strays, views, notices } = await mirror.rebuild(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''

@@ -1,6 +1,6 @@
 import { printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { isMade, withMirror } from '../keep/kept-mirror.ts'
+import { isMade, withMirror } from '../keep/writable-mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 

@@ -6,7 +6,7 @@ import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Runtime } from '../runtime.ts'
 import { collectionsToForget, organizationToForget } from './forget-target.ts'
-import { type Inventory, isMade, type KeptMirror, openInventory, withMirror } from './kept-mirror.ts'
+import { type Inventory, isMade, openInventory, type WritableMirror, withMirror } from './writable-mirror.ts'
 
 interface ForgetOptions {
   org: string[]
@@ -99,7 +99,7 @@ async function forgetAll(
   { stdout, stderr }: Runtime,
   config: Config,
   { organization, collections }: Target,
-  mirror: KeptMirror,
+  mirror: WritableMirror,
 ): Promise<number> {
   const configured = config.organizations.find(({ id }) => id === organization.id)
   const forgetting = await mirror.beginForgetting()

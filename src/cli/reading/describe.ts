@@ -5,8 +5,8 @@ import { counted, grouped, inWords, printable, printableJson } from '../../text.
 import { jsonValue } from '../output/formats/json.ts'
 import { tableFormat, tableWidth } from '../output/formats/table.ts'
 import { chunked } from '../output/write-all.ts'
-import type { MirrorReading } from './mirror-reading.ts'
 import { findNamed } from './named.ts'
+import type { ReadableMirror } from './readable-mirror.ts'
 import type { DescribeWork } from './task.ts'
 
 interface Described {
@@ -19,7 +19,7 @@ interface Described {
 
 /** What each column of the collections holds, how many rows there are and as of when. */
 export async function* describe(
-  mirror: MirrorReading,
+  mirror: ReadableMirror,
   { name: typed, configured, json, now }: DescribeWork,
   width: number | null,
 ): AsyncIterable<Uint8Array> {

@@ -2,13 +2,13 @@ import type { Selection } from '../../store/sqlite/read/selection.ts'
 import { formatted } from '../output/formats/format.ts'
 import { itemFormat } from '../output/formats/json.ts'
 import { assertEnvelope, exportFormat, idsOf } from './export-format.ts'
-import type { MirrorReading } from './mirror-reading.ts'
 import { findNamed } from './named.ts'
+import type { ReadableMirror } from './readable-mirror.ts'
 import type { ExportWork } from './task.ts'
 
 /** The rows of a collection or of a view of it; as NDJSON, a collection's items as they were sent. */
 export async function exported(
-  mirror: MirrorReading,
+  mirror: ReadableMirror,
   work: ExportWork,
   isTerminal: boolean,
 ): Promise<AsyncIterable<Uint8Array>> {

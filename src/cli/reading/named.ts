@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
 import { printable } from '../../text.ts'
-import type { MirrorReading } from './mirror-reading.ts'
+import type { ReadableMirror } from './readable-mirror.ts'
 
 /** Throws UsageError for a name that no table or view of these collections can have. */
 export function assertNamed(name: string, configured: readonly string[]): void {
@@ -10,7 +10,7 @@ export function assertNamed(name: string, configured: readonly string[]): void {
 
 /** The table or view of this name. Throws UsageError if there is none. */
 export async function findNamed(
-  mirror: MirrorReading,
+  mirror: ReadableMirror,
   name: string,
   configured: readonly string[],
 ): Promise<Listed> {

@@ -1,10 +1,10 @@
 import { assertReadingSql } from '../../store/sqlite/read/query.ts'
 import { isNotMadeYet, readMirror } from '../mirror-file.ts'
 import { formatted } from '../output/formats/format.ts'
-import { type MirrorReading, readingOfFile } from './mirror-reading.ts'
 import { assertNamed } from './named.ts'
 import { parametersOf } from './parameters.ts'
 import { queryFormat } from './query-format.ts'
+import { type ReadableMirror, readableFile } from './readable-mirror.ts'
 import type { ReadingTask } from './task.ts'
 
 /** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
@@ -17,7 +17,7 @@ export async function* read(task: ReadingTask): AsyncIterable<Uint8Array> {
   }
   const reader = readMirror(database, isCopy)
   try {
-    yield* await written(readingOfFile(reader), task)
+    yield* await written(readableFile(reader), task)
   } finally {
     reader.close()
   }
@@ -25,7 +25,7 @@ export async function* read(task: ReadingTask): AsyncIterable<Uint8Array> {
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
 export async function written(
-  mirror: MirrorReading,
+  mirror: ReadableMirror,
   { work, isTerminal, width }: Pick<ReadingTask, 'work' | 'isTerminal' | 'width'>,
 ): Promise<AsyncIterable<Uint8Array>> {
   if (work.kind === 'query') {

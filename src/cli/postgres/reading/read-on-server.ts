@@ -12,7 +12,7 @@ import type { ReadingOptions, TimeLimit } from '../../reading/run-reading.ts'
 import type { ReadingTask } from '../../reading/task.ts'
 import type { Runtime } from '../../runtime.ts'
 import { openPostgresForReading } from '../open.ts'
-import { readingOfServer, statementOf } from './server-reading.ts'
+import { readableServer, statementOf } from './readable-server.ts'
 
 /**
  * Does the task on one snapshot, in a transaction that can only read: also of a role that may write. A signal or the end of
@@ -46,7 +46,7 @@ export async function readOnServer(
       await server.readingOnce(
         async (sql) => {
           if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
-          const pieces = await written(readingOfServer(sql), task)
+          const pieces = await written(readableServer(sql), task)
           if (output) await writeOutput(output, pieces, newToken, signal)
           else await writeAll(stdout, pieces)
         },

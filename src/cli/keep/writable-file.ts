@@ -11,14 +11,14 @@ import { createForgetting } from '../../store/sqlite/walks/forget.ts'
 import { collectionsOf, holdingsOf, knownOrganizations } from '../../store/sqlite/walks/holdings.ts'
 import { openMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Inventory, KeptMirror } from './kept-mirror.ts'
+import type { Inventory, WritableMirror } from './writable-mirror.ts'
 
 /** Opens the mirror in a file, or makes it. Throws MirrorError. */
 export async function openFile(
   { database: file, collections }: Config,
   runtime: Runtime,
   report: (message: string) => void,
-): Promise<KeptMirror> {
+): Promise<WritableMirror> {
   const { now, pid, newToken } = runtime
   const { connection, patience, transact: transactAlone } = await openMirror(file, runtime, report)
   const own = <T>(task: () => T) => translatingErrors(file, task)

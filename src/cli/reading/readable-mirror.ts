@@ -14,8 +14,8 @@ interface ReadRows {
   batches: Batches<Value[]>
 }
 
-/** What `query`, `export` and `describe` read of a mirror of either kind. */
-export interface MirrorReading {
+/** A mirror of either kind, for commands that only read it: `query`, `export`, `describe`. */
+export interface ReadableMirror {
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
   query(work: Pick<QueryWork, 'sql' | 'parameters'>): MaybePromise<ReadRows>
   collections(): MaybePromise<string[]>
@@ -35,7 +35,7 @@ export interface MirrorReading {
 }
 
 /** Of a mirror in a file. All rows are one batch, which is read while it is written. */
-export function readingOfFile(reader: Reader): MirrorReading {
+export function readableFile(reader: Reader): ReadableMirror {
   return {
     ...reader,
     query: ({ sql, parameters }) => asBatch(reader.query(sql, parametersOf(parameters))),

@@ -15,7 +15,7 @@ import {
 } from '../../store/postgres/walks/forget.ts'
 import type { Forgetting } from '../../store/sqlite/walks/forget.ts'
 import type { ForgottenJob } from '../../store/sqlite/walks/holdings.ts'
-import type { Inventory, KeptMirror } from '../keep/kept-mirror.ts'
+import type { Inventory, WritableMirror } from '../keep/writable-mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgres, openPostgresForReading, workerName } from './open.ts'
 
@@ -24,7 +24,7 @@ export async function openServer(
   config: Config,
   runtime: Runtime,
   report: (message: string) => void,
-): Promise<KeptMirror> {
+): Promise<WritableMirror> {
   const { newToken, signal } = runtime
   const { server, clock, close } = await openPostgres(config, runtime, report)
   const { now } = clock

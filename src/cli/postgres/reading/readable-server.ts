@@ -13,11 +13,11 @@ import {
 import { type Statement, withPlaceholders } from '../../../store/postgres/read/placeholders.ts'
 import { selectItems, selectRows } from '../../../store/postgres/read/selection.ts'
 import { distinctNames, type Value } from '../../../store/sqlite/read/rows.ts'
-import type { MirrorReading } from '../../reading/mirror-reading.ts'
+import type { ReadableMirror } from '../../reading/readable-mirror.ts'
 import type { QueryWork } from '../../reading/task.ts'
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */
-export function readingOfServer(sql: Reading): MirrorReading {
+export function readableServer(sql: Reading): ReadableMirror {
   return {
     async query(work) {
       const { columns, batches } = await run(sql, statementOf(work))

@@ -6,7 +6,7 @@ import type { ForgottenJob, Holdings } from '../../store/sqlite/walks/holdings.t
 import { exitCodeOfStop } from '../exit-code.ts'
 import { isNotMadeYet } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
-import { inventoryOfFile, openFile } from './kept-file.ts'
+import { inventoryOfFile, openFile } from './writable-file.ts'
 
 /** What a mirror of either kind holds, by organizations and their collections. */
 export interface Inventory {
@@ -17,7 +17,7 @@ export interface Inventory {
 }
 
 /** A mirror of either kind, for commands that change it and send nothing. */
-export interface KeptMirror extends Inventory {
+export interface WritableMirror extends Inventory {
   /** Lifts the holds of these organizations' tokens; see `Tokens`. */
   resume(organizationIds: readonly string[]): Promise<string[]>
   collections(): Promise<readonly string[]>
@@ -36,7 +36,7 @@ export async function isMade(config: Config, runtime: Runtime): Promise<boolean>
 /** Opens the mirror for reading; null if there is none yet. Throws MirrorError. */
 export async function openInventory(config: Config, runtime: Runtime): Promise<Inventory | null> {
   if (!config.postgres) return inventoryOfFile(config.database)
-  const { inventoryOfServer } = await import('../postgres/kept-server.ts')
+  const { inventoryOfServer } = await import('../postgres/writable-server.ts')
   return inventoryOfServer(config, runtime)
 }
 
@@ -44,10 +44,10 @@ export async function openInventory(config: Config, runtime: Runtime): Promise<I
 export async function withMirror(
   config: Config,
   runtime: Runtime,
-  work: (mirror: KeptMirror) => Promise<number>,
+  work: (mirror: WritableMirror) => Promise<number>,
 ): Promise<number> {
   const { signal, stderr } = runtime
-  const open = config.postgres ? (await import('../postgres/kept-server.ts')).openServer : openFile
+  const open = config.postgres ? (await import('../postgres/writable-server.ts')).openServer : openFile
   try {
     const mirror = await open(config, runtime, (message) => stderr.write(`${message}\n`))
     try {
