@@ -79,7 +79,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   // A timer with more does not wait at all. Callers that wait so long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
   yieldToEventLoop: async () => {
-    // A request leaves in the loop's second turn: first, bytes that wait on its connection are read.
+    // The first turn may have looked for bytes before the call; the second one looks after it, and in it a request leaves.
     await nextTurn()
     await nextTurn()
   },

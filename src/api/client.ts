@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Job, Page, PageObserver, PageSource } from '../sync/types.ts'
 import { shellWord } from '../text.ts'
-import { createConnectionPool, createHttpGet, type HttpGet, readArrived } from './http.ts'
+import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure } from './rate/answers.ts'
@@ -29,6 +29,8 @@ export interface ApiOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
+  /** Resolves after the process has read all bytes that had arrived. */
+  yieldToEventLoop: () => Promise<void>
   /** Called after each request; nothing of a token or an item is in the note. */
   onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
@@ -81,16 +83,14 @@ export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
       const limiter = limiterOf(credentials.scope)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const connections = openConnections()
-      const network = simulated
-        ? { get: simulated, prepare: async () => {} }
-        : { get: createHttpGet(options, connections), prepare: readArrived }
+      const get = simulated ?? createHttpGet(options, connections)
       const close = async () => {
         connections.close()
         const others = (users.get(limiter) ?? 1) - 1
         users.set(limiter, others)
         if (others === 0) await limiter.flush()
       }
-      return { ...createPageSource(job, credentials, limiter, network, options), close }
+      return { ...createPageSource(job, credentials, limiter, get, options), close }
     },
   }
 }
@@ -99,7 +99,7 @@ function createPageSource(
   job: Job,
   { token, hold }: Credentials,
   limiter: RateLimiter,
-  { get, prepare }: { get: HttpGet; prepare: () => Promise<void> },
+  get: HttpGet,
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
@@ -148,8 +148,9 @@ function createPageSource(
   async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
     const { observer, signal } = waiting
     try {
-      // Before the rate limiter, since nothing may come between its permit and the request.
-      await prepare()
+      // What has arrived meanwhile is read, which closes idle connections that got some. Before the rate limiter, since nothing may
+      // come between its permit and the request.
+      await options.yieldToEventLoop()
       await hold.enter()
       return await limiter.pass((answer) => request(page, answer, observer, signal), waiting)
     } catch (error) {

@@ -1,7 +1,6 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
 import { JobError, KnownError, RetryableError } from '../errors.ts'
 import type { Headers } from './rate/headers.ts'
@@ -186,16 +185,6 @@ export function createConnectionPool(limits: IdleLimits = LIMITS): () => Connect
       },
     }
   }
-}
-
-/**
- * Resolves after the process has read all bytes that had arrived, which closes idle connections that got
- * some. The first turn of the event loop may have looked for bytes before the call; the second one looks
- * after it.
- */
-export async function readArrived(): Promise<void> {
-  await nextTurn()
-  await nextTurn()
 }
 
 /** Keeps at most `mostIdle` idle connections, and closes one that receives bytes, as Node does since 24.21. */

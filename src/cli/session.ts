@@ -202,7 +202,7 @@ function registered({ id, name, collections }: OrganizationConfig) {
 
 function apiOptions(
   config: Config,
-  { sleep, random }: Runtime,
+  { sleep, random, yieldToEventLoop }: Runtime,
   userAgent: string,
   { tokens, processName, now }: OpenMirror,
 ): ApiOptions {
@@ -226,5 +226,6 @@ function apiOptions(
     now,
     sleep,
     random,
+    yieldToEventLoop,
   }
 }

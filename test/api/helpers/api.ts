@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HoldStore } from '../../../src/api/token-hold.ts'
@@ -8,6 +9,12 @@ import { createObserver } from './observer.ts'
 import { createHoldStore, createTestBudgetStore } from './stores.ts'
 
 export const TOKEN = '12|s3cr3t/t0ken-that-nobody-may-see'
+
+/** As main.ts does: bytes that have arrived are read. */
+export async function readArrived(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
+}
 
 const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   baseUrl: BASE_URL,
@@ -20,6 +27,7 @@ const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   rate: { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: 60_000, maxWaitMs: 900_000 },
   retry: { attempts: 3, minDelayMs: 1000, maxDelayMs: 60_000 },
   random: () => 0,
+  yieldToEventLoop: readArrived,
 }
 
 interface Setting {

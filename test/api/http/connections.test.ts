@@ -2,14 +2,8 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import {
-  createConnectionPool,
-  createHttpGet,
-  type HttpGet,
-  type IdleLimits,
-  readArrived,
-} from '../../../src/api/http.ts'
-import { createSetting } from '../helpers/api.ts'
+import { createConnectionPool, createHttpGet, type HttpGet, type IdleLimits } from '../../../src/api/http.ts'
+import { createSetting, readArrived } from '../helpers/api.ts'
 import { BASE_URL, pageText } from '../helpers/job.ts'
 import { serve, serveRaw } from '../helpers/server.ts'
 
