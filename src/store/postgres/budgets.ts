@@ -1,6 +1,7 @@
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import { SERVER_TIME, type ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
+import { timeOf } from './walks/job.ts'
 
 /** A permit that was written so long after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
 export const LATE_MS = 250
@@ -123,7 +124,3 @@ const UPDATE = `
   )
   SELECT (SELECT version FROM written) AS written, ${FOUND} ${OF_SCOPE}
 `
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString()
-}
