@@ -79,7 +79,7 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
-  const pings = pingsOf(config, runtime, logger, userAgent)
+  const pings = pingsOf(config, runtime, session.tokens, logger, userAgent)
   const { publishing } = session
   const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
   const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
