@@ -166,8 +166,13 @@ export function runner(
   session: Pick<Session, 'store' | 'source' | 'refreshes'>,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
-  { now, sleep, yieldToEventLoop }: Runtime,
+  { now, sleep, yieldToEventLoop }: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>,
 ): CommandSession['runJobs'] {
+  let lastTurn = Promise.resolve()
+  const turn = () => {
+    lastTurn = lastTurn.then(yieldToEventLoop)
+    return lastTurn
+  }
   return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
     // A mirror that cannot be read is reported by the jobs.
     await session.refreshes.update().catch(() => {})
@@ -185,6 +190,7 @@ export function runner(
         waitForOwner,
         now,
         sleep,
+        turn,
         yieldToEventLoop,
         observer: reporter.observe(job),
       })),
