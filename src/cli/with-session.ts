@@ -9,7 +9,7 @@ import { runJobs } from '../sync/jobs.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { USER_AGENT as userAgent } from './names.ts'
+import { programName, USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
@@ -136,15 +136,22 @@ function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'obs
 
 /** With `--quiet` only errors are written, and no progress. */
 function loggerOptions(
-  { logLevel, logFormat, quiet }: Globals,
+  globals: Globals,
   { stderr, errors, env }: Runtime,
   terminal: Terminal,
 ): LoggerOptions {
+  const { logLevel, logFormat, quiet } = globals
   const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
   const isWatched = terminal.isWatched || errors?.isTTY === true
   const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
   const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
-  return { level, destination, pretty, color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb' }
+  return {
+    level,
+    destination,
+    pretty,
+    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
+    program: programName(globals),
+  }
 }
 
 /** The rate budget of a job. */
