@@ -95,6 +95,7 @@ describe.concurrent('a token that is refused', () => {
     const resumed = await workspace.run(command.split(' '), { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
     expect(resumed.code).toBe(0)
     expect(resumed.stderr).toContain('no longer held: sharing-2')
+    expect(resumed.stderr).toContain('admin-mirror --config admin-mirror.yaml sync --org sharing-2\n')
   })
 
   it('is sent once, whoever else has it, and holds all of them; the others go on', async () => {
