@@ -80,6 +80,13 @@ describe.concurrent('completion', () => {
     expect(stdout).toContain('admin-mirror complete --')
   })
 
+  it('asks bash to complete files, which its script leaves to it', async () => {
+    const { stdout } = await createWorkspace().run(['completion', 'bash'])
+
+    expect(stdout).toContain('\n__admin_mirror_complete() {')
+    expect(stdout).toMatch(/\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/)
+  })
+
   it('knows its shells', async () => {
     const wrong = await createWorkspace().run(['completion', 'tcsh'])
     const none = await createWorkspace().run(['completion'])

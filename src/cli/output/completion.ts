@@ -9,6 +9,9 @@ const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '
 /** The library's `ShellCompDirectiveDefault`. */
 const SHELL_COMPLETES_FILES = 0
 
+/** The library's script for bash lacks the option by which that directive works. */
+const BASH_COMPLETES_FILES = 'complete -o default -F __admin_mirror_complete admin-mirror\n'
+
 /**
  * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
  * loaded only where one of them is typed; else `completion` only stands in the list of commands.
@@ -27,4 +30,7 @@ export async function defineCompletion(program: Command, argv: readonly string[]
     .helpOption('-h, --help', 'show help')
     .addHelpText('after', helpText(NAME))
     .exitOverride()
+    .hook('postAction', (_, { args: [shell] }) => {
+      if (shell === 'bash') program.configureOutput().writeOut?.(BASH_COMPLETES_FILES)
+    })
 }
