@@ -31,6 +31,15 @@ export function shellWord(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
+/** The commands that messages propose. */
+const PROPOSED =
+  /(?<![\w./-])admin-mirror (?=(?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b)/g
+
+/** Returns a message whose commands can be pasted. `program`: how the program was called, `--config` included. */
+export function asCalled(message: string, program: string): string {
+  return message.replace(PROPOSED, () => `${program} `)
+}
+
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // Counts avoid toLocaleString, whose first call takes 11 ms.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { counted, grouped, inWords, printable, printableJson } from '../src/text.ts'
+import { asCalled, counted, grouped, inWords, printable, printableJson } from '../src/text.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -15,6 +15,24 @@ describe('printableJson', () => {
     expect(JSON.parse(json)).toEqual(value)
     expect(json.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
     expect(json).toContain('田中 🙂')
+  })
+})
+
+describe('asCalled', () => {
+  it.each([
+    ['run "admin-mirror resume --org acme"', 'run "admin-mirror --config a.yaml resume --org acme"'],
+    ['(admin-mirror resume forgets the wait)', '(admin-mirror --config a.yaml resume forgets the wait)'],
+    ['made by a newer admin-mirror; it', 'made by a newer admin-mirror; it'],
+    ['admin-mirror --config b.yaml sync', 'admin-mirror --config b.yaml sync'],
+    ['/opt/admin-mirror sync', '/opt/admin-mirror sync'],
+  ])('makes the commands of %s pasteable', (message, shown) => {
+    expect(asCalled(message, 'admin-mirror --config a.yaml')).toBe(shown)
+  })
+
+  it('takes any path as it is', () => {
+    expect(asCalled('admin-mirror sync', "admin-mirror --config '$&.yaml'")).toBe(
+      "admin-mirror --config '$&.yaml' sync",
+    )
   })
 })
 

@@ -1,11 +1,12 @@
 import { CommanderError } from 'commander'
 import { KnownError, UsageError } from '../errors.ts'
-import { printable } from '../text.ts'
+import { asCalled, printable } from '../text.ts'
 import { exitCodeOf } from './exit-code.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Writes why a command failed, and returns its exit code. */
-export function reportError(error: unknown, { stderr }: Runtime): number {
+/** Writes why a command failed, and returns its exit code. `program`: how the program was called. */
+export function reportError(error: unknown, { stderr }: Runtime, program: string): number {
+  const shown = (message: string) => safe(asCalled(message, program))
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
     stderr.write(`${shown(error.message)}\n`)
@@ -20,7 +21,7 @@ export function reportError(error: unknown, { stderr }: Runtime): number {
 }
 
 /** Names of the configuration and of the mirror may hold anything. */
-function shown(message: string): string {
+function safe(message: string): string {
   return message
     .split('\n')
     .map((line) => printable(line, 5000))

@@ -9,7 +9,7 @@ import { runJobs } from '../sync/jobs.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { USER_AGENT as userAgent } from './names.ts'
+import { programName, USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
@@ -79,7 +79,7 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : 0
   }
   const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
-  const pings = pingsOf(config, runtime, logger, userAgent)
+  const pings = pingsOf(config, runtime, session.tokens, logger, userAgent)
   const { publishing } = session
   const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
   const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
@@ -136,15 +136,22 @@ function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'obs
 
 /** With `--quiet` only errors are written, and no progress. */
 function loggerOptions(
-  { logLevel, logFormat, quiet }: Globals,
+  globals: Globals,
   { stderr, errors, env }: Runtime,
   terminal: Terminal,
 ): LoggerOptions {
+  const { logLevel, logFormat, quiet } = globals
   const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
   const isWatched = terminal.isWatched || errors?.isTTY === true
   const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
   const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
-  return { level, destination, pretty, color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb' }
+  return {
+    level,
+    destination,
+    pretty,
+    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
+    program: programName(globals),
+  }
 }
 
 /** The rate budget of a job. */
@@ -166,8 +173,13 @@ export function runner(
   session: Pick<Session, 'store' | 'source' | 'refreshes'>,
   config: Config,
   reporter: Pick<Reporter, 'observe'>,
-  { now, sleep, yieldToEventLoop }: Runtime,
+  { now, sleep, yieldToEventLoop }: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>,
 ): CommandSession['runJobs'] {
+  let lastTurn = Promise.resolve()
+  const turn = () => {
+    lastTurn = lastTurn.then(yieldToEventLoop)
+    return lastTurn
+  }
   return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
     // A mirror that cannot be read is reported by the jobs.
     await session.refreshes.update().catch(() => {})
@@ -185,6 +197,7 @@ export function runner(
         waitForOwner,
         now,
         sleep,
+        turn,
         yieldToEventLoop,
         observer: reporter.observe(job),
       })),

@@ -7,6 +7,8 @@ import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, st
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
   /** The address that is told of an organization's jobs; null for none. */
   addressOf: (organizationId: string) => string | null
+  /** Names the token of an organization. */
+  tokenOf: (organizationId: string) => string
   send: (address: string, kind: PingKind, text: string, signal: AbortSignal) => Promise<void>
   onLost: (address: string, kind: PingKind, reason: string) => void
   onSent: (address: string, kind: PingKind) => void
@@ -19,8 +21,8 @@ export interface Pings {
   /** Runs these jobs. Jobs that begin in the same turn of the event loop are one run: that of a schedule, or a command's. */
   around(jobs: readonly Job[], run: () => Promise<JobResult[]>): Promise<JobResult[]>
   /**
-   * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again. A short list that
-   * is walked instead is told of in the same way.
+   * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again; of a refused token
+   * once, however many lists meet it. A short list that is walked instead is told of in the same way.
    */
   note(results: readonly JobResult[]): void
   /**
@@ -68,10 +70,12 @@ interface Target {
   failed: Map<string, Outcome>
   /** Those of them that a refresh found out, or that a refused token explains: a refresh that succeeds clears them. */
   byRefresh: Set<string>
+  /** The refused tokens that the last outcome told of. */
+  toldTokens: Set<string | null>
 }
 
 export function createPings(options: PingsOptions): Pings {
-  const { addressOf, send, onLost, onSent, now, sleep, signal, ...others } = options
+  const { addressOf, tokenOf, send, onLost, onSent, now, sleep, signal, ...others } = options
   const targets = new Map<string, Target>()
   /** The batches that jobs of this turn of the event loop join, by address. */
   let opening = new Map<string, Batch>()
@@ -84,12 +88,19 @@ export function createPings(options: PingsOptions): Pings {
       sleep,
       signal,
       send: (kind, text, limit) => send(address, kind, text, limit),
-      onLost: (kind, reason) => onLost(address, kind, reason),
+      onLost: (kind, reason) => {
+        if (kind === 'fail') target.toldTokens.clear()
+        onLost(address, kind, reason)
+      },
       onSent: (kind) => onSent(address, kind),
     })
-    const target = { line, failed: new Map<string, Outcome>(), byRefresh: new Set<string>() }
+    const target: Target = { line, failed: new Map(), byRefresh: new Set(), toldTokens: new Set() }
     targets.set(address, target)
     return target
+  }
+
+  function endOf(result: JobResult): Outcome {
+    return outcomeOf(result, () => tokenOf(result.job.organization.id))
   }
 
   function begin({ organization }: Job): Batch | null {
@@ -121,16 +132,21 @@ export function createPings(options: PingsOptions): Pings {
   }
 
   function noteRun({ failed, byRefresh }: Target, outcome: Outcome): void {
-    const { job, state, isHeld } = outcome
+    const { job, state, heldToken } = outcome
     const hidesWalk = failed.has(job) && !byRefresh.has(job)
     if (state === 'failed') failed.set(job, outcome)
     else if (state === 'succeeded') failed.delete(job)
-    if (state === 'failed' && isHeld && !hidesWalk) byRefresh.add(job)
+    if (state === 'failed' && heldToken !== null && !hidesWalk) byRefresh.add(job)
     else byRefresh.delete(job)
   }
 
-  function tellOutcome({ line, failed }: Target, outcomes: readonly Outcome[], ms: number | null): void {
-    const text = outcomeText(outcomes, [...failed.values()], ms)
+  function tellOutcome(target: Target, outcomes: readonly Outcome[], ms: number | null): void {
+    tell(target, outcomeText(outcomes, [...target.failed.values()], ms))
+  }
+
+  function tell(target: Target, text: string): void {
+    const { line, failed } = target
+    target.toldTokens = new Set(Array.from(failed.values(), ({ heldToken }) => heldToken))
     line.tell(failed.size > 0 ? 'fail' : 'success', text)
   }
 
@@ -154,7 +170,7 @@ export function createPings(options: PingsOptions): Pings {
 
   function noteRefresh(result: JobResult): void {
     const address = addressOf(result.job.organization.id)
-    const outcome = outcomeOf(result)
+    const outcome = endOf(result)
     if (address === null || signal.aborted || outcome.state === 'stopped' || outcome.state === 'busy') return
     const target = targetOf(address)
     const { failed, byRefresh } = target
@@ -165,6 +181,7 @@ export function createPings(options: PingsOptions): Pings {
       if (before?.reason === outcome.reason) return
       if (!before && result.trigger === 'refresh') byRefresh.add(outcome.job)
       failed.set(outcome.job, outcome)
+      if (outcome.heldToken !== null && target.toldTokens.has(outcome.heldToken)) return
     } else {
       if (!before || !mayClear) return
       failed.delete(outcome.job)
@@ -181,12 +198,12 @@ export function createPings(options: PingsOptions): Pings {
       const address = addressOf(organizationId)
       if (address === null) continue
       const target = targetOf(address)
-      const outcome = standingOutcome(organization, collection, code)
+      const outcome = standingOutcome(organization, collection, code, () => tokenOf(organizationId))
       target.failed.set(outcome.job, outcome)
       if (trouble.endsByRefresh) target.byRefresh.add(outcome.job)
       if (trouble.waitsForSomebody) waiting.add(target)
     }
-    for (const { line, failed } of waiting) line.tell('fail', standingText([...failed.values()]))
+    for (const target of waiting) tell(target, standingText([...target.failed.values()]))
   }
 
   return {
@@ -196,7 +213,7 @@ export function createPings(options: PingsOptions): Pings {
       const results = await run()
       results.forEach((result, index) => {
         const batch = batches[index]
-        if (batch) end(batch, outcomeOf(result))
+        if (batch) end(batch, endOf(result))
       })
       return results
     },

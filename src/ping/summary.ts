@@ -9,12 +9,13 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
-  /** Its token is refused, for runs and refreshes alike. */
-  isHeld: boolean
+  /** Names its token, which is refused for runs and refreshes alike; null for another end. */
+  heldToken: string | null
   rows: { seen: number; added: number; changed: number; removed: number }
 }
 
-export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult): Outcome {
+/** `token`: returns a name of the organization's token. */
+export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult, token: () => string): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
     seen: run?.rowsSeen ?? 0,
@@ -23,23 +24,32 @@ export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult): Ou
     removed: run?.rowsRemoved ?? 0,
   }
   const name = nameOf(job.organization.name, job.collection.name)
-  if (code === undefined) return { job: name, state: 'succeeded', reason: '', isHeld: false, rows }
-  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', isHeld: false, rows }
+  if (code === undefined) return { job: name, state: 'succeeded', reason: '', heldToken: null, rows }
+  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', heldToken: null, rows }
   if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
-    return { job: name, state: 'busy', reason: '', isHeld: false, rows }
-  return { job: name, state: 'failed', reason: reasonOf(code), isHeld: code === 'UNAUTHORIZED', rows }
+    return { job: name, state: 'busy', reason: '', heldToken: null, rows }
+  return { job: name, state: 'failed', reason: reasonOf(code), heldToken: heldBy(code, token), rows }
 }
 
 /** What an earlier process left behind. */
-export function standingOutcome(organization: string, collection: string, code: string): Outcome {
+export function standingOutcome(
+  organization: string,
+  collection: string,
+  code: string,
+  token: () => string,
+): Outcome {
   const rows = { seen: 0, added: 0, changed: 0, removed: 0 }
   return {
     job: nameOf(organization, collection),
     state: 'failed',
     reason: reasonOf(code),
-    isHeld: code === 'UNAUTHORIZED',
+    heldToken: heldBy(code, token),
     rows,
   }
+}
+
+function heldBy(code: string, token: () => string): string | null {
+  return code === 'UNAUTHORIZED' ? token() : null
 }
 
 function nameOf(organization: string, collection: string): string {

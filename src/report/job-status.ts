@@ -1,4 +1,5 @@
 import type { StatusRow } from '../store/status.ts'
+import { asCalled } from '../text.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { isOverdue } from './overdue.ts'
 import type { Status } from './status.ts'
@@ -34,7 +35,8 @@ export interface JobContext {
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const { now, program, maxAge = null, fresh = null, plan = null } = context
   const isConfigured = row.configured === 1
-  const pasteable = (text: string) => text.replaceAll('admin-mirror ', `${program} `)
+  const pasteable = (text: string) => asCalled(text, program)
+  const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
   const known = { ...row, ...waitOf(row, now) }
   const isOlder = (time: string | null, most: number | null) =>
     most === null ? null : isConfigured && (time === null || now - Date.parse(time) > most)
@@ -45,6 +47,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   return {
     ...withoutInternal(known),
     configured: isConfigured,
+    error_message: pasteableOrNull(row.error_message),
+    held_reason: pasteableOrNull(row.held_reason),
     backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
     age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
     too_old: tooOld,
@@ -55,7 +59,7 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
     overdue,
     ...walkProgress(known, now),
     forget: isConfigured ? null : pasteable(forgetCommand(row)),
-    next: next === null ? null : pasteable(next),
+    next: pasteableOrNull(next),
   }
 }
 

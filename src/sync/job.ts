@@ -47,6 +47,8 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
+  /** Resolves when the job may begin. Hundreds begin together: signals and probes are answered between two of them. */
+  turn: () => Promise<void>
   observer: JobObserver
   signal: AbortSignal
 }
@@ -85,6 +87,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
+    await options.turn()
     const lease = await acquire(options)
     try {
       await openAndRun(lease, options, result)

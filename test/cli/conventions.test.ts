@@ -62,11 +62,29 @@ describe.concurrent('completion', () => {
     expect(stdout.split('\n').map((line) => line.split('\t')[0])).toContain(offered)
   })
 
+  it.each([
+    [['query', 'SELECT 1', '--output', 'da'], ':0'],
+    [['--config', ''], ':0'],
+    [['snapshot', ''], ':0'],
+    [['sync', '--org', ''], ':4'],
+  ])('of %j has the shell complete files where one is meant: %s', async (words, directive) => {
+    const { stdout } = await createWorkspace().run(['complete', '--', ...words])
+
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(directive)
+  })
+
   it.each(['bash', 'zsh', 'fish'])('prints a script for %s that asks this program', async (shell) => {
     const { code, stdout } = await createWorkspace().run(['completion', shell])
 
     expect(code).toBe(0)
     expect(stdout).toContain('admin-mirror complete --')
+  })
+
+  it('asks bash to complete files, which its script leaves to it', async () => {
+    const { stdout } = await createWorkspace().run(['completion', 'bash'])
+
+    expect(stdout).toContain('\n__admin_mirror_complete() {')
+    expect(stdout).toMatch(/\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/)
   })
 
   it('knows its shells', async () => {

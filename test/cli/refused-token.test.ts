@@ -57,6 +57,11 @@ beforeAll(async () => {
   first = { server, workspace, sync }
 })
 
+/** The commands in double quotes that a text proposes, be it JSON or not. */
+function proposedIn(text: string): string[] {
+  return Array.from(text.matchAll(/"admin-mirror ([^"\\]+)\\?"/g), ([, words = '']) => words)
+}
+
 /** A copy of the mirror in which the three are held, and a server that has seen no request yet. */
 async function afterRefusal(status: { of: number }) {
   const server = await api(({ token }) => (token === OLD ? status.of : 200))
@@ -66,6 +71,33 @@ async function afterRefusal(status: { of: number }) {
 }
 
 describe.concurrent('a token that is refused', () => {
+  it('comes with a command that works as it is typed, wherever it shows', async () => {
+    const { workspace } = await afterRefusal({ of: 401 })
+    const named = ['--config', 'admin-mirror.yaml']
+    const run = (...args: string[]) =>
+      workspace.run([...args, ...named], { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
+    const org = ['--org', 'sharing-2']
+    const sync = await run('sync', '--json', ...org)
+    const verify = await run('verify', '--json', ...org)
+    const shown = [
+      sync.logs.map(({ error_message: message }) => message).join(),
+      sync.stdout,
+      verify.stdout,
+      (await run('check', '--json')).stdout,
+      (await run('status', '--json')).stdout,
+    ]
+
+    for (const commands of shown.map(proposedIn)) {
+      expect(commands).not.toEqual([])
+      for (const command of commands) expect(command).toMatch(/^--config admin-mirror\.yaml resume\b/)
+    }
+    const [command = ''] = proposedIn(sync.stdout)
+    const resumed = await workspace.run(command.split(' '), { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
+    expect(resumed.code).toBe(0)
+    expect(resumed.stderr).toContain('no longer held: sharing-2')
+    expect(resumed.stderr).toContain('admin-mirror --config admin-mirror.yaml sync --org sharing-2\n')
+  })
+
   it('is sent once, whoever else has it, and holds all of them; the others go on', async () => {
     const { server, workspace, sync } = first
 

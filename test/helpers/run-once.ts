@@ -38,6 +38,7 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
+    turn: async () => {},
     yieldToEventLoop: async () => {},
     observer: observerOf(),
     signal: new AbortController().signal,

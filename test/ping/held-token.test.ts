@@ -23,18 +23,30 @@ const REFRESHED: JobResult = {
   run: { ...COUNTS, ...TRAFFIC },
 }
 
-function createScene() {
+/** `isLost`: no ping arrives. */
+function createScene(tokenOf = (_organization: string) => 'one', isLost = false) {
   const sent: string[] = []
+  const texts: string[] = []
   const pings = createPings({
     addressOf: () => 'all',
-    send: async (_, kind) => void sent.push(kind),
+    tokenOf,
+    send: async (_, kind, text) => {
+      sent.push(kind)
+      texts.push(text)
+      if (isLost) throw new Error('status 500')
+    },
     onLost: () => {},
     onSent: () => {},
-    sleep: () => new Promise(() => {}),
+    sleep: () => (isLost ? Promise.resolve() : new Promise(() => {})),
     signal: new AbortController().signal,
     now: () => 0,
   })
-  return { sent, pings }
+  return { sent, texts, pings }
+}
+
+/** The refresh of a list of that organization. */
+function refreshOf(name: string, error: KnownError | null = null): JobResult {
+  return { ...REFRESHED, job: { ...jobOf(), organization: { id: name, name } }, error }
 }
 
 it.each<[string, KnownError[], string[]]>([
@@ -70,14 +82,67 @@ it('a refresh whose token is accepted again ends what an earlier process left, a
 
 it('lists that are well again one after another are told of once all are', async () => {
   const { sent, pings } = createScene()
-  const jobs = ['acme', 'globex', 'initech'].map((name) => ({ ...jobOf(), organization: { id: name, name } }))
-  for (const job of jobs) pings.note([{ ...REFRESHED, job, error: HELD }])
+  const names = ['acme', 'globex', 'initech']
+  for (const name of names) pings.note([refreshOf(name, HELD)])
   await pings.idle()
   sent.length = 0
-  for (const job of jobs) {
-    pings.note([{ ...REFRESHED, job }])
+  for (const name of names) {
+    pings.note([refreshOf(name)])
     await pings.idle()
   }
 
   expect(sent).toEqual(['success'])
+})
+
+async function failOneAfterAnother(
+  { pings }: Pick<ReturnType<typeof createScene>, 'pings'>,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    pings.note([refreshOf(name, HELD)])
+    await pings.idle()
+  }
+}
+
+it('many lists that meet one refused token make one call, and a call for another reason names them all', async () => {
+  const scene = createScene()
+  await failOneAfterAnother(scene, ['acme', 'globex', 'initech'])
+  expect(scene.sent).toEqual(['fail'])
+
+  scene.pings.note([refreshOf('hooli', OTHER)])
+  await scene.pings.idle()
+  expect(scene.sent).toEqual(['fail', 'fail'])
+  expect(scene.texts.at(-1)).toContain('4 lists failed:')
+})
+
+it('a second refused token is another call', async () => {
+  const scene = createScene((organization) => organization)
+  await failOneAfterAnother(scene, ['acme', 'globex'])
+  expect(scene.sent).toEqual(['fail', 'fail'])
+})
+
+it('a token that is refused again after all was well is another call', async () => {
+  const scene = createScene()
+  await failOneAfterAnother(scene, ['acme', 'globex'])
+  for (const name of ['acme', 'globex']) scene.pings.note([refreshOf(name)])
+  await scene.pings.idle()
+  await failOneAfterAnother(scene, ['globex', 'acme'])
+  expect(scene.sent).toEqual(['fail', 'success', 'fail'])
+})
+
+it('a call that did not arrive is made again for the next list', async () => {
+  const scene = createScene(undefined, true)
+  await failOneAfterAnother(scene, ['acme', 'globex'])
+  // Three tries each.
+  expect(scene.sent).toHaveLength(6)
+})
+
+it('what an earlier process left is one call with what refreshes meet', async () => {
+  const { sent, pings } = createScene()
+  const left = { organizationId: 'acme', organization: 'acme', collection: 'orders', code: 'UNAUTHORIZED' }
+  pings.recall([{ ...left, waitsForSomebody: true, endsByRefresh: true }])
+  await pings.idle()
+  pings.note([refreshOf('globex', HELD)])
+  await pings.idle()
+  expect(sent).toEqual(['fail'])
 })

@@ -43,6 +43,7 @@ function createScene(sleep = createSleep().sleep) {
   const addresses: Record<string, string> = { acme: 'all', globex: 'all', initech: 'own' }
   const pings = createPings({
     addressOf: (id) => addresses[id] ?? null,
+    tokenOf: (id) => id,
     send: async (address, kind, text) => {
       sent.push(`${address} ${kind}`)
       texts.push(text)

@@ -6,6 +6,7 @@ import { checkPublished } from '../../check/published.ts'
 import { checkSchedules } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
+import { asCalled } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { jsonText } from '../json/results.ts'
@@ -20,12 +21,23 @@ interface CheckOptions {
 
 /** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
 export async function run(runtime: Runtime, globals: Globals, options: CheckOptions): Promise<number> {
-  const findings = await findAll(runtime, globals, options.offline === true)
+  const found = await findAll(runtime, globals, options.offline === true)
+  const findings = found.map((finding) => withCommands(finding, programName(globals)))
   const { signal, stdout } = runtime
   const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
   const report = { version: 1, exit_code: exitCode, checks: findings }
   stdout.write(options.json ? jsonText(report) : findings.map((one) => `${findingLine(one)}\n`).join(''))
   return exitCode
+}
+
+/** Its commands can be pasted. */
+function withCommands(finding: Finding, program: string): Finding {
+  const { message, cure } = finding
+  return {
+    ...finding,
+    message: asCalled(message, program),
+    cure: cure === null ? null : asCalled(cure, program),
+  }
 }
 
 async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): Promise<Finding[]> {

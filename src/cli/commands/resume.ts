@@ -1,6 +1,7 @@
-import { printable } from '../../text.ts'
+import { printable, shellWord } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isMade, withMirror } from '../keep/writable-mirror.ts'
+import { programName } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -19,7 +20,14 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
       lifted.length === 0
         ? 'no organization was held'
         : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
-    stderr.write(`${what}; waits for the rate limit are forgotten\n`)
+    const how = lifted.length === 0 ? '' : `; ${nextText(programName(globals), org)}`
+    stderr.write(`${what}; waits for the rate limit are forgotten${how}\n`)
     return 0
   })
+}
+
+/** A time of the schedule that came under the hold is not made up for. */
+function nextText(program: string, org: readonly string[]): string {
+  const words = [program, 'sync', ...org.flatMap((name) => ['--org', shellWord(name)])]
+  return `to read their lists before their next time: ${words.join(' ')}`
 }

@@ -7,6 +7,7 @@ import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
 import { jsonText, verifyReport } from '../json/results.ts'
 import { isMade } from '../keep/writable-mirror.ts'
 import { noMirror } from '../mirror-file.ts'
+import { programName } from '../names.ts'
 import { differenceLines, isApart } from '../output/differences.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
@@ -30,7 +31,9 @@ export async function run(
     const results = await compareAll(runtime, config, session, jobs, options.wait === true)
     const exitCode = exitCodeOfVerifying(results, runtime.signal)
     const lines = results.flatMap(differenceLines).map((line) => `${line}\n`)
-    runtime.stdout.write(options.json ? jsonText(verifyReport(results, exitCode)) : lines.join(''))
+    runtime.stdout.write(
+      options.json ? jsonText(verifyReport(results, exitCode, programName(globals))) : lines.join(''),
+    )
     return exitCode
   })
 }

@@ -24,7 +24,7 @@ export const SyncSchema = z
         trigger: z.string(),
         status: z
           .enum(['succeeded', 'failed', 'interrupted', 'not_begun'])
-          .describe('not_begun: busy elsewhere, its token held, or told to wait'),
+          .describe('not_begun: busy elsewhere, its token held, told to wait, or a signal came first'),
         run_id: count().describe('Its line of sync_runs'),
         walk_id: count(),
         pages: count(),

@@ -2,7 +2,7 @@ import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
 import type { Differences } from '../../sync/verify/differences.ts'
 import type { VerifyResult } from '../../sync/verify/verify.ts'
-import { printableJson } from '../../text.ts'
+import { asCalled, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. `result-schemas.ts` describes it; fields may be added, never changed.
 
@@ -14,12 +14,17 @@ export function jsonText(report: object): string {
   return `${printableJson(JSON.stringify(report, null, 2))}\n`
 }
 
-/** The runs of a command, with the names of `sync_runs`. */
-export function runsReport(results: readonly JobResult[], exitCode: number) {
-  return { version: RESULTS_VERSION, exit_code: exitCode, runs: results.map(runOf) }
+/** The runs of a command, with the names of `sync_runs`. `program`: how it was called. */
+export function runsReport(results: readonly JobResult[], exitCode: number, program: string) {
+  return {
+    version: RESULTS_VERSION,
+    exit_code: exitCode,
+    runs: results.map((result) => runOf(result, program)),
+  }
 }
 
-function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack }: JobResult) {
+function runOf(result: JobResult, program: string) {
+  const { job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack } = result
   return {
     ...nameOf(job),
     trigger,
@@ -37,7 +42,7 @@ function runOf({ job, trigger, walk, run, runId, coverage, expectedMissed, error
     rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
     coverage,
     expected_missed: expectedMissed,
-    ...failureOf(error ?? heldBack),
+    ...failureOf(error ?? heldBack, program),
   }
 }
 
@@ -49,14 +54,14 @@ function statusOf(code: string | null, isBegun: boolean) {
 }
 
 /** The lists that a `verify` compared. */
-export function verifyReport(results: readonly VerifyResult[], exitCode: number) {
+export function verifyReport(results: readonly VerifyResult[], exitCode: number, program: string) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
     lists: results.map(({ job, differences, error }) => ({
       ...nameOf(job),
       ...(differences ? comparisonOf(differences) : NOT_COMPARED),
-      ...failureOf(error),
+      ...failureOf(error, program),
     })),
   }
 }
@@ -100,6 +105,9 @@ function nameOf({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 
-function failureOf(error: { code: string; message: string } | null) {
-  return { error_code: error?.code ?? null, error_message: error?.message ?? null }
+function failureOf(error: { code: string; message: string } | null, program: string) {
+  return {
+    error_code: error?.code ?? null,
+    error_message: error === null ? null : asCalled(error.message, program),
+  }
 }

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import pino, { type Logger } from 'pino'
-import { printableJson } from '../../text.ts'
+import { asCalled, printableJson } from '../../text.ts'
 import { HIDDEN_FIELDS, sentence } from './sentence.ts'
 
 export interface LoggerOptions {
@@ -9,21 +9,32 @@ export interface LoggerOptions {
   /** Readable lines for a person, instead of JSON. */
   pretty: boolean
   color: boolean
+  /** How the program was called, for the commands in error messages. */
+  program?: string
 }
 
 /**
  * One JSON object per line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
  * an unforeseen one, and got's hold the request's headers.
  */
-export async function createLogger({ level, destination, pretty, color }: LoggerOptions): Promise<Logger> {
+export async function createLogger(given: LoggerOptions): Promise<Logger> {
+  const { level, destination, pretty, color, program = 'admin-mirror' } = given
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: {
+      level: (label: string) => ({ level: label }),
+      log: (fields: Record<string, unknown>) => withCommands(fields, program),
+    },
     serializers: { err: describe },
   }
   return pino(options, pretty ? await prettyText(destination, color) : escaping(destination))
+}
+
+function withCommands(fields: Record<string, unknown>, program: string): Record<string, unknown> {
+  const { error_message: message } = fields
+  return typeof message === 'string' ? { ...fields, error_message: asCalled(message, program) } : fields
 }
 
 /** Writes the same JSON, safe for a terminal. */
