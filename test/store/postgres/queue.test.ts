@@ -238,6 +238,50 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
   })
 })
 
+/** Database pages that the server goes through for a statement of the queue, so many lists waiting. */
+async function pagesTouched(waiting: number, ask: (queue: ListQueue, server: Server) => Promise<unknown>) {
+  const address = newSchema(server)
+  const mirror = await openPostgresMirror(address)
+  const rows = await openReader(address)
+  const asked: { text: string; values: readonly unknown[] }[] = []
+  const note = (text: string, values: readonly unknown[] = []) => asked.push({ text, values })
+  const watched: Server = {
+    ...mirror.server,
+    plain(text, values) {
+      note(text, values)
+      return mirror.server.plain(text, values)
+    },
+    rows(text, values) {
+      note(text, values)
+      return mirror.server.rows(text, values)
+    },
+  }
+  const queue = await openQueue(watched, () => {})
+  onTestFinished(() => queue.close())
+  await queue.add(lists(waiting))
+  asked.length = 0
+  await ask(queue, watched)
+  const { text, values } = asked[0] ?? { text: '', values: [] }
+  await rows('BEGIN')
+  const [explained] = await rows(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, ...values)
+  await rows('ROLLBACK')
+  const [{ Plan }] = explained?.['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+  return (Plan['Shared Hit Blocks'] ?? 0) + (Plan['Shared Read Blocks'] ?? 0)
+}
+
+describe.skipIf(server.missing !== null)('thousands of lists in the queue', { timeout: 60_000 }, () => {
+  it.each<[string, (queue: ListQueue, server: Server) => Promise<unknown>]>([
+    ['taking some', (queue) => queue.take(8, ['token-1'])],
+    ['looking for those of workers that died', (_queue, watched) => silentClaims(watched)],
+  ])('cost the server no more than a few: %s', async (_what, ask) => {
+    const few = await pagesTouched(20, ask)
+    const many = await pagesTouched(10_000, ask)
+
+    expect(few).toBeGreaterThan(0)
+    expect(many).toBeLessThan(few + 100)
+  })
+})
+
 /** A role that owns the mirror's schema, and nothing else. */
 async function poorRole(): Promise<{
   owner: Awaited<ReturnType<typeof openReader>>
