@@ -265,8 +265,9 @@ async function pagesTouched(waiting: number, ask: (queue: ListQueue, server: Ser
   await rows('BEGIN')
   const [explained] = await rows(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, ...values)
   await rows('ROLLBACK')
-  const [{ Plan }] = explained?.['QUERY PLAN'] as [{ Plan: Record<string, number> }]
-  return (Plan['Shared Hit Blocks'] ?? 0) + (Plan['Shared Read Blocks'] ?? 0)
+  const plans = explained?.['QUERY PLAN'] as { Plan: Record<string, number> }[] | undefined
+  const plan = plans?.[0]?.Plan
+  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
 }
 
 describe.skipIf(server.missing !== null)('thousands of lists in the queue', { timeout: 60_000 }, () => {
