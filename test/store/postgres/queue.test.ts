@@ -4,6 +4,7 @@ import type { Leases } from '../../../src/store/postgres/leases.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
 import { silentClaims } from '../../../src/store/postgres/queue/silent-claims.ts'
+import { wakeFuture } from '../../../src/store/postgres/queue/wake.ts'
 import { readQueue } from '../../../src/store/postgres/read/queue.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
@@ -204,6 +205,30 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect(await silentClaims(own)).toHaveLength(2)
   })
 
+  it('hands out at once what was added before the clock of the server was set back', async () => {
+    const { rows, jobs, workers } = await scene(1)
+    const [{ queue, server: own }] = workers as [Worker]
+    await queue.add(lists(3))
+    await queue.giveBack(only(await queue.take(1)))
+    await rows(
+      `UPDATE ${jobs} SET created_on = created_on + interval '1 hour', start_after = start_after + interval '1 hour'`,
+    )
+
+    expect(await queue.take(5)).toEqual([])
+    await wakeFuture(own)
+    expect(await queue.take(5)).toHaveLength(3)
+  })
+
+  it('leaves alone what was given back a moment ago', async () => {
+    const { workers } = await scene(1)
+    const [{ queue, server: own }] = workers as [Worker]
+    await queue.add(lists(1))
+    await queue.giveBack(only(await queue.take(1)))
+    await wakeFuture(own)
+
+    expect(await queue.take(5)).toEqual([])
+  })
+
   it('is told of in numbers: what waits and since when, what runs, what failed', async () => {
     const { address, rows, jobs, workers } = await scene(1)
     const [worker] = workers as [Worker]
@@ -274,6 +299,7 @@ describe.skipIf(server.missing !== null)('thousands of lists in the queue', { ti
   it.each<[string, (queue: ListQueue, server: Server) => Promise<unknown>]>([
     ['taking some', (queue) => queue.take(8, ['token-1'])],
     ['looking for those of workers that died', (_queue, watched) => silentClaims(watched)],
+    ['looking for those of the future', (_queue, watched) => wakeFuture(watched)],
   ])('cost the server no more than a few: %s', async (_what, ask) => {
     const few = await pagesTouched(20, ask)
     const many = await pagesTouched(10_000, ask)
