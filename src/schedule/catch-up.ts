@@ -21,6 +21,14 @@ export function createDueCheck(now: number): (last: LastRuns, schedule: Schedule
     completedAt === null || fireSince(Math.max(completedAt, startedAt ?? completedAt), schedule) !== null
 }
 
+/** Clocks of the processes on a mirror may differ by less. */
+const AHEAD_MS = 60_000
+
+/** Whether a run began in the future: by a clock that was set back since. No time of a schedule comes after it for as long. */
+export function beganAhead({ completedAt, startedAt }: LastRuns, now: number): boolean {
+  return Math.max(completedAt ?? 0, startedAt ?? 0) > now + AHEAD_MS
+}
+
 /**
  * Returns a function that finds the first time of a schedule after `begun` and until `now`; null: none. Jobs of one
  * schedule share a search where they can: 500 of them cost what one does.

@@ -4,6 +4,9 @@ import { nextFireAfter } from './cron.ts'
 /** How far ahead a schedule is searched at once. */
 const SEARCHED_MS = 86_400_000
 
+/** The clock was set back if it says so much less than before. */
+const SET_BACK_MS = 5000
+
 /** A time of a schedule that has come. */
 export interface Tick<T> {
   schedule: T
@@ -12,7 +15,10 @@ export interface Tick<T> {
 }
 
 export interface Ticks<T> {
-  /** The times that have come since the last call: of each schedule the first one, however many were missed. */
+  /**
+   * The times that have come since the last call: of each schedule the first one, however many were missed. After the clock was set
+   * back they come again, or none would come until it says what it said before.
+   */
   come(now: number): Tick<T>[]
   /** Nothing comes before this moment. */
   quietUntil(): number
@@ -24,8 +30,11 @@ export interface Ticks<T> {
  */
 export function createTicks<T extends Schedule>(schedules: readonly T[], from: number): Ticks<T> {
   const watched = schedules.map((schedule) => ({ schedule, ...search(schedule, from) }))
+  let seen = from
   return {
     come(now) {
+      if (now < seen - SET_BACK_MS) for (const one of watched) Object.assign(one, search(one.schedule, now))
+      seen = now
       const due = watched.filter(({ at }) => at <= now)
       const ticks = due.filter(({ fires }) => fires).map(({ schedule, at }) => ({ schedule, at }))
       for (const one of due) Object.assign(one, search(one.schedule, one.fires ? now : one.at))

@@ -23,6 +23,8 @@ export interface TestProxy {
   alter(change: (bytes: Buffer) => Buffer): void
   /** Connections that were made so far. */
   made(): number
+  /** Bytes that came so far, from both sides. */
+  bytes(): number
   close(): Promise<void>
 }
 
@@ -37,11 +39,12 @@ interface Pair {
 /** `port`: of the server on loopback. */
 export async function startProxy(port: number): Promise<TestProxy> {
   const pairs = new Set<Pair>()
-  let [target, delayMs, isFrozen, isRefused, made] = [port, 0, false, false, 0]
+  let [target, delayMs, isFrozen, isRefused, made, came] = [port, 0, false, false, 0, 0]
   let alter = unchanged
 
   function pass(pair: Pair, from: net.Socket, to: net.Socket, change: (bytes: Buffer) => Buffer): void {
     from.on('data', (bytes) => {
+      came += bytes.length
       const send = () => {
         if (isFrozen && !pair.isLost) lose(pair)
         if (!pair.isLost && !to.destroyed) to.write(change(bytes))
@@ -114,6 +117,7 @@ export async function startProxy(port: number): Promise<TestProxy> {
       alter = change
     },
     made: () => made,
+    bytes: () => came,
     close,
   }
 }

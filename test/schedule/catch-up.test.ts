@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createDueCheck } from '../../src/schedule/catch-up.ts'
+import { beganAhead, createDueCheck } from '../../src/schedule/catch-up.ts'
 
 const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }
@@ -146,5 +146,22 @@ describe('of many jobs', () => {
         expect(together).toEqual(alone)
       }),
     )
+  })
+})
+
+describe('a run of the future', () => {
+  it.each([
+    ['never', null, null, false],
+    ['an hour ago', -60, -60, false],
+    ['half a minute ahead', 0.5, 0.5, false],
+    ['an hour ahead', 60, 60, true],
+    ['an hour ahead, and was not completed', -60, 60, true],
+    ['an hour ahead, and the first one', null, 60, true],
+  ])('began %s', (_when, completed, started, expected) => {
+    const now = Date.UTC(2026, 10, 20)
+    const time = (minutes: number | null) => (minutes === null ? null : now + minutes * 60_000)
+    const last = { completedAt: time(completed), startedAt: time(started) }
+
+    expect(beganAhead(last, now)).toBe(expected)
   })
 })

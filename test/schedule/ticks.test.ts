@@ -56,11 +56,20 @@ describe('the ticks of schedules', () => {
     expect(came).toEqual([Date.UTC(2027, 0, 1)])
   })
 
-  it('survive a clock that goes back', () => {
+  it('come again after the clock was set back, or none would come for an hour', () => {
+    const ticks = createTicks([hourly], NOON - HOUR)
+    ticks.come(NOON + HOUR)
+
+    expect(ticks.come(NOON + 60_000)).toEqual([])
+    expect(ticks.come(NOON + HOUR)).toEqual([{ schedule: hourly, at: NOON + HOUR }])
+    expect(ticks.come(NOON + 2 * HOUR)).toEqual([{ schedule: hourly, at: NOON + 2 * HOUR }])
+  })
+
+  it('come once though the clock is corrected by seconds', () => {
     const ticks = createTicks([hourly], NOON)
     ticks.come(NOON + HOUR)
 
-    expect(ticks.come(NOON)).toEqual([])
-    expect(ticks.come(NOON + 2 * HOUR)).toEqual([{ schedule: hourly, at: NOON + 2 * HOUR }])
+    expect(ticks.come(NOON + HOUR - 3000)).toEqual([])
+    expect(ticks.come(NOON + HOUR)).toEqual([])
   })
 })

@@ -50,6 +50,8 @@ export async function openPostgresMirror({
         async abandonedJobs() {
           await announced?.renew()
           const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
+          const { wakeFuture } = await import('../../store/postgres/queue/wake.ts')
+          await wakeFuture(server)
           return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
         },
         isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),

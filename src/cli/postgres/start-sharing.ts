@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
-import { createDueCheck } from '../../schedule/catch-up.ts'
+import { beganAhead, createDueCheck } from '../../schedule/catch-up.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
@@ -100,7 +100,8 @@ async function runOnce(
   const { organization, job } = selected
   const name = [organization.id, job.collection.name] as const
   const last = await session.tokens.lastRuns(...name)
-  if (!last.unfinished && !createDueCheck(session.now())(last, schedule)) return OVER
+  const now = session.now()
+  if (!last.unfinished && !beganAhead(last, now) && !createDueCheck(now)(last, schedule)) return OVER
   if (await isOwned(...name)) return { again: true }
   const [result] = await session.runJobs([selected], {
     plan: syncPlan(config),

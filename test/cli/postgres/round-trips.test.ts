@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { type Asked, pageOf, type Reply, serve } from '../list-server.ts'
+import { organization } from '../workspace.ts'
 import { onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 // How often a command waits for the server, counted on the wire: what a long list costs more than a short one, by page.
@@ -31,9 +32,20 @@ interface Scene extends PostgresWorkspace {
   list: { pages: number; item: (id: number) => object }
   /** Of one `sync`. */
   trips(): Promise<number>
+  /** The same, and how many bytes went over the wire. */
+  cost(): Promise<Cost>
 }
 
-async function createScene(limits: Record<string, string> = {}, more: object = {}): Promise<Scene> {
+interface Cost {
+  trips: number
+  bytes: number
+}
+
+async function createScene(
+  limits: Record<string, string> = {},
+  more: object = {},
+  only: readonly string[] = [],
+): Promise<Scene> {
   const proxy = await startProxy(Number(new URL(server.url).port))
   const trips = countTrips(proxy)
   const list: Scene['list'] = { pages: SHORT, item: (id) => ({ id, name: 'one' }) }
@@ -45,16 +57,13 @@ async function createScene(limits: Record<string, string> = {}, more: object = {
   const url = new URL(server.url)
   url.port = String(proxy.port)
   const mirror = onPostgres({ url: url.href }, api.url, { refresh: false, ...more })
-  return {
-    ...mirror,
-    list,
-    async trips() {
-      const before = trips()
-      const { code, stderr } = await mirror.run(['sync'])
-      expect(code, stderr).toBe(0)
-      return trips() - before
-    },
+  const cost = async () => {
+    const before = { trips: trips(), bytes: proxy.bytes() }
+    const { code, stderr } = await mirror.run(['sync', ...only])
+    expect(code, stderr).toBe(0)
+    return { trips: trips() - before.trips, bytes: proxy.bytes() - before.bytes }
   }
+  return { ...mirror, list, cost, trips: async () => (await cost()).trips }
 }
 
 /** Of a page of a walk whose list is so, without what each walk costs once. */
@@ -64,6 +73,44 @@ async function perPage(scene: Scene, item: (id: number, isLong: boolean) => obje
   const short = await scene.trips()
   Object.assign(scene.list, { pages: LONG, item: (id: number) => item(id, true) })
   return ((await scene.trips()) - short) / (LONG - SHORT)
+}
+
+/** Of a page of a list, new or unchanged, in a mirror that holds so many organizations, each with a list that was read. */
+async function perPageAmong(organizations: number): Promise<Record<'new' | 'unchanged', Cost>> {
+  const all = Array.from({ length: organizations }, (_, index) => organization(`org-${index}`, index + 1))
+  const scene = await createScene({}, { organizations: all, refresh: {} }, ['--org', 'org-0'])
+  const { list } = scene
+  const costs: Cost[] = []
+  for (const pages of [SHORT, SHORT, LONG, LONG]) {
+    list.pages = pages
+    costs.push(await scene.cost())
+    if (costs.length === 1) await copyToAll(scene)
+  }
+  const [, short, added, again] = costs as [Cost, Cost, Cost, Cost]
+  const each = (long: Cost): Cost => ({
+    trips: (long.trips - short.trips) / (LONG - SHORT),
+    bytes: (long.bytes - short.bytes) / (LONG - SHORT),
+  })
+  return { new: each(added), unchanged: each(again) }
+}
+
+/** All other organizations get what the one that was read has. */
+async function copyToAll(scene: Scene): Promise<void> {
+  const rows = await scene.rows()
+  const copy = (table: string, owner: string, more: string) =>
+    rows(`
+      INSERT INTO ${table}
+      SELECT (jsonb_populate_record(one, jsonb_build_object('${owner}', other.id ${more}))).*
+      FROM ${table} AS one
+      JOIN (SELECT id, row_number() OVER () AS number FROM organizations) AS other
+        ON other.id NOT IN (SELECT _organization_id FROM orders)
+      WHERE one.${owner} IN (SELECT _organization_id FROM orders)
+    `)
+  await rows('DELETE FROM sync_jobs WHERE organization_id NOT IN (SELECT _organization_id FROM orders)')
+  for (const table of ['sync_jobs', 'sync_walks', 'sync_runs'])
+    await copy(table, 'organization_id', ", 'id', 1000 + other.number")
+  await copy('orders_raw', '_organization_id', '')
+  await copy('orders', '_organization_id', '')
 }
 
 const UNCHANGED = { id: 0, name: 'one' }
@@ -103,5 +150,17 @@ describe.skipIf(server.missing !== null)('a page of a mirror on a server', { tim
       ...(isLong && id % PER_PAGE === 0 ? { [`field${id}`]: id } : {}),
     }))
     expect(trips).toBeLessThanOrEqual(25)
+  })
+
+  it('costs as many round trips and bytes with 10 organizations as with 1,000', async () => {
+    const few = await perPageAmong(10)
+    const many = await perPageAmong(1000)
+
+    console.log(JSON.stringify({ few, many }))
+    for (const kind of ['new', 'unchanged'] as const) {
+      expect(few[kind].trips).toBeLessThanOrEqual(3.1)
+      expect(many[kind].trips).toBeLessThanOrEqual(few[kind].trips + 0.1)
+      expect(many[kind].bytes).toBeLessThanOrEqual(1.05 * few[kind].bytes)
+    }
   })
 })

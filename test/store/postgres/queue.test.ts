@@ -4,6 +4,7 @@ import type { Leases } from '../../../src/store/postgres/leases.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
 import { silentClaims } from '../../../src/store/postgres/queue/silent-claims.ts'
+import { wakeFuture } from '../../../src/store/postgres/queue/wake.ts'
 import { readQueue } from '../../../src/store/postgres/read/queue.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
@@ -204,6 +205,30 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect(await silentClaims(own)).toHaveLength(2)
   })
 
+  it('hands out at once what was added before the clock of the server was set back', async () => {
+    const { rows, jobs, workers } = await scene(1)
+    const [{ queue, server: own }] = workers as [Worker]
+    await queue.add(lists(3))
+    await queue.giveBack(only(await queue.take(1)))
+    await rows(
+      `UPDATE ${jobs} SET created_on = created_on + interval '1 hour', start_after = start_after + interval '1 hour'`,
+    )
+
+    expect(await queue.take(5)).toEqual([])
+    await wakeFuture(own)
+    expect(await queue.take(5)).toHaveLength(3)
+  })
+
+  it('leaves alone what was given back a moment ago', async () => {
+    const { workers } = await scene(1)
+    const [{ queue, server: own }] = workers as [Worker]
+    await queue.add(lists(1))
+    await queue.giveBack(only(await queue.take(1)))
+    await wakeFuture(own)
+
+    expect(await queue.take(5)).toEqual([])
+  })
+
   it('is told of in numbers: what waits and since when, what runs, what failed', async () => {
     const { address, rows, jobs, workers } = await scene(1)
     const [worker] = workers as [Worker]
@@ -235,6 +260,52 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     const taken = await Promise.all([first.queue.take(8), second.queue.take(8)])
     expect(taken.flat()).toHaveLength(10)
     expect([...first.troubles, ...second.troubles]).toEqual([])
+  })
+})
+
+/** Database pages that the server goes through for a statement of the queue, so many lists waiting. */
+async function pagesTouched(waiting: number, ask: (queue: ListQueue, server: Server) => Promise<unknown>) {
+  const address = newSchema(server)
+  const mirror = await openPostgresMirror(address)
+  const rows = await openReader(address)
+  const asked: { text: string; values: readonly unknown[] }[] = []
+  const note = (text: string, values: readonly unknown[] = []) => asked.push({ text, values })
+  const watched: Server = {
+    ...mirror.server,
+    plain(text, values) {
+      note(text, values)
+      return mirror.server.plain(text, values)
+    },
+    rows(text, values) {
+      note(text, values)
+      return mirror.server.rows(text, values)
+    },
+  }
+  const queue = await openQueue(watched, () => {})
+  onTestFinished(() => queue.close())
+  await queue.add(lists(waiting))
+  asked.length = 0
+  await ask(queue, watched)
+  const { text, values } = asked[0] ?? { text: '', values: [] }
+  await rows('BEGIN')
+  const [explained] = await rows(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, ...values)
+  await rows('ROLLBACK')
+  const plans = explained?.['QUERY PLAN'] as { Plan: Record<string, number> }[] | undefined
+  const plan = plans?.[0]?.Plan
+  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+}
+
+describe.skipIf(server.missing !== null)('thousands of lists in the queue', { timeout: 60_000 }, () => {
+  it.each<[string, (queue: ListQueue, server: Server) => Promise<unknown>]>([
+    ['taking some', (queue) => queue.take(8, ['token-1'])],
+    ['looking for those of workers that died', (_queue, watched) => silentClaims(watched)],
+    ['looking for those of the future', (_queue, watched) => wakeFuture(watched)],
+  ])('cost the server no more than a few: %s', async (_what, ask) => {
+    const few = await pagesTouched(20, ask)
+    const many = await pagesTouched(10_000, ask)
+
+    expect(few).toBeGreaterThan(0)
+    expect(many).toBeLessThan(few + 100)
   })
 })
 

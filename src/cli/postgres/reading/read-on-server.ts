@@ -1,6 +1,8 @@
 import type { Config } from '../../../config/config.ts'
 import { JobError } from '../../../errors.ts'
-import { meaningOf, meaningOfSql } from '../../../store/postgres/read/errors.ts'
+import { isMade } from '../../../store/postgres/migrations/migrate.ts'
+import { isUnknownName, meaningOf, meaningOfSql } from '../../../store/postgres/read/errors.ts'
+import type { Server } from '../../../store/postgres/server/server.ts'
 import { exitCodeOfStop } from '../../exit-code.ts'
 import { noMirror } from '../../mirror-file.ts'
 import { writeOutput } from '../../output/output-file.ts'
@@ -11,8 +13,8 @@ import { written } from '../../reading/read.ts'
 import type { ReadingOptions, TimeLimit } from '../../reading/run-reading.ts'
 import type { ReadingTask } from '../../reading/task.ts'
 import type { Runtime } from '../../runtime.ts'
-import { openPostgresForReading } from '../open.ts'
-import { readableServer, statementOf } from './readable-server.ts'
+import { connect } from '../open.ts'
+import { explaining, readableServer, statementOf } from './readable-server.ts'
 
 /**
  * Does the task on one snapshot, in a transaction that can only read: also of a role that may write. A signal or the end of
@@ -37,12 +39,13 @@ export async function readOnServer(
   const time = startTimer(runtime, limit)
   const stop = AbortSignal.any([signal, time.over])
   try {
-    const server = await openPostgresForReading(config, runtime)
-    if (!server) {
-      assertUsage(work, config)
-      throw noMirror(config.database)
-    }
+    const report = (message: string) => stderr.write(`${message}\n`)
+    const server = await connect(config.postgres, runtime, report, 'reading')
     try {
+      if (!(await isMade(server))) {
+        await assertUsage(server, work, config, stop)
+        throw noMirror(config.database)
+      }
       await server.readingOnce(
         async (sql) => {
           if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
@@ -69,9 +72,20 @@ export async function readOnServer(
   }
 }
 
-/** Usage is checked before it is said that there is no mirror yet. Throws UsageError. */
-function assertUsage(work: ReadingTask['work'], { organizations }: Config): void {
-  if (work.kind === 'query') return
+/** Usage is checked before it is said that there is no mirror yet. Throws UsageError, also for SQL that is wrong in any mirror. */
+async function assertUsage(
+  server: Server,
+  work: ReadingTask['work'],
+  { organizations, database }: Config,
+  stop: AbortSignal,
+): Promise<void> {
+  if (work.kind === 'query') {
+    const { text, values, names } = explaining(statementOf(work))
+    const meaning = (error: unknown) =>
+      isUnknownName(error) ? noMirror(database) : meaningOfSql(error, names)
+    await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
+    return
+  }
   if (work.name !== null) assertNamed(work.name, work.configured)
   if (work.kind === 'export') idsOf(organizations, work.organizations?.typed ?? [])
 }

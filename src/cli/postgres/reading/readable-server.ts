@@ -44,6 +44,12 @@ export function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parame
   throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')
 }
 
+/** The statement planned instead of run. */
+export function explaining(statement: Statement): Statement {
+  const isPlan = NO_CURSOR.includes(statement.firstWord)
+  return isPlan ? statement : { ...statement, text: `EXPLAIN ${statement.text}` }
+}
+
 const ROWS = ['SELECT', 'WITH', 'VALUES', 'TABLE']
 const NO_CURSOR = ['EXPLAIN', 'SHOW']
 

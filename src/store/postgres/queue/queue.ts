@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { PgBoss } from 'pg-boss'
 import { translate } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
-import type { Sql } from '../sql.ts'
+import { quoted, type Sql } from '../sql.ts'
 import { LISTS, startBoss } from './boss.ts'
 import { inTurns } from './in-turns.ts'
+import { queueSchema } from './schema.ts'
 
 /** A list that is to be read. */
 export interface QueuedList {
@@ -49,6 +50,9 @@ export interface ListQueue {
 /** So many lists are added by one statement. */
 const BATCH = 5000
 
+/** After so many new lists, the server's statistics are renewed. */
+const MANY_LISTS = 1000
+
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<ListQueue> {
   const { address } = server
   const translating = <T>(answer: Promise<T>): Promise<T> =>
@@ -83,10 +87,19 @@ function createQueue(
     return added
   }
 
+  /**
+   * The server counts by itself within a minute. Until then it expects the queue to be empty, and sorts all that waits each time a
+   * worker takes some of it.
+   */
+  async function renewStatistics(count: number): Promise<void> {
+    const table = `${quoted(queueSchema(server.address.schema))}.job_common`
+    if (count >= MANY_LISTS) await translating(server.plain(`ANALYZE (SKIP_LOCKED) ${table} (name, state)`))
+  }
+
   return {
-    tick: (schedule, at, lists) =>
+    async tick(schedule, at, lists) {
       // All of a tick or nothing: a worker that dies in the middle leaves it to the others, which wait at the row for its end.
-      server.transaction(async (sql) => {
+      const waiting = await server.transaction(async (sql) => {
         const time = new Date(at).toISOString()
         const isOurs = await sql.rows(CLAIM_TICK, [tickName(schedule), time])
         if (isOurs.length === 0) return null
@@ -94,14 +107,18 @@ function createQueue(
         const jobs = ordered.map((list) => jobOf(list, time))
         const added = await add(sql, jobs)
         return ordered.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
-      }),
+      })
+      if (waiting !== null) await renewStatistics(lists.length - waiting.length)
+      return waiting
+    },
     async add(lists) {
-      await server.transaction((sql) =>
+      const added = await server.transaction((sql) =>
         add(
           sql,
           inTurns(lists).map((list) => jobOf(list, null)),
         ),
       )
+      await renewStatistics(added.size)
     },
     async take(most, except = []) {
       const jobs = await translating(

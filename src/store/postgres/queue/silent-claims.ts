@@ -20,7 +20,8 @@ export async function silentClaims(
     `
       SELECT data ->> 'organizationId' AS "organizationId", data ->> 'collection' AS collection
       FROM ${quoted(queueSchema(schema))}.job
-      WHERE name = $1 AND state = 'active' AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+      -- Each has a group: only of those pg-boss has an index.
+      WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
     `,
     [LISTS, SILENT_MS],
   )

@@ -28,6 +28,11 @@ export function meaningOfSql(error: unknown, names: readonly string[]): unknown 
   return new UsageError(`the SQL cannot be run: ${printable(message, 1000)}${hintFor(code)}`)
 }
 
+/** Whether a statement names a schema, table, column, type or function that there is not. */
+export function isUnknownName(error: unknown): boolean {
+  return ['3F000', '42P01', '42703', '42704', '42883'].includes(codeOf(error))
+}
+
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -16,6 +16,7 @@ export function assertReadingSql(sql: string, parameters: Parameters): void {
   } catch (error) {
     const isAboutNames = error instanceof UsageError && /: no such /.test(error.message)
     if (!isAboutNames) throw error
+    if (WRITES.test(sql)) throw onlyReads()
   } finally {
     connection.close()
   }
@@ -31,8 +32,7 @@ export function readOnly(connection: Connection, file: string, sql: string, para
     if (sql.includes('\0'))
       throw new UsageError('the SQL holds a NUL character; write char(0) for one in a text')
     const statement = connection.prepare(sql)
-    if (!statement.reader || !statement.readonly)
-      throw new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+    if (!statement.reader || !statement.readonly) throw onlyReads()
     bindAll(statement, parameters)
     const columns = distinctNames(statement.columns().map(({ name }) => name))
     const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
@@ -41,6 +41,14 @@ export function readOnly(connection: Connection, file: string, sql: string, para
     throw wrongSql(error, file)
   }
 }
+
+function onlyReads(): UsageError {
+  return new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+}
+
+/** Behind comments, a word that begins a statement that writes. */
+const WRITES =
+  /^(?:\s|--.*\n|\/\*(?:(?!\*\/)[\s\S])*\*\/)*(?:INSERT|UPDATE|DELETE|REPLACE|DROP|ALTER|CREATE)\b/i
 
 /** The library ignores a value that the statement has no parameter for: getters notice which ones it asks for. */
 function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import type { JobStatus } from '../../src/report/job-status.ts'
+import { listsText } from '../../src/report/lists-text.ts'
+import { createStatus } from '../../src/report/status.ts'
+import { at, job, NOW } from '../listener/overviews.ts'
+
+function told(jobs: readonly JobStatus[]): string[] {
+  const facts = {
+    database: '/data/mirror.db',
+    now: new Date(NOW).toISOString(),
+    timezone: 'UTC',
+    queue: null,
+    waiting_until: null,
+    max_age: '1h',
+    fresh: '1h',
+    jobs: [...jobs],
+  }
+  return listsText(createStatus(facts, [{ pid: 1, since: at(90), running: true }]), 'admin-mirror query')
+}
+
+function many(count: number, collection = 'orders', more: Partial<JobStatus> = {}): JobStatus[] {
+  return Array.from({ length: count }, (_, index) => job(`org-${index}`, collection, more))
+}
+
+const RUNNING: Partial<JobStatus> = {
+  running: true,
+  last_run_status: 'running',
+  last_run_trigger: 'schedule',
+}
+
+describe('the lists in the text of status', () => {
+  it('has a line for each of a screenful', () => {
+    expect(told(many(50))).toHaveLength(50)
+  })
+
+  it('sums up those that are well where there are more, and says how to see each', () => {
+    const jobs = [
+      ...many(9_990),
+      ...many(9, 'orders', { as_of: at(8), rows_missed: 2 }),
+      ...many(1, 'establishments'),
+    ]
+
+    expect(told(jobs)).toEqual([
+      `9,999 lists of orders are well, 14,998,500 rows, the oldest as of ${at(8)} (8 minutes ago), 18 of them did not come in the last reading`,
+      `1 list of establishments is well, 1,500 rows, the oldest as of ${at(5)} (5 minutes ago)`,
+      'each of them: admin-mirror query "SELECT * FROM sync_status"',
+    ])
+  })
+
+  it.each<[string, Partial<JobStatus>]>([
+    ['has a next step', { next: 'admin-mirror sync' }],
+    ['was never read whole', { as_of: null }],
+    ['failed', { last_run_status: 'failed', error_code: 'NETWORK', error_message: 'away' }],
+    ['failed, and is read again', { ...RUNNING, error_code: 'NETWORK', error_message: 'away' }],
+    ['is held', { held_since: at(9), held_reason: '401' }],
+    ['has removals held back', { removals_held: 1 }],
+    ['has removals held back while it is read', { ...RUNNING, removals_held: 1 }],
+    ['is overdue', { overdue: true, due_at: at(9) }],
+    ['is too old', { too_old: true }],
+    ['may lack new rows', { too_stale: true }],
+    ['is no longer configured', { configured: false, forget: 'admin-mirror forget' }],
+    ['was interrupted', { last_run_status: 'interrupted' }],
+    ['was read by nobody knows whom', { running: null, last_run_status: 'running' }],
+    ['waits though nobody reads it', { waiting_until: at(-9), waiting_for: 'the rate limit' }],
+    ['drifted', { coverage: 'drifted' }],
+    ['was read without certainty', { untrusted: 'it met a new reject' }],
+  ])('shows whole, and first, one that %s', (_what, more) => {
+    const lines = told([...many(60), job('troubled', 'orders', more), ...many(40)])
+
+    expect(lines[0]).toMatch(/^troubled orders/)
+    expect(lines.at(-2)).toMatch(/^100 lists of orders are well/)
+  })
+
+  it('shows whole what is being read, unless that is more than a screenful', () => {
+    const few = told([...many(60), ...many(2, 'orders', RUNNING)])
+    const lot = told([...many(60), ...many(51, 'orders', RUNNING)])
+
+    expect(few.filter((line) => line.includes('running since'))).toHaveLength(2)
+    expect(lot).toHaveLength(3)
+    expect(lot[0]).toMatch(/^51 lists of orders are being read/)
+  })
+})
