@@ -8,6 +8,7 @@ type Statement = Database.Statement
 export interface SqliteWatch {
   /** Whether somebody outside holds the mirror's write lock at this moment. */
   isLocked(connection: Connection): boolean
+  /** Of a transaction that may have changed more than budgets, which no reader of lists sees: most change nothing at all. */
   onCommit(process: SimulatedProcess): void
 }
 
@@ -19,6 +20,11 @@ export function watchSqlite(next: SqliteWatch): void {
 }
 
 const METHODS = ['run', 'get', 'all'] as const
+
+const OF_BUDGETS = /^\s*(?:INSERT OR REPLACE INTO|UPDATE|DELETE FROM) sync_gates\b/
+
+/** Connections that have written since their last transaction. */
+const written = new WeakSet<Connection>()
 
 type Methods = Record<(typeof METHODS)[number], (this: Statement, ...values: unknown[]) => unknown>
 
@@ -36,7 +42,8 @@ export function hookSqlite(): void {
       const connection = this.database
       enter(process, connection, this.source)
       const result = original.apply(this, values)
-      if (this.source === 'COMMIT') leaveCommit(process)
+      if (writes(this, result)) written.add(connection)
+      if (this.source === 'COMMIT') leaveCommit(process, connection)
       return result
     }
   }
@@ -48,6 +55,7 @@ function hookConnections(): void {
   Database.prototype.exec = function hooked(this: Connection, sql: string) {
     const process = actingProcess()
     if (process) enter(process, this, sql)
+    written.add(this)
     return exec.call(this, sql)
   }
   Database.prototype.close = function hooked(this: Connection) {
@@ -68,7 +76,12 @@ function enter(process: SimulatedProcess, connection: Connection, sql: string): 
     throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
 }
 
-function leaveCommit(process: SimulatedProcess): void {
-  watch.onCommit(process)
+function writes({ readonly, source }: Statement, result: unknown): boolean {
+  if (readonly || source === 'BEGIN IMMEDIATE' || OF_BUDGETS.test(source)) return false
+  return (result as { changes?: unknown } | undefined)?.changes !== 0
+}
+
+function leaveCommit(process: SimulatedProcess, connection: Connection): void {
+  if (written.delete(connection)) watch.onCommit(process)
   process.step('after commit')
 }
