@@ -1,10 +1,13 @@
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Page, PageObserver, PageSource, Urgency } from '../types.ts'
+import type { Notice, Page, PageObserver, PageSource, Urgency } from '../types.ts'
 import type { RefreshRow } from './answer.ts'
-import type { RefreshObserver } from './refresher.ts'
 import type { SavedRefresh } from './saved.ts'
+
+export interface RefreshPageObserver extends PageObserver {
+  onNotices(page: number, notices: readonly Notice[]): void
+}
 
 /** What a refresh reads and writes with. */
 export interface RefreshTools {
@@ -13,7 +16,7 @@ export interface RefreshTools {
   run: Run
   source: PageSource
   times: Pick<PageTimes, 'ofRefresh'>
-  observer: PageObserver & Pick<RefreshObserver, 'onNotices'>
+  observer: RefreshPageObserver
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }

@@ -2,7 +2,7 @@ import { JobError, type KnownError } from '../../errors.ts'
 import { runError, runOutcome } from '../end-run.ts'
 import type { PageTimes } from '../page-writer.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { Notice, PageSource, Urgency } from '../types.ts'
+import type { PageSource, Urgency } from '../types.ts'
 import { counting, noTraffic, type WalkObserver } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
@@ -16,7 +16,7 @@ import {
 } from './due.ts'
 import { youngEnds } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
-import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
+import { type RefreshedPage, type RefreshPageObserver, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
@@ -47,8 +47,8 @@ export interface RefresherOptions {
 }
 
 /** Receives what refreshes do. */
-export interface RefreshObserver extends Omit<WalkObserver, 'onThrottled' | 'onWaited'> {
-  onNotices(page: number, notices: readonly Notice[]): void
+export interface RefreshObserver
+  extends Omit<WalkObserver & RefreshPageObserver, 'onThrottled' | 'onWaited'> {
   onRefresh(result: RefreshResult): void
 }
 
@@ -200,14 +200,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
       await store.saveRefresh(lease, savedRefresh(state, rules))
     }
     const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
-    const isAsked = !older
-    const tookMs = Math.max(0, now() - from.triedAt)
     const result = {
       runId: id,
-      tookMs,
+      tookMs: Math.max(0, now() - from.triedAt),
       run: { ...record, ...run.traffic },
       saved: savedRefresh(state, rules),
-      isAsked,
+      isAsked: !older,
       error,
     }
     observer.onRefresh(result)
