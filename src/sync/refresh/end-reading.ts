@@ -39,6 +39,11 @@ export interface EndReading {
   topTotal: number | null
   lastPage: number | null
   stepBack: StepBack | null
+  /**
+   * When the reading first stepped back towards the last page, epoch milliseconds: what it read there may stand in front of rows that
+   * nobody has read.
+   */
+  outwardsAt: number | null
   /** Pages with news only, if no total shows whether a row slid past them; and how many were asked again to see that. */
   unproven: number
   askedAgain: number
@@ -68,6 +73,7 @@ export function beginReading(end: End, lastPage: number): EndReading {
     topTotal: null,
     lastPage: null,
     stepBack: null,
+    outwardsAt: null,
     unproven: 0,
     askedAgain: 0,
     doubtful: [],

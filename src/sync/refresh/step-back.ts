@@ -7,17 +7,22 @@ import { countSlid, isMet, noteAdded } from './news.ts'
  * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside, which looks like items that were
  * added at the end; what is old news does not matter.
  */
-export function hasSlid(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
+export function hasSlid(
+  before: EndReading,
+  reading: EndReading,
+  { page, next, rows }: RefreshAnswer,
+): boolean {
   const rise = riseSince(before, reading)
-  const mayBeNew = before.top !== null && before.news.run === 0
+  const mayBeNew = before.top === null ? next !== null : before.news.run === 0
   const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
   return isBehind && !isJoined(reading, rows, reading.answers)
 }
 
-export function stepBack(reading: EndReading, { page }: RefreshAnswer): EndReading {
-  const { answers, doubtful } = reading
+export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
+  const { answers, doubtful, end, outwardsAt } = reading
   return {
     ...reading,
+    outwardsAt: end === 'last' ? (outwardsAt ?? at) : null,
     ask: outwards(reading, page),
     stepBack: { from: page, answer: answers, moved: false },
     doubtful: [...doubtful, answers],
@@ -40,7 +45,8 @@ export function lookBehind(
   const { settledAt } = rules
   const reading = { ...noted, news: countSlid(noted.news, rows, { settledAt, at, top: noted.top ?? 1 }) }
   const { doubtful, answers, news, end } = reading
-  const isAtEnd = end === 'first' ? page === 1 : next === null
+  // A list that grows would be chased for ever.
+  const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
   if (!isAtEnd && !isJoined(noted, rows, back.answer))
     return {
       ...reading,
@@ -77,8 +83,9 @@ function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], be
  * items of a list by update, which come to its newest end; from `last` inwards it rises by those that are added there, too.
  */
 function isMoved(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
-  const isOther = rows[0]?.metIn !== before.answerOf.get(page)
-  return isOther || (reading.end === 'first' && riseSince(before, reading) !== 0)
+  const isOther = (rows[0]?.metIn ?? null) !== (before.answerOf.get(page) ?? null)
+  const rise = riseSince(before, reading)
+  return isOther || rise < 0 || (reading.end === 'first' && rise > 0)
 }
 
 // Without a total nothing shows that an item was deleted from pages already read, and that another one slid past the reading.
