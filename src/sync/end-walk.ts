@@ -73,6 +73,7 @@ function nextRefresh(
     lastPage,
     totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
     isSteady: coverage === 'steady',
+    isDrifted: coverage === 'drifted',
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
   }
   return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)

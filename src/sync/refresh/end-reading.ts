@@ -25,6 +25,8 @@ export interface EndReading {
   /** Answers so far, and the number of the first one that is not part of the search for the last page; null before it. */
   answers: number
   top: number | null
+  /** By page, the number of its last answer. */
+  answerOf: ReadonlyMap<number, number>
   /** Whether a page past the end was met in that search. */
   isPastEnd: boolean
   news: News
@@ -37,6 +39,11 @@ export interface EndReading {
   topTotal: number | null
   lastPage: number | null
   stepBack: StepBack | null
+  /**
+   * When the reading first stepped back towards the last page, epoch milliseconds: what it read there may stand in front of rows that
+   * nobody has read.
+   */
+  outwardsAt: number | null
   /** Pages with news only, if no total shows whether a row slid past them; and how many were asked again to see that. */
   unproven: number
   askedAgain: number
@@ -57,6 +64,7 @@ export function beginReading(end: End, lastPage: number): EndReading {
     outcome: null,
     answers: 0,
     top: null,
+    answerOf: new Map(),
     isPastEnd: false,
     news: NO_NEWS,
     rejected: 0,
@@ -65,6 +73,7 @@ export function beginReading(end: End, lastPage: number): EndReading {
     topTotal: null,
     lastPage: null,
     stepBack: null,
+    outwardsAt: null,
     unproven: 0,
     askedAgain: 0,
     doubtful: [],
@@ -78,7 +87,9 @@ export function noteAnswer(reading: EndReading, rules: ReadingRules, answer: Ref
     total === null ? reading.leastTotal : Math.min(total, reading.leastTotal ?? Number.POSITIVE_INFINITY)
   const lastPage = answer.lastPage ?? reading.lastPage
   const rejected = reading.rejected + answer.rows.filter(({ isNewReject }) => isNewReject).length
-  return { ...reading, answers: reading.answers + 1, ask: null, rejected, total, leastTotal, lastPage }
+  const answers = reading.answers + 1
+  const answerOf = new Map([...reading.answerOf, [answer.page, answers]])
+  return { ...reading, answers, answerOf, ask: null, rejected, total, leastTotal, lastPage }
 }
 
 /** By how much the total rose since the last answer; below 0 where it fell. */

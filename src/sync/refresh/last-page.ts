@@ -1,6 +1,7 @@
 import type { ErrorCode, JobError } from '../../errors.ts'
 import type { RefreshAnswer } from './answer.ts'
 import type { EndReading } from './end-reading.ts'
+import { NO_NEWS } from './news.ts'
 
 /** An answer that names no last page leads one page further; so many of them find no end. */
 const MOST_ANSWERS = 40
@@ -14,7 +15,13 @@ export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndRea
   if (reading.answers >= MOST_ANSWERS) return { ...reading, outcome: 'unsettled' }
   const { page, lastPage } = answer
   if (isPastEnd(answer))
-    return { ...reading, isPastEnd: true, ask: Math.max(1, Math.min(page - 1, lastPage ?? page - 1)) }
+    return {
+      ...reading,
+      top: null,
+      isPastEnd: true,
+      ask: Math.max(1, Math.min(page - 1, lastPage ?? page - 1)),
+      news: { ...NO_NEWS, added: reading.news.added, leading: reading.news.leading },
+    }
   const ask = laterPage(reading, answer)
   if (ask !== null) return { ...reading, ask }
   return {

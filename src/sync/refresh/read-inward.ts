@@ -2,7 +2,15 @@ import type { RefreshAnswer } from './answer.ts'
 import { type EndReading, noteAnswer, type ReadingRules } from './end-reading.ts'
 import { isPastEnd, seekLastPage } from './last-page.ts'
 import { countNews, noteAdded, ofWholeList } from './news.ts'
-import { askAgain, compareAgain, continueStepBack, hasSlid, stepBack, unprovenPages } from './step-back.ts'
+import {
+  askAgain,
+  compareAgain,
+  continueStepBack,
+  hasSlid,
+  inwards,
+  stepBack,
+  unprovenPages,
+} from './step-back.ts'
 
 /** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
 const OLD_NEWS = 25
@@ -18,12 +26,19 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
   const noted = noteAnswer(before, rules, answer)
   if (before.stepBack) {
     const reading = continueStepBack(before, noted, before.stepBack, rules, answer)
-    return reading.ask === null ? goOn(reading, rules, answer, before.stepBack.from + 1) : reading
+    return reading.ask === null
+      ? goOn(reading, rules, answer, inwards(reading, before.stepBack.from))
+      : reading
   }
   if (before.askedAgain > 0) return compareAgain(noted, answer)
-  const reading = noted.top === null ? findTop(noted, answer) : noted
+  const reading = noted.top === null || isCutShort(noted, answer) ? findTop(noted, answer) : noted
   if (reading.top === null) return { ...reading, news: noteAdded(reading.news, answer.rows, answer.at) }
   return readPage(before, reading, reading.top, rules, answer)
+}
+
+/** The page is past the end by now, or empty by mistake: from `last` inwards, the end is looked for again. */
+function isCutShort({ end }: EndReading, answer: RefreshAnswer): boolean {
+  return end === 'last' && isPastEnd(answer)
 }
 
 function findTop(reading: EndReading, answer: RefreshAnswer): EndReading {
@@ -47,11 +62,8 @@ function readPage(
 }
 
 /** The next page inwards; null after the list's other end. */
-function nextInward({ end }: EndReading, answer: RefreshAnswer): number | null {
-  const { page, next, lastPage } = answer
-  if (end === 'first') return next === null ? null : page + 1
-  const inside = isPastEnd(answer) && lastPage !== null ? lastPage : page - 1
-  return inside >= 1 ? inside : null
+function nextInward(reading: EndReading, { page, next }: RefreshAnswer): number | null {
+  return reading.end === 'first' && next === null ? null : inwards(reading, page)
 }
 
 /** Ends the reading where known rows were met or too many changed ones came, else asks for the page. */

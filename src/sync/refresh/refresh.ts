@@ -79,7 +79,11 @@ export function finishRefresh(
   const outcome = judge(done, youngEnds(places, rules.newest))
   if (outcome === 'unsettled') return { ...read, lastPage: lastPageShown(state, done) }
   const rowsAdded = state.rowsAdded + found
-  const settled = { ...read, settledAt: at, places, older: 0, total: newestPage.topTotal, rowsAdded }
+  const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
+  const settledAt = Math.min(at, ...outwards)
+  // Rows that came meanwhile were found, too.
+  const total = outwards.length > 0 ? newestPage.total : newestPage.topTotal
+  const settled = { ...read, settledAt, places, older: 0, total, rowsAdded }
   // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
   if (outcome === 'unproven') return { ...settled, holeSince: startedAt, holes: 0 }

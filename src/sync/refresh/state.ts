@@ -47,8 +47,9 @@ export interface CompleteWalk {
   lastPage: number
   /** Of its first answer and of its last one. */
   totals: { first: number | null; last: number | null }
-  /** Whether the list was seen to stand still. */
+  /** Whether the list was seen to stand still; or moved so much that nobody knows what the walk has missed. */
   isSteady: boolean
+  isDrifted?: boolean
   /** When the first rows were written that had come behind the reader, in front; null: none had. */
   addedBehindAt?: number | null
   addedEnds?: AddedEnds
@@ -108,12 +109,13 @@ export function afterFullWalk(
 
 function firstState(walk: CompleteWalk): RefreshState {
   const { scope, startedAt, endedAt, lastPage, totals, isSteady, addedBehindAt = null, rowsAdded } = walk
+  const isUnsure = totals.last === null || (walk.isDrifted ?? false)
   return {
     scope,
     settledAt: addedBehindAt === null ? endedAt : addedBehindAt - 1,
     freshAsOf: startedAt,
-    // Without a total nothing shows what slid past this walk, and no refresh reads behind its end: the next walk settles it.
-    holeSince: totals.last === null ? endedAt : null,
+    // Nothing shows what slid past this walk, and no refresh reads behind its end: the next walk settles it.
+    holeSince: isUnsure ? endedAt : null,
     holes: 0,
     startedAt,
     triedAt: startedAt,

@@ -3,19 +3,27 @@ import { type EndReading, type ReadingRules, riseSince, type StepBack } from './
 import { countSlid, isMet, noteAdded } from './news.ts'
 
 /**
- * Whether something may have slid past the reading: an item is gone from the pages already read, since the total fell and
- * nothing came twice. From `last` inwards a deletion moves rows that were read to pages that were not.
+ * Whether something may have slid past the reading, to pages already read, since nothing came twice. From `first` inwards that is so
+ * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside, which looks like items that were
+ * added at the end; what is old news does not matter.
  */
-export function hasSlid(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
-  const isInside = reading.end === 'first' && page > 1
-  return isInside && riseSince(before, reading) < 0 && !isJoined(reading, rows, reading.answers)
+export function hasSlid(
+  before: EndReading,
+  reading: EndReading,
+  { page, next, rows }: RefreshAnswer,
+): boolean {
+  const rise = riseSince(before, reading)
+  const mayBeNew = before.top === null ? next !== null : before.news.oldInRow === 0
+  const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
+  return isBehind && !isJoined(reading, rows, reading.answers)
 }
 
-export function stepBack(reading: EndReading, { page }: RefreshAnswer): EndReading {
-  const { answers, doubtful } = reading
+export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
+  const { answers, doubtful, end, outwardsAt } = reading
   return {
     ...reading,
-    ask: page - 1,
+    outwardsAt: end === 'last' ? (outwardsAt ?? at) : null,
+    ask: outwards(reading, page),
     stepBack: { from: page, answer: answers, moved: false },
     doubtful: [...doubtful, answers],
   }
@@ -30,17 +38,36 @@ export function continueStepBack(
   noted: EndReading,
   back: StepBack,
   rules: ReadingRules,
-  { page, rows, at }: RefreshAnswer,
+  answer: RefreshAnswer,
 ): EndReading {
-  const moved = back.moved || riseSince(before, noted) !== 0
+  const { page, rows, at, next } = answer
+  const moved = back.moved || isMoved(before, noted, answer)
   const { settledAt } = rules
   const reading = { ...noted, news: countSlid(noted.news, rows, { settledAt, at, top: noted.top ?? 1 }) }
-  const { doubtful, answers, news } = reading
-  if (page > 1 && !isJoined(noted, rows, back.answer))
-    return { ...reading, ask: page - 1, stepBack: { ...back, moved }, doubtful: [...doubtful, answers] }
+  const { doubtful, answers, news, end } = reading
+  // A list that grows would be chased for ever.
+  const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
+  if (!isAtEnd && !isJoined(noted, rows, back.answer))
+    return {
+      ...reading,
+      ask: outwards(reading, page),
+      stepBack: { ...back, moved },
+      doubtful: [...doubtful, answers],
+    }
   if (!moved) return { ...reading, stepBack: null, doubtful: [] }
   // Items have moved across the bounds of the pages after this one meanwhile: these are read again.
-  return { ...reading, ask: page + 1, stepBack: null, news: { ...news, oldInRow: 0 } }
+  return { ...reading, ask: inwards(reading, page), stepBack: null, news: { ...news, oldInRow: 0 } }
+}
+
+/** The next page towards the end that the reading began at. */
+function outwards({ end }: EndReading, page: number): number {
+  return end === 'first' ? page - 1 : page + 1
+}
+
+/** The next page after this one; null after page 1. */
+export function inwards({ end }: EndReading, page: number): number | null {
+  if (end === 'first') return page + 1
+  return page > 1 ? page - 1 : null
 }
 
 /** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
@@ -49,6 +76,16 @@ function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], be
     const { metIn } = row
     return metIn !== null && isMet(row, top ?? 1) && metIn < before && !doubtful.includes(metIn)
   })
+}
+
+/**
+ * Whether items may have moved over the bounds of pages behind this one, since the reading stepped back. The total does not show changed
+ * items of a list by update, which come to its newest end; from `last` inwards it rises by those that are added there, too.
+ */
+function isMoved(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
+  const isOther = (rows[0]?.metIn ?? null) !== (before.answerOf.get(page) ?? null)
+  const rise = riseSince(before, reading)
+  return isOther || rise < 0 || (reading.end === 'first' && rise > 0)
 }
 
 // Without a total nothing shows that an item was deleted from pages already read, and that another one slid past the reading.

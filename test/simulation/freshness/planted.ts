@@ -37,11 +37,7 @@ export const REFRESH_BUGS: readonly PlantedBug[] = [
   bug(
     'a refresh takes no step back',
     claims({ order: 'first', removals: 'newest', arrivals: 20, limit: 300 }, 5),
-    [
-      'sync/refresh/step-back.ts',
-      "reading.end === 'first' && page > 1",
-      "reading.end === 'first' && page < 1",
-    ],
+    ['sync/refresh/step-back.ts', 'page > 1 && rise < 0', 'page < 1 && rise < 0'],
   ),
   bug(
     'the page that was the last one is not asked for again',

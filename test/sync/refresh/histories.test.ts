@@ -91,12 +91,12 @@ function live(end: End, all: readonly Round[]): void {
 }
 
 /** A seed that fails is printed, and stays a failure. */
-const RUNS = { numRuns: 500 }
+const RUNS = { numRuns: Number(process.env.RUNS ?? 500) }
 
 describe('after a refresh that is settled, every item that was added at the newest end before and still stands is known', () => {
   it.each(['first', 'last'] as const)('in a list by creation, whatever is killed: %s', (end) => {
     fc.assert(
-      fc.property(rounds(['add', 'remove', 'change']), (all) => live(end, all)),
+      fc.property(rounds(['add', 'remove', 'change', 'late']), (all) => live(end, all)),
       RUNS,
     )
   })

@@ -32,18 +32,58 @@ describe('the requests that new rows cost', () => {
     }
   })
 
-  it('is one for each page of them, and two at `first` and three at `last` wherever the pages are cut', () => {
-    for (const end of ENDS)
-      for (let count = 500; count < 525; count++)
-        for (let added = 0; added < 60; added += 7) {
+  // At `last` the first request shows where the end is by now, and that page is asked again; 25 old rows take up to two pages.
+  it.each([
+    { end: 'first', most: (added: number) => added / 25 + 2, mean: (added: number) => added / 25 + 2 },
+    {
+      end: 'last',
+      most: (added: number) => Math.ceil(added / 25) + 3,
+      mean: (added: number) => added / 25 + 3,
+    },
+  ] as const)(
+    'are bounded wherever the pages are cut, for 0 to 200 new rows: $end',
+    ({ end, most, mean }) => {
+      const counts = Array.from({ length: 25 }, (_, index) => 200 + index)
+      const wrong = Array.from({ length: 201 }, (_, added) => added).filter((added) => {
+        const costs = counts.map((count) => {
           const { list, state } = synced(end, count)
           list.add(added)
+          const { asked, outcomes } = list.refresh(state)
+          return list.missing.length === 0 && outcomes[0] === 'settled' ? asked.length : Number.NaN
+        })
+        const sum = costs.reduce((all, cost) => all + cost, 0)
+        return !(Math.max(...costs) <= most(added) && sum / costs.length <= mean(added))
+      })
 
-          const { asked } = list.refresh(state)
+      expect(wrong).toEqual([])
+    },
+  )
 
-          expect(list.missing).toEqual([])
-          expect(asked.length).toBeLessThanOrEqual(Math.ceil(added / 25) + (end === 'first' ? 2 : 3))
-        }
+  // 28 / 25 + 3 would be 4 requests. 28 new rows end on page 22 then, and 2 on page 21: no first request is right for both.
+  describe('are 5 for 28 new rows where page 20 of 20 had 24, and would be too few with 4', () => {
+    it('since an item that was put in behind 24 known rows stands on the fifth page', () => {
+      const { list, state } = synced('last', 498)
+      list.insert(474)
+      list.add(27)
+
+      expect(list.refresh(state).asked.slice(0, 5)).toEqual([20, 22, 21, 20, 19])
+      expect(list.missing).toEqual([])
+    })
+
+    it('since what the first answer held of page 20 may have gone by then, and as many have come', () => {
+      const { list, state } = synced('last', 499)
+      list.add(28)
+      const { asked } = list.refresh(state, {
+        before(request) {
+          if (request !== 2) return
+          list.remove(490)
+          list.add(1)
+        },
+      })
+
+      expect(asked).toEqual([20, 22, 21, 20, 19])
+      expect(list.missing).toEqual([])
+    })
   })
 })
 
@@ -69,14 +109,14 @@ describe('the search for the last page', () => {
     expect(list.refresh(state).asked).toEqual([20, 22, 21, 20])
   })
 
-  it('does not chase a list that grows while it is read', () => {
+  it('does not chase a list that grows while it is read, but looks whether anything was put in further inside', () => {
     const { list, state } = synced('last', 500)
     list.add(40)
     const grow = () => {
       list.add(25)
     }
 
-    expect(list.refresh(state, { before: grow }).asked).toEqual([20, 23, 22, 21, 20])
+    expect(list.refresh(state, { before: grow }).asked).toEqual([20, 23, 24, 22, 23, 21, 22, 20, 21])
   })
 
   it('finds what moved from the remembered page while the pages behind it were read', () => {
@@ -154,6 +194,20 @@ describe('an item that is deleted behind the reading', () => {
     expect(list.missing).toHaveLength(1)
   })
 
+  it('is followed again behind the page where it began, if changed items came to the front of a list by update meanwhile', () => {
+    const { list, state } = synced('first', 500)
+    list.add(60)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 2) list.remove(0)
+        if (request === 3) list.moveToEnd(300)
+      },
+    })
+
+    expect(asked.slice(0, 4)).toEqual([1, 2, 1, 2])
+    expect(list.missing).toEqual([])
+  })
+
   it('moves what was read to pages that were not, from the last page inwards', () => {
     const { list, state } = synced('last', 500)
     list.add(60)
@@ -165,6 +219,79 @@ describe('an item that is deleted behind the reading', () => {
 
     expect(asked.slice(0, 5)).toEqual([20, 23, 22, 21, 20])
     expect(list.missing).toEqual([])
+  })
+})
+
+describe('an item that is put in further inside, from the last page inwards', () => {
+  it.each([
+    { inside: 1, asked: [20, 23, 22, 23, 22, 21] },
+    { inside: 30, asked: [20, 23, 22, 23, 24, 23, 22, 21] },
+  ])('is followed by a step back to the pages before, which hold what it pushed there: $inside', (pushed) => {
+    const { list, state } = synced('last', 500)
+    list.add(60)
+    const { asked, outcomes } = list.refresh(state, {
+      before(request) {
+        if (request === 3) for (let count = 0; count < pushed.inside; count++) list.insert(0)
+      },
+    })
+
+    expect(asked.slice(0, pushed.asked.length)).toEqual(pushed.asked)
+    expect(outcomes).toEqual(['settled'])
+    expect(list.missing.every((id) => id >= 560)).toBe(true)
+  })
+
+  it('is followed to a page that came behind the last one', () => {
+    const { list, state } = synced('last', 400)
+    list.add(24)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request < 3) list.insert(0)
+      },
+    })
+
+    expect(asked.slice(0, 4)).toEqual([16, 17, 18, 16])
+    expect(list.missing.every((id) => id >= 424)).toBe(true)
+  })
+
+  it('is followed again where a deletion pulled it back meanwhile', () => {
+    const { list, state } = synced('last', 400)
+    list.add(26)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 3) list.insert(0)
+        if (request === 4) list.remove(0)
+      },
+    })
+
+    expect(asked.slice(0, 5)).toEqual([16, 18, 17, 18, 17])
+    expect(list.missing).toEqual([])
+  })
+
+  it('leaves what the pages before held to the next refresh: newer rows may stand behind it', () => {
+    const { list, state } = synced('last', 500)
+    list.add(60)
+    let appended: number[] = []
+    const { state: after } = list.refresh(state, {
+      before(request) {
+        if (request === 3) appended = list.add(5)
+      },
+    })
+
+    const seenAt = appended.map((id) => list.known.get(id)?.firstAt ?? 0)
+    expect(Math.min(...seenAt)).toBeGreaterThan(after?.settledAt ?? Number.POSITIVE_INFINITY)
+    expect(after?.total).toBe(565)
+  })
+
+  it('costs no request where only old news was pushed', () => {
+    const { list, state } = synced('last', 510)
+    list.add(10)
+    const { asked } = list.refresh(state, {
+      before(request) {
+        if (request === 2) list.insert(0)
+      },
+    })
+
+    expect(asked).toEqual([21, 20])
   })
 })
 
@@ -279,6 +406,35 @@ describe('a list that ends before it should', () => {
       expect(after?.lastPage).toBeGreaterThan(4)
     },
   )
+
+  it.each((['check', 'ignore'] as const).flatMap((total) => [1, 2, 3, 4].map((at) => ({ total, at }))))(
+    'is read from its end again where a page is empty by mistake: total: $total, answer $at',
+    ({ total, at }) => {
+      const { list, state } = synced('last', 500)
+      list.add(60)
+      let answers = 0
+
+      const { asked, outcomes } = list.refresh(state, {
+        rules: { total },
+        spoil: (answer) => (++answers === at ? { ...answer, ...EMPTY } : answer),
+      })
+
+      expect(outcomes).toEqual(['settled'])
+      expect(asked.slice(at)).toContain(asked[at - 1])
+    },
+  )
+
+  it('is read from its new end where it became much shorter meanwhile', () => {
+    const { list, state } = synced('last', 500)
+    list.add(60)
+    const { asked, outcomes } = list.refresh(state, {
+      before(request) {
+        if (request === 3) list.remove(0, 400)
+      },
+    })
+
+    expect({ asked, outcomes }).toEqual({ asked: [20, 23, 22, 7, 6, 5, 4], outcomes: ['settled'] })
+  })
 
   it('is walked whole from then on where it is empty twice', () => {
     const { list, state } = synced('first', 500)

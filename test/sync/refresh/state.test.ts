@@ -30,6 +30,13 @@ describe('a complete full walk', () => {
     expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, startedAt: 100, lastPage: 40, total: 1000 })
   })
 
+  it('claims nothing until a later one, if the first one moved so much that nobody knows what it has missed', () => {
+    const drifted = afterFullWalk(null, { ...WALK, isSteady: false, isDrifted: true })
+    const later = afterFullWalk(drifted, { ...WALK, startedAt: 300, endedAt: 400, isDrifted: true })
+
+    expect([FIRST.holeSince, drifted.holeSince, later.holeSince]).toEqual([null, 200, null])
+  })
+
   it.each([
     { isSteady: true, newest: ['first', 'last'], elsewhere: false },
     { isSteady: false, newest: ['first', 'last'], elsewhere: true },
