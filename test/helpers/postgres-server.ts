@@ -47,7 +47,7 @@ export async function startPostgres(disk?: (folder: string) => void): Promise<Te
     port,
     persistent: true,
     // Whatever the environment says of languages.
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     createPostgresUser: process.getuid?.() === 0,
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off', '-c', 'unix_socket_directories='],
     onLog: () => {},

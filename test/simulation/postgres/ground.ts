@@ -72,7 +72,10 @@ async function makeSchema(settings: Omit<Settings, 'password' | 'tls'> & { passw
 
 /** The server drops the locks of a process before it is gone. */
 function terminate(client: SyncClient, backends: readonly number[]): void {
-  client.rows('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) AS backend (pid)', backends)
+  client.rows('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS backend (pid)', backends)
+  // Told to wait, the function itself looks only ten times a second.
+  const left = () => client.rows('SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])', backends)
+  for (const until = Date.now() + 5000; left().length > 0 && Date.now() < until; );
 }
 
 function readerOf(client: SyncClient): MirrorReader {

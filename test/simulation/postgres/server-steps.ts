@@ -10,6 +10,7 @@ export interface ServerWatch {
   terminate(backends: readonly number[]): void
   /** What the server's clock says. Epoch milliseconds. */
   clock(): number
+  /** Not of a statement that writes to budgets alone, which no reader of lists sees. */
   onCommit(process: SimulatedProcess): void
 }
 
@@ -69,6 +70,7 @@ class BrokenConnection extends Error {
 
 const CLOCK = /clock_timestamp\(\)/
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
+const WRITTEN_TABLE = /\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/g
 
 type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
 type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
@@ -146,7 +148,7 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
     const result = await turns.busyWith(send())
     if (text.startsWith('BEGIN')) turns.beginTransaction(client)
     if (commits) {
-      asOnlooker(() => watch.onCommit(process))
+      if (!isOfBudgets(text)) asOnlooker(() => watch.onCommit(process))
       if (!take(process, 'after commit')) return await never()
       // It is written, and this process is not told.
       assertConnected(process, client)
@@ -156,6 +158,11 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
   } finally {
     if (!stays) turns.leave(client)
   }
+}
+
+function isOfBudgets(text: string): boolean {
+  const tables = [...text.matchAll(WRITTEN_TABLE)].map(([, table]) => table)
+  return tables.length > 0 && tables.every((table) => table === 'sync_gates')
 }
 
 /** The server's clock is a simulated one. */
