@@ -168,6 +168,25 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   }
 }
 
+/** So many jobs begin together before the event loop runs. */
+const AT_ONCE = 10
+
+/** Hundreds of jobs may begin together. Signals and probes are answered between them. */
+function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
+  let begun = 0
+  let lastTurn = Promise.resolve()
+  return () => {
+    if (begun === 0)
+      void yieldToEventLoop().then(() => {
+        begun = 0
+      })
+    begun++
+    if (begun <= AT_ONCE) return null
+    lastTurn = lastTurn.then(yieldToEventLoop)
+    return lastTurn
+  }
+}
+
 /** Returns the function that runs jobs in a session. */
 export function runner(
   session: Pick<Session, 'store' | 'source' | 'refreshes'>,
@@ -175,11 +194,7 @@ export function runner(
   reporter: Pick<Reporter, 'observe'>,
   { now, sleep, yieldToEventLoop }: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>,
 ): CommandSession['runJobs'] {
-  let lastTurn = Promise.resolve()
-  const turn = () => {
-    lastTurn = lastTurn.then(yieldToEventLoop)
-    return lastTurn
-  }
+  const turn = createTurn(yieldToEventLoop)
   return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
     // A mirror that cannot be read is reported by the jobs.
     await session.refreshes.update().catch(() => {})

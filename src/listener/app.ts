@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono'
 import { KnownError } from '../errors.ts'
 import { cached } from './cache.ts'
 import { isLoopbackHost } from './host.ts'
-import { metricsText } from './metrics.ts'
+import { healthMetricsText, metricsText } from './metrics.ts'
 import type { Overview, Source } from './overview.ts'
 import { pageHtml } from './page/page.ts'
 import { CONTENT_SECURITY_POLICY } from './page/policy.ts'
@@ -32,6 +32,13 @@ export function createApp({ source, isLoopback, onError, now }: AppOptions): Hon
       return known && text(known)
     }, now)
   const metrics = made(async (known) => metricsText(known, await health()))
+  /** Without a mirror that can be read, its health alone: to Prometheus a 503 looks as if nothing ran. */
+  const metricsOrHealth = () =>
+    metrics().catch(async (error: unknown) => {
+      if (!(error instanceof KnownError)) throw error
+      const { stalled, unusable } = await health()
+      return healthMetricsText({ stalled, unusable: unusable ?? error.message })
+    })
   const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
   const page = made(pageHtml)
   /** Null if nobody has to act. */
@@ -56,7 +63,7 @@ export function createApp({ source, isLoopback, onError, now }: AppOptions): Hon
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
   app.get('/check', async (context) => probe(context, await trouble()))
-  app.get('/metrics', (context) => send(context, metrics, 'text/plain; version=0.0.4; charset=utf-8'))
+  app.get('/metrics', (context) => send(context, metricsOrHealth, 'text/plain; version=0.0.4; charset=utf-8'))
   app.get('/status.json', (context) => send(context, json, 'application/json; charset=utf-8'))
   app.get('/', (context) => send(context, page, 'text/html; charset=utf-8'))
   app.notFound((context) => context.text(NOT_FOUND, 404))

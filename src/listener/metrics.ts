@@ -9,34 +9,47 @@ const JOB = ['organization', 'collection'] as const
 /** What Prometheus scrapes. A value that is not known has no line: no time of 1970, no age of NaN. */
 export function metricsText(overview: Overview, health: Health): Promise<string> {
   const registry = new Registry()
-  const registers = [registry]
-  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
-    new Gauge({ name: `admin_mirror_${name}`, help, labelNames: [...labelNames], registers })
-  processMetrics(overview, health, gauge)
+  const gauge = gaugesIn(registry)
+  healthMetrics(health, gauge)
+  processMetrics(overview, gauge)
   jobMetrics(overview, gauge)
   countersOf(overview, registry)
   return registry.metrics()
 }
 
+/** What is left of it while the mirror cannot be read. */
+export function healthMetricsText(health: Health): Promise<string> {
+  const registry = new Registry()
+  healthMetrics(health, gaugesIn(registry))
+  return registry.metrics()
+}
+
+function gaugesIn(registry: Registry): MakeGauge {
+  return (name, help, labelNames) =>
+    new Gauge({
+      name: `admin_mirror_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+    })
+}
+
+function healthMetrics({ stalled, unusable }: Health, gauge: MakeGauge) {
+  gauge('scheduler_ticking', '1 while the scheduler wakes when it should, else 0.', []).set(
+    Number(stalled === null),
+  )
+  gauge('usable', '1 while the mirror can be used, else 0.', []).set(Number(unusable === null))
+}
+
 type MakeGauge = <Label extends string>(name: string, help: string, labels: readonly Label[]) => Gauge<Label>
 
-function processMetrics(
-  { version, started_at, size, published, status }: Overview,
-  health: Health,
-  gauge: MakeGauge,
-) {
+function processMetrics({ version, started_at, size, published, status }: Overview, gauge: MakeGauge) {
   // Without labels, prom-client would show a gauge that is never set as 0.
   const single = (name: string, help: string, value: number | null) => {
     if (value !== null) gauge(name, help, []).set(value)
   }
   gauge('info', 'Version of admin-mirror.', ['version']).set({ version }, 1)
   single('start_time_seconds', 'When this process began.', seconds(started_at))
-  single(
-    'scheduler_ticking',
-    '1 while the scheduler wakes when it should, else 0.',
-    flag(health.stalled === null),
-  )
-  single('usable', '1 while the mirror can be used, else 0.', flag(health.unusable === null))
   single('check_exit_code', 'What "status --check" exits with: 0 if all is well.', status.check_exit_code)
   queueMetrics(status, single)
   single('database_bytes', 'Size of the mirror, without its WAL.', size.bytes)

@@ -47,8 +47,8 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
-  /** Resolves when the job may begin. Hundreds begin together: signals and probes are answered between two of them. */
-  turn: () => Promise<void>
+  /** Returns what to wait for before the job begins; null: nothing. */
+  turn: () => Promise<void> | null
   observer: JobObserver
   signal: AbortSignal
 }
@@ -87,7 +87,8 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    await options.turn()
+    const turn = options.turn()
+    if (turn) await turn
     const lease = await acquire(options)
     try {
       await openAndRun(lease, options, result)

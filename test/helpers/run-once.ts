@@ -38,7 +38,7 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
-    turn: async () => {},
+    turn: () => null,
     yieldToEventLoop: async () => {},
     observer: observerOf(),
     signal: new AbortController().signal,

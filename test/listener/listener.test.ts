@@ -128,6 +128,16 @@ describe('health', () => {
     expect([readyz.status, await readyz.text()]).toEqual([503, 'the disk is full\n'])
   })
 
+  it('is in the metrics of a mirror that cannot be read, which are there all the same', async () => {
+    const { url } = await listen(failing(new MirrorError('the server does not answer')))
+
+    const metrics = await fetch(url('metrics'))
+
+    expect(metrics.status).toBe(200)
+    const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+    expect(lines).toEqual(['admin_mirror_scheduler_ticking 1', 'admin_mirror_usable 0'])
+  })
+
   it.each<[wrong: Partial<JobStatus>, told: string]>([
     [{ held_since: at(1), next: 'resume' }, 'the only list needs attention (held for a refused token)'],
     [{ removals_held: 30, next: 'sync' }, 'the only list needs attention (with removals held back)'],
@@ -157,7 +167,7 @@ describe('health', () => {
     const known = await listen(failing(new MirrorError('mirror.db is damaged; restore a copy')))
     const unknown = await listen(failing(new TypeError('secret internals')))
 
-    const first = await fetch(known.url('metrics'))
+    const first = await fetch(known.url('status.json'))
     const second = await fetch(unknown.url('metrics'))
 
     expect([first.status, await first.text()]).toEqual([503, 'mirror.db is damaged; restore a copy\n'])
