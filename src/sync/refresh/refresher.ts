@@ -1,5 +1,6 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import type { PageTimes } from '../page-writer.ts'
+import { endOfPause, type SharePause } from '../refresh-turns.ts'
 import { filtersText } from '../resume.ts'
 import { counting, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
@@ -7,25 +8,20 @@ import type { Job, PageSource, Urgency } from '../types.ts'
 import type { WalkObserver } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
-import { dueAt, isWalkedWhole, olderPagesBudget, type RefreshBudget, refreshInterval } from './due.ts'
+import {
+  dueAt,
+  isWalkedWhole,
+  olderPagesBudget,
+  type RefreshBudget,
+  type RefreshPolicy,
+  refreshInterval,
+} from './due.ts'
 import { youngEnds } from './ends.ts'
 import { type KeptRefresh, keptRefresh, rulesOf } from './kept.ts'
 import { seekFromFirst } from './last-page.ts'
 import { type RefreshedPage, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { afterOlderPage, isAhead, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
-
-/** How often a job is refreshed, and what that may cost. */
-export interface RefreshPolicy {
-  /** Milliseconds between two refreshes. */
-  every: number
-  /** Percent of the rate limit that all refreshes with one token may use. */
-  share: number
-  /** What a refresh of each job with this token takes, `own` for this job; null where that is not known. */
-  load(own: number | null): RefreshBudget['load']
-  /** Milliseconds between two full walks by the schedule. */
-  walkEvery: number
-}
 
 export interface RefresherOptions {
   store: Store
@@ -89,6 +85,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let plan: Band[] = []
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
+  /** While the share has no room for a refresh between the pages of a walk. */
+  let pause: SharePause | undefined
 
   const budget = ({ every, share, load }: RefreshPolicy, cost: number | null): RefreshBudget => ({
     every,
@@ -223,7 +221,17 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)
   // Never sooner than `every`, so between most pages nobody has to work out what the budget allows.
   const isRefreshDue = () =>
-    policy !== null && state !== null && dueAt(state, policy.every, now()) <= now() && nextAt(state) <= now()
+    policy !== null &&
+    state !== null &&
+    endOfPause(pause, now()) <= now() &&
+    dueAt(state, policy.every, now()) <= now() &&
+    nextAt(state) <= now()
+
+  async function takesTurn({ cost }: RefreshState): Promise<boolean> {
+    const until = (await policy?.takeTurn(cost)) ?? null
+    if (until !== null) pause = { notedAt: now(), until }
+    return until === null
+  }
 
   return {
     state: () => state && notAfter(state, now()),
@@ -235,7 +243,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     async giveWay(walk) {
       await heedClock()
       if (!state || !mayRefresh()) return
-      if (isRefreshDue()) await refreshNow({ older: true }, walk)
+      if (isRefreshDue() && (await takesTurn(state))) await refreshNow({ older: true }, walk)
       else if (last) await readOlder(state, toolsOf(last), 'walk').catch(ignoreJobError)
     },
     refresh: (how) => refreshNow(how, null),

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { End, RefreshRules } from '../../../src/sync/refresh/answer.ts'
-import { loadOf } from '../../../src/sync/refresh/due.ts'
-import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import { loadOf, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { runOnce } from '../../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../../helpers/scripted-list.ts'
@@ -40,6 +39,7 @@ const POLICY: RefreshPolicy = {
   share: 100,
   load: () => loadOf([60]),
   walkEvery: 1440 * MINUTE,
+  takeTurn: async () => null,
 }
 
 const movement = (removal: Setting['removal']): fc.Arbitrary<Movement> =>
