@@ -40,3 +40,16 @@ export interface SharePause {
 export function endOfPause(pause: SharePause | undefined, now: number): number {
   return pause && now >= pause.notedAt ? pause.until : Number.NEGATIVE_INFINITY
 }
+
+/** The turns of one list. `ask` returns null for a turn, or when to ask again; it is not asked before. */
+export function createTurn(ask: (cost: number | null) => Promise<number | null> | null, now: () => number) {
+  let pause: SharePause | undefined
+  return {
+    mayAsk: () => endOfPause(pause, now()) <= now(),
+    async take(cost: number | null): Promise<boolean> {
+      const until = await ask(cost)
+      if (until !== null) pause = { notedAt: now(), until }
+      return until === null
+    },
+  }
+}

@@ -1,6 +1,6 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import type { PageTimes } from '../page-writer.ts'
-import { endOfPause, type SharePause } from '../refresh-turns.ts'
+import { createTurn } from '../refresh-turns.ts'
 import { filtersText } from '../resume.ts'
 import { counting, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
@@ -85,8 +85,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let plan: Band[] = []
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
-  /** While the share has no room for a refresh between the pages of a walk. */
-  let pause: SharePause | undefined
+  const turn = createTurn((cost) => policy?.takeTurn(cost) ?? null, now)
 
   const budget = ({ every, share, load }: RefreshPolicy, cost: number | null): RefreshBudget => ({
     every,
@@ -223,15 +222,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const isRefreshDue = () =>
     policy !== null &&
     state !== null &&
-    endOfPause(pause, now()) <= now() &&
+    turn.mayAsk() &&
     dueAt(state, policy.every, now()) <= now() &&
     nextAt(state) <= now()
-
-  async function takesTurn({ cost }: RefreshState): Promise<boolean> {
-    const until = (await policy?.takeTurn(cost)) ?? null
-    if (until !== null) pause = { notedAt: now(), until }
-    return until === null
-  }
 
   return {
     state: () => state && notAfter(state, now()),
@@ -243,7 +236,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     async giveWay(walk) {
       await heedClock()
       if (!state || !mayRefresh()) return
-      if (isRefreshDue() && (await takesTurn(state))) await refreshNow({ older: true }, walk)
+      if (isRefreshDue() && (await turn.take(state.cost))) await refreshNow({ older: true }, walk)
       else if (last) await readOlder(state, toolsOf(last), 'walk').catch(ignoreJobError)
     },
     refresh: (how) => refreshNow(how, null),

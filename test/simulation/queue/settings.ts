@@ -1,4 +1,5 @@
 import type { Setting } from './play.ts'
+import type { RefreshSetting } from './refreshes.ts'
 import type { PlayedList } from './workers.ts'
 
 export interface Size {
@@ -57,4 +58,23 @@ export function settings(size: Size): Setting[] {
       latencyMs,
     }),
   )
+}
+
+/** Each worker asks the queue once a second of the simulation, so that few are played. */
+const MOST_REFRESHING = 3
+const MOST_REFRESHED = 60
+
+/** All refreshes are due together at first; all lists are walked each hour, and then a worker dies in the middle. */
+export function refreshSettings({ workers, organizations, tokens }: Size, hours: number): RefreshSetting[] {
+  const setting = {
+    workers: Math.min(workers, MOST_REFRESHING),
+    lists: Math.min(organizations, MOST_REFRESHED),
+    tokens: Math.min(tokens, MOST_REFRESHED / 20),
+    perMinute: 60,
+    share: 10,
+    every: '5m',
+    hours,
+    pages: 20,
+  }
+  return [{ ...setting, name: 'a worker dies each 4 minutes', deathEvery: 4 }]
 }
