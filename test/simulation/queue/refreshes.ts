@@ -13,7 +13,7 @@ import { createBudgets } from './budgets.ts'
 import { openRefreshingWorker, type Played, type RefreshingWorker } from './refreshing-worker.ts'
 import { createPace, REAL_TIME, simulateTime } from './workers.ts'
 
-/** Lists that are refreshed for hours, and walked each hour, by workers of which some die. */
+/** Lists that are refreshed for hours by workers of which some die. */
 export interface RefreshSetting {
   name: string
   workers: number
@@ -23,6 +23,8 @@ export interface RefreshSetting {
   perMinute: number
   share: number
   every: string
+  /** Of full walks. */
+  schedule: string
   hours: number
   /** Pages of each list. */
   pages: number
@@ -111,12 +113,12 @@ export async function playRefreshes(
   }
 }
 
-function settingsOf({ lists, tokens, perMinute, share, every }: RefreshSetting): object {
+function settingsOf({ lists, tokens, perMinute, share, every, schedule }: RefreshSetting): object {
   return {
     api: { baseUrl: BASE_URL },
     rateLimit: { requestsPerMinute: perMinute },
     refresh: { every, share },
-    schedule: '0 * * * *',
+    schedule,
     collections: { establishments: false },
     organizations: Array.from({ length: lists }, (_, index) => ({
       id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
@@ -126,7 +128,7 @@ function settingsOf({ lists, tokens, perMinute, share, every }: RefreshSetting):
   }
 }
 
-/** All lists were read whole at the same time, so that all of their refreshes are due at the same time. */
+/** All lists were read whole an hour ago, so that all of their refreshes are due now. */
 async function register(
   server: Server,
   jobs: Played['jobs'],
@@ -139,8 +141,8 @@ async function register(
   )
   await tokens.register(jobs.map(({ organization }) => ({ ...organization, collections: ['orders'] })))
   const walk = {
-    startedAt: START,
-    endedAt: START,
+    startedAt: START - HOUR,
+    endedAt: START - HOUR,
     lastPage: pages,
     totals: { first: 1, last: 1 },
     isSteady: true,
