@@ -14,6 +14,7 @@ import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
 import type { Tokens } from '../store/tokens.ts'
+import type { RefreshTurns } from '../sync/refresh-turns.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import type { ServedMirror } from './listener/source.ts'
@@ -60,6 +61,8 @@ export interface Sharing {
   abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
   /** Whether a living process works on a job, be it this one. */
   isOwned(organizationId: string, collection: string): Promise<boolean>
+  /** Which refreshes may begin, of all workers together. */
+  refreshTurns: RefreshTurns
 }
 
 export interface SessionOptions {
@@ -99,7 +102,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
+  const refreshes = createRefreshPlan({
+    config,
+    store,
+    budgetOf,
+    now: mirror.now,
+    turns: mirror.sharing?.refreshTurns,
+  })
   return {
     ...mirror,
     refreshes,

@@ -196,8 +196,8 @@ export function runner(
 ): CommandSession['runJobs'] {
   const turn = createTurn(yieldToEventLoop)
   return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
-    // A mirror that cannot be read is reported by the jobs.
-    await session.refreshes.update().catch(() => {})
+    // A mirror that cannot be read is reported by the jobs. Whoever finds that a refresh is due has just read it.
+    if (instead !== 'due') await session.refreshes.update().catch(() => {})
     return runJobs(
       jobs.map(({ organization, job }) => ({
         job,

@@ -19,6 +19,7 @@ export interface SchedulerEvents {
 }
 
 export interface Scheduler {
+  isRunning(job: ScheduledJob): boolean
   /** Runs `task` unless the job is running. If its time comes meanwhile, the job runs afterwards. */
   runBetween(job: ScheduledJob, task: () => Promise<void>): void
   /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
@@ -104,6 +105,7 @@ export function startScheduler(
   }
 
   return {
+    isRunning: (job) => inProgress.has(job),
     runBetween(job, task) {
       if (!inProgress.has(job) && !stopping) begin(job, task)
     },

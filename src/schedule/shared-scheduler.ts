@@ -207,6 +207,7 @@ export function startSharedScheduler<L, C extends Handed>(
   }
 
   return {
+    isRunning: ({ name }) => inProgress.has(name),
     runBetween(job, task) {
       if (!inProgress.has(job.name) && !signal.aborted) note(job.name, guarded(job.name, task))
     },

@@ -5,13 +5,8 @@ import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire } from './lease/acquire.ts'
 import type { OwnerWork } from './lease/owner.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
-import { isWalkedWhole } from './refresh/due.ts'
-import {
-  createRefresher,
-  type Refresher,
-  type RefreshObserver,
-  type RefreshPolicy,
-} from './refresh/refresher.ts'
+import { isWalkedWhole, type RefreshPolicy } from './refresh/due.ts'
+import { createRefresher, type Refresher, type RefreshObserver } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'

@@ -38,9 +38,18 @@ async function firstRefreshAfter(every: string, walkedAt: number): Promise<numbe
     plan: {
       update: async () => {},
       nextAt: () => (now < walkedAt ? null : walkedAt + refresh.every),
-      useOf: () => ({ budget: 'acme', needs: 0 }),
+      useOf: () => ({
+        organizationId: 'acme',
+        collection: 'orders',
+        budget: 'acme',
+        needs: 0,
+        interval: refresh.every,
+      }),
+      take: async (due) => ({ taken: due, others: [], freeAt: new Map() }),
+      mostTaken: Number.POSITIVE_INFINITY,
     },
     scheduler: {
+      isRunning: () => false,
       runBetween: () => {
         refreshedAt.push(now)
         stop.abort()
@@ -70,3 +79,97 @@ it.each([
     expect(after).toBeLessThanOrEqual(due + late)
   },
 )
+
+/** Two lists that are due each ten seconds, and what is asked of the turns until the time. */
+async function playTwo(
+  until: number,
+  options: {
+    runs?: (name: string, now: number) => boolean
+    others?: (name: string) => boolean
+    full?: number
+  },
+) {
+  const workspace = createWorkspace({
+    baseUrl: 'http://127.0.0.1:9',
+    organizations: [organization('acme', 1), organization('globex', 2)],
+    refresh: { every: '10s', share: 100 },
+  })
+  const file = workspace.file('admin-mirror.yaml')
+  const config = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
+  const stop = new AbortController()
+  let now = 0
+  const asked: [number, string][] = []
+  const begun: [number, string][] = []
+  const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => ({
+    selected,
+    scheduled: {
+      name: selected.organization.name,
+      expression: '',
+      timezone: 'UTC',
+      dueAtStart: false,
+      run: async () => {},
+    },
+    refresh: async () => {},
+  }))
+  await keepFresh({
+    jobs,
+    plan: {
+      update: async () => {},
+      nextAt: (_selected, triedAt) => (triedAt === null ? 10_000 : triedAt + 10_000),
+      useOf: ({ organization: { name } }) => ({
+        organizationId: name,
+        collection: 'orders',
+        budget: 'all',
+        needs: 1000,
+        interval: 10_000,
+      }),
+      async take(due) {
+        asked.push(...due.map(({ organizationId }): [number, string] => [now, organizationId]))
+        const isOthers = ({ organizationId }: (typeof due)[number]) =>
+          options.others?.(organizationId) === true
+        return {
+          taken: due.filter((one) => !isOthers(one)),
+          others: due.filter(isOthers),
+          freeAt: new Map(due.map(({ budget }) => [budget, options.full ?? now])),
+        }
+      },
+      mostTaken: Number.POSITIVE_INFINITY,
+    },
+    scheduler: {
+      isRunning: ({ name }) => options.runs?.(name, now) === true,
+      runBetween: ({ name }) => void begun.push([now, name]),
+    },
+    runtime: {
+      now: () => now,
+      sleep: async (ms) => {
+        now += ms
+        if (now > until) stop.abort()
+      },
+    },
+    signal: stop.signal,
+  })
+  return { asked, begun }
+}
+
+it('a list that this process reads takes no turn, and is refreshed soon after its walk', async () => {
+  const { asked, begun } = await playTwo(13_000, { runs: (name, now) => name === 'acme' && now < 12_500 })
+
+  expect(asked).toEqual([
+    [10_000, 'globex'],
+    [13_000, 'acme'],
+  ])
+  expect(begun).toEqual(asked)
+})
+
+it('a list that another process has is asked for again after a tenth of its interval', async () => {
+  const { asked, begun } = await playTwo(12_000, { others: (name) => name === 'acme' })
+
+  expect(asked.filter(([, name]) => name === 'acme').map(([at]) => at)).toEqual([10_000, 11_000, 12_000])
+  expect(begun).toEqual([[10_000, 'globex']])
+})
+
+it('asks for no turn before the share has room', async () => {
+  const { asked } = await playTwo(29_000, { full: 27_000 })
+
+  expect([...new Set(asked.map(([at]) => at))]).toEqual([10_000, 27_000])
+})

@@ -29,6 +29,8 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
       update: async () => {},
       nextAt: () => null,
       useOf: never,
+      take: never,
+      mostTaken: 0,
       watch: never,
     },
   }

@@ -15,7 +15,8 @@ import { PLANTED_BUGS } from './planted.ts'
 import { serverEnvironment } from './postgres/environment.ts'
 import { SERVER_BUGS } from './postgres/planted.ts'
 import { play } from './queue/play.ts'
-import { type Size, settings } from './queue/settings.ts'
+import { playRefreshes } from './queue/refreshes.ts'
+import { refreshSettings, type Size, settings } from './queue/settings.ts'
 import * as queue from './queue/table.ts'
 import { runSeeds } from './shards.ts'
 
@@ -92,10 +93,15 @@ function tellFreshness(
   return 0
 }
 
+const REFRESHED_HOURS = 2
+
 async function tellQueue(size: Size, url: string): Promise<number> {
   process.stdout.write(`${queue.HEADING}\n`)
   for (const setting of settings(size))
     process.stdout.write(`${queue.rowText(await play({ url }, setting))}\n`)
+  process.stdout.write(`\n${queue.REFRESH_HEADING}\n`)
+  for (const setting of refreshSettings(size, REFRESHED_HOURS))
+    process.stdout.write(`${queue.refreshRowText(await playRefreshes({ url }, setting))}\n`)
   return 0
 }
 

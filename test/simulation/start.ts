@@ -85,6 +85,7 @@ function createTurns() {
   }
 
   return {
+    isRunning: (job: ScheduledJob) => busy.has(job),
     runBetween,
     /** Waits for a refresh that is under way. */
     async run(job: ScheduledJob, task: () => Promise<void>) {

@@ -1,7 +1,7 @@
 import type { ScheduledJob, Scheduler } from '../../schedule/scheduler.ts'
+import { endOfPause, type SharePause } from '../../sync/refresh-turns.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
-import { createPace } from './pace.ts'
 import type { RefreshPlan } from './refresh-plan.ts'
 
 /** A list that `start` keeps fresh between its full walks. */
@@ -14,8 +14,8 @@ export interface FreshJob {
 
 export interface KeepFreshOptions {
   jobs: readonly FreshJob[]
-  plan: Pick<RefreshPlan, 'update' | 'nextAt' | 'useOf'>
-  scheduler: Pick<Scheduler, 'runBetween'>
+  plan: Pick<RefreshPlan, 'update' | 'nextAt' | 'useOf' | 'take' | 'mostTaken'>
+  scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'>
   runtime: Pick<Runtime, 'now' | 'sleep'>
   signal: AbortSignal
 }
@@ -25,34 +25,64 @@ const LOOK_EVERY_MS = 30_000
 
 const SHORTEST_SLEEP_MS = 1000
 
+/** A list that is being read, here or elsewhere, is looked at again after this part of its interval. */
+const BUSY_SHARE = 0.1
+
+/** After it has taken as many as it may at once; other processes take theirs meanwhile. */
+const AFTER_FULL_MS = 100
+
 /** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
 export async function keepFresh({ jobs, plan, scheduler, runtime, signal }: KeepFreshOptions): Promise<void> {
   const { now, sleep } = runtime
   const triedAt = new Map<FreshJob, number>()
-  const pace = createPace()
+  /** By budget, and of lists that are being read. */
+  const pauses = new Map<string | FreshJob, SharePause>()
+  const pausedUntil = (paused: string | FreshJob) => endOfPause(pauses.get(paused), now())
   // A shorter `every` needs a shorter pause: a list's first walk may have ended just now.
   const lookEvery = Math.max(SHORTEST_SLEEP_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
-  const dueAt = (job: FreshJob) =>
-    plan.nextAt(job.selected, triedAt.get(job) ?? null) ?? Number.POSITIVE_INFINITY
+  const dueAt = (job: FreshJob) => {
+    const due = plan.nextAt(job.selected, triedAt.get(job) ?? null) ?? Number.POSITIVE_INFINITY
+    return Math.max(due, pausedUntil(job))
+  }
   const withDue = (job: FreshJob) => ({ job, due: dueAt(job) })
+
+  /** Begins what is due and has room in the share. Returns how long to sleep then. */
+  async function look(): Promise<number> {
+    // The one that has waited longest goes first, or the last ones might never be refreshed.
+    const byTime = jobs.map(withDue).toSorted(byDue)
+    const due = byTime
+      .filter((one) => one.due <= now())
+      .map(({ job }) => ({ job, ...plan.useOf(job.selected) }))
+    const { busy = [], idle = [] } = Object.groupBy(due, ({ job }) =>
+      scheduler.isRunning(job.scheduled) ? 'busy' : 'idle',
+    )
+    const { taken, others, freeAt } = await plan.take(
+      idle.filter(({ budget }) => pausedUntil(budget) <= now()),
+    )
+    for (const [budget, until] of freeAt) pauses.set(budget, { notedAt: now(), until })
+    for (const { job, interval } of [...busy, ...others]) {
+      const pause = Math.max(SHORTEST_SLEEP_MS, interval * BUSY_SHARE)
+      pauses.set(job, { notedAt: now(), until: now() + pause })
+    }
+    for (const { job } of taken) {
+      triedAt.set(job, now())
+      scheduler.runBetween(job.scheduled, job.refresh)
+    }
+    if (taken.length >= plan.mostTaken) return AFTER_FULL_MS
+    let next = Number.POSITIVE_INFINITY
+    for (const one of byTime) {
+      if (one.due >= next) break
+      const again = one.due <= now() ? dueAt(one.job) : one.due
+      next = Math.min(next, Math.max(again, pausedUntil(plan.useOf(one.job.selected).budget)))
+    }
+    return Math.min(lookEvery, Math.max(SHORTEST_SLEEP_MS, next - now()))
+  }
+
   while (!signal.aborted) {
     // A mirror that cannot be read is reported by the next walk.
     await plan.update().catch(() => {})
-    let next = Number.POSITIVE_INFINITY
-    // The one that has waited longest goes first, or the last ones might never be refreshed.
-    for (const { job, due } of jobs.map(withDue).toSorted(byDue)) {
-      const { budget, needs } = plan.useOf(job.selected)
-      const beginAt = Math.max(due, pace.freeAt(budget))
-      if (beginAt > now()) {
-        next = Math.min(next, beginAt)
-        continue
-      }
-      pace.begin(budget, needs, now())
-      triedAt.set(job, now())
-      scheduler.runBetween(job.scheduled, job.refresh)
-      next = Math.min(next, dueAt(job))
-    }
-    await sleep(Math.min(lookEvery, Math.max(SHORTEST_SLEEP_MS, next - now())), signal).catch(() => {})
+    const pause = await look().catch(() => lookEvery)
+    await sleep(pause, signal).catch(() => {})
   }
 }
 

@@ -1,25 +1,36 @@
-/**
- * Spreads refreshes that are due at the same time, as after full walks that began together. Otherwise they use the whole limit for
- * minutes, and two rounds of them use more than the share of an hour.
- */
-export interface Pace {
-  /** When the share of a budget has room for another refresh. Epoch milliseconds. */
-  freeAt(budget: string): number
-  /** Notes that a refresh begins, for which the share needs so many milliseconds. */
-  begin(budget: string, needs: number, now: number): void
-}
+import type { RefreshTurns } from '../../sync/refresh-turns.ts'
 
 /** The share may be used so far ahead, so that a few lists start together. */
-const AT_ONCE_MS = 60_000
+export const AT_ONCE_MS = 60_000
 
-export function createPace(): Pace {
-  const usedUntil = new Map<string, number>()
+/**
+ * Spreads refreshes of one process that are due at the same time, as after full walks that began together. Otherwise they use
+ * the whole limit for minutes, and two rounds of them use more than the share of an hour.
+ */
+export function createPace(): RefreshTurns {
+  const paces = new Map<string, { begunAt: number; usedUntil: number }>()
+
+  function usedUntil(budget: string, now: number): number {
+    const pace = paces.get(budget) ?? { begunAt: now, usedUntil: now }
+    const setBack = pace.begunAt - now
+    if (setBack > 0) paces.set(budget, { begunAt: now, usedUntil: pace.usedUntil - setBack })
+    return Math.max(paces.get(budget)?.usedUntil ?? now, now)
+  }
+
   return {
-    freeAt: (budget) => (usedUntil.get(budget) ?? 0) - AT_ONCE_MS,
-    begin(budget, needs, now) {
-      // `usedUntil` is later than that only if the clock was set back.
-      const used = Math.min(usedUntil.get(budget) ?? 0, now + AT_ONCE_MS)
-      usedUntil.set(budget, Math.max(used, now) + needs)
+    most: Number.POSITIVE_INFINITY,
+    async take(due, now) {
+      const taken = due.filter(({ budget, needs }) => {
+        const used = usedUntil(budget, now)
+        if (used > now + AT_ONCE_MS) return false
+        paces.set(budget, { begunAt: now, usedUntil: used + needs })
+        return true
+      })
+      return {
+        taken,
+        others: [],
+        freeAt: new Map(due.map(({ budget }) => [budget, usedUntil(budget, now) - AT_ONCE_MS])),
+      }
     },
   }
 }

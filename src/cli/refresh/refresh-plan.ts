@@ -6,16 +6,18 @@ import {
   isWalkedWhole,
   loadOf,
   type RefreshLoad,
+  type RefreshPolicy,
   refreshInterval,
   timeForRefresh,
   withOwnCost,
 } from '../../sync/refresh/due.ts'
-import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
 import { scopeText } from '../../sync/refresh/saved.ts'
 import { type RefreshState, stateOf } from '../../sync/refresh/state.ts'
+import type { DueRefresh, RefreshTurns, TakenTurns } from '../../sync/refresh-turns.ts'
 import type { Store } from '../../sync/store.ts'
 import type { Job, PageSource } from '../../sync/types.ts'
 import { jobOf, type SelectedJob } from '../selection.ts'
+import { createPace } from './pace.ts'
 
 /** How the lists of a configuration share what refreshes may use, and when each is refreshed next. */
 export interface RefreshPlan {
@@ -29,8 +31,12 @@ export interface RefreshPlan {
    * and a failed walk of a short list leaves none for refreshes.
    */
   nextAt(selected: SelectedJob, triedAt: number | null): number | null
-  /** The budget that a refresh of this list draws on, and in how many milliseconds its share allows as much. */
-  useOf(selected: SelectedJob): { budget: string; needs: number }
+  /** The budget that a refresh of this list draws on, and what it takes of it. */
+  useOf(selected: SelectedJob): DueRefresh
+  /** Takes those of the lists that are due whose refreshes this process may begin now. */
+  take<L extends DueRefresh>(due: readonly L[]): Promise<TakenTurns<L>>
+  /** So many at once at most. */
+  mostTaken: number
   /** Notes the source of an organization's pages, which knows the rate limit. */
   watch(organization: OrganizationConfig, source: PageSource): void
 }
@@ -41,13 +47,24 @@ export interface RefreshPlanOptions {
   /** Names the rate budget of an organization. */
   budgetOf(organization: OrganizationConfig): string
   now: () => number
+  /** Of a mirror that several machines share. */
+  turns?: RefreshTurns | undefined
 }
 
 /** With more lists, their states are read at most once in so many milliseconds per list, since every run asks for them. */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
-export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
+/** A walk whose list is being changed at that moment asks again so much later. */
+const ASK_AGAIN_MS = 1000
+
+export function createRefreshPlan({
+  config,
+  store,
+  budgetOf,
+  now,
+  turns = createPace(),
+}: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   /** What a refresh of each list takes, by the budget that they share. */
   const loads = new Map<string, RefreshLoad>()
@@ -113,7 +130,30 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
         return own === null ? all : withOwnCost(all, costOf(stateOfJob(job)), own)
       },
       walkEvery: periodOfSchedule(schedule),
+      async takeTurn(own) {
+        const due = useOf({ organization, job }, own)
+        const { taken, freeAt } = await turns.take([due], now(), true)
+        return taken.length > 0 ? null : Math.max(freeAt.get(due.budget) ?? 0, now() + ASK_AGAIN_MS)
+      },
     }
+  }
+
+  function useOf(selected: SelectedJob, cost = costOf(stateOfJob(selected.job))): DueRefresh {
+    const { organization, job } = selected
+    const limit = limitOf(organization)
+    return {
+      organizationId: organization.id,
+      collection: job.collection.name,
+      budget: budgetNameOf(organization),
+      needs: organization.refresh ? timeForRefresh({ ...organization.refresh, limit }, cost) : 0,
+      interval: intervalOf(selected, cost),
+    }
+  }
+
+  function intervalOf(selected: SelectedJob, own: number | null): number {
+    const policy = policyOf(selected)
+    if (!policy) return 0
+    return refreshInterval({ ...policy, limit: limitOf(selected.organization), load: policy.load(own) })
   }
 
   return {
@@ -130,19 +170,14 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     },
     nextAt(selected, triedAt) {
       const state = stateOfJob(selected.job)
-      const policy = policyOf(selected)
-      if (!state || !policy) return null
-      const limit = limitOf(selected.organization)
-      const interval = refreshInterval({ ...policy, limit, load: policy.load(state.cost) })
+      if (!state || selected.organization.refresh === false) return null
+      const interval = intervalOf(selected, state.cost)
       const next = dueAt(state, interval, now())
       return triedAt === null ? next : Math.max(next, triedAt + interval)
     },
-    useOf: ({ organization, job }) => {
-      const { refresh } = organization
-      const limit = limitOf(organization)
-      const needs = refresh ? timeForRefresh({ ...refresh, limit }, costOf(stateOfJob(job))) : 0
-      return { budget: budgetNameOf(organization), needs }
-    },
+    useOf: (selected) => useOf(selected),
+    take: (due) => turns.take(due, now(), false),
+    mostTaken: turns.most,
     watch: (organization, source) => {
       sources.set(budgetNameOf(organization), source)
     },

@@ -23,7 +23,10 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
   await leases.lock(name, '')
   await renew()
   return {
-    renew,
+    async renew() {
+      await leases.renew()
+      await renew()
+    },
     async withdraw() {
       await server.rows('DELETE FROM sync_settings WHERE name = $1', [name])
       await leases.unlock(name, '')

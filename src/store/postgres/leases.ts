@@ -14,6 +14,8 @@ export interface Leases {
   /** Takes the lock of a job. Returns false if another living worker has it, or this one already. */
   lock(organizationId: string, collection: string): Promise<boolean>
   unlock(organizationId: string, collection: string): Promise<void>
+  /** Takes our locks back, unless we have them. Call it now and then: after a minute of refusals nothing else tries it again. */
+  renew(): Promise<void>
   /** The name of this worker. */
   name: string
   close(): Promise<void>
@@ -110,6 +112,9 @@ export async function createLeases(server: Server, name: string): Promise<Leases
         forget(used)
         await own.close().catch(() => {})
       })
+    },
+    renew: async () => {
+      if (!connection && held.size > 0 && !isClosed) await takeBack()
     },
     close: async () => {
       isClosed = true

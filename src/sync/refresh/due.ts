@@ -11,6 +11,23 @@ export interface RefreshBudget {
   load: RefreshLoad
 }
 
+/** How often a job is refreshed, and what that may cost. */
+export interface RefreshPolicy {
+  /** Milliseconds between two refreshes. */
+  every: number
+  /** Percent of the rate limit that all refreshes with one token may use. */
+  share: number
+  /** What a refresh of each job with this token takes, `own` for this job; null where that is not known. */
+  load(own: number | null): RefreshLoad
+  /** Milliseconds between two full walks by the schedule. */
+  walkEvery: number
+  /**
+   * Takes the part of the share that a refresh between the pages of a walk needs. `own`: as of `load`. Returns null, or when to
+   * ask again, in epoch milliseconds.
+   */
+  takeTurn(own: number | null): Promise<number | null>
+}
+
 /** What one refresh of each job of a token takes. */
 export interface RefreshLoad {
   lists: number

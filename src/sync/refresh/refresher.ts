@@ -1,6 +1,7 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import { runError, runOutcome } from '../end-run.ts'
 import type { PageTimes } from '../page-writer.ts'
+import { createTurn } from '../refresh-turns.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { PageSource, Urgency } from '../types.ts'
 import { counting, noTraffic, type WalkObserver } from '../walk.ts'
@@ -12,6 +13,7 @@ import {
   isWalkedWhole,
   olderPagesBudget,
   type RefreshBudget,
+  type RefreshPolicy,
   refreshInterval,
 } from './due.ts'
 import { youngEnds } from './ends.ts'
@@ -20,18 +22,6 @@ import { type RefreshedPage, type RefreshPageObserver, type RefreshTools, refres
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
-
-/** How often a job is refreshed, and what that may cost. */
-export interface RefreshPolicy {
-  /** Milliseconds between two refreshes. */
-  every: number
-  /** Percent of the rate limit that all refreshes with one token may use. */
-  share: number
-  /** What a refresh of each job with this token takes, `own` for this job; null where that is not known. */
-  load(own: number | null): RefreshBudget['load']
-  /** Milliseconds between two full walks by the schedule. */
-  walkEvery: number
-}
 
 export interface RefresherOptions {
   store: Store
@@ -91,6 +81,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let plan: Band[] = []
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
+  const turn = createTurn((cost) => policy?.takeTurn(cost) ?? null, now)
 
   const budget = ({ every, share, load }: RefreshPolicy, cost: number | null): RefreshBudget => ({
     every,
@@ -223,7 +214,11 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const mayRefresh = () => policy !== null && state !== null && !isWalkedWhole(state)
   // Never sooner than `every`, so between most pages nobody has to work out what the budget allows.
   const isRefreshDue = () =>
-    policy !== null && state !== null && dueAt(state, policy.every, now()) <= now() && nextAt(state) <= now()
+    policy !== null &&
+    state !== null &&
+    turn.mayAsk() &&
+    dueAt(state, policy.every, now()) <= now() &&
+    nextAt(state) <= now()
 
   return {
     state: () => state && notAfter(state, now()),
@@ -235,7 +230,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     async giveWay(walk) {
       await heedClock()
       if (!state || !mayRefresh()) return
-      if (isRefreshDue()) await refreshNow({ older: true }, walk)
+      if (isRefreshDue() && (await turn.take(state.cost))) await refreshNow({ older: true }, walk)
       else if (last) await readOlder(state, toolsOf(last), 'walk').catch(ignoreJobError)
     },
     refresh: (how) => refreshNow(how, null),

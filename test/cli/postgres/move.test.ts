@@ -36,7 +36,16 @@ const TABLES = [
   'sync_gates',
   'sync_status',
 ]
-const OWN = ['sequence', '_sequence', 'owner', 'epoch', 'version']
+const OWN = [
+  'sequence',
+  '_sequence',
+  'owner',
+  'epoch',
+  'version',
+  'refresh_turn',
+  'refreshes_at',
+  'refreshes_until',
+]
 
 type Row = Record<string, unknown>
 

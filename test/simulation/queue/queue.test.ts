@@ -1,7 +1,8 @@
 import { afterAll, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres-server.ts'
 import { play } from './play.ts'
-import { settings } from './settings.ts'
+import { playRefreshes } from './refreshes.ts'
+import { refreshSettings, settings } from './settings.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
@@ -20,5 +21,20 @@ it.skipIf(server.missing !== null).each(PLAYED.map((setting) => ({ ...setting })
     // All budgets are used at once, until the last list of each.
     expect(Math.min(...used)).toBeGreaterThan(0.8)
     expect(Math.max(...firstWaits)).toBeLessThan(5000)
+  },
+)
+
+it.skipIf(server.missing !== null).each(refreshSettings({ workers: 2, organizations: 30, tokens: 2 }, 1.1))(
+  'workers keep to one share of each token, and refresh each list in time: $name',
+  { timeout: 600_000 },
+  async (setting) => {
+    const { most, share, interval, longestGap, starved, walks } = await playRefreshes(server, setting)
+
+    // A minute's share may be used ahead.
+    expect(most).toBeLessThanOrEqual(share + share / 60)
+    expect(longestGap).toBeLessThan(2 * interval)
+    expect(starved).toBe(0)
+    // The list that a dead worker read is read by another.
+    expect(walks).toBeGreaterThanOrEqual(setting.deathEvery === null ? 0 : setting.lists)
   },
 )

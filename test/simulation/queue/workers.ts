@@ -109,7 +109,7 @@ export async function openWorkers(
 }
 
 /** Of the connections alone: the queue's time is the simulation's. */
-const REAL_TIME = {
+export const REAL_TIME = {
   now: Date.now,
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
   after: afterRealTime,
@@ -117,7 +117,7 @@ const REAL_TIME = {
 }
 
 /** All statements of pg-boss ask one function for the time. Returns a function that sets it. */
-async function simulateTime(server: Server): Promise<(time: number) => Promise<void>> {
+export async function simulateTime(server: Server): Promise<(time: number) => Promise<void>> {
   const queue = queueSchema(server.address.schema)
   await server.plain(`
     CREATE UNLOGGED TABLE simulated_clock (now timestamptz NOT NULL);
@@ -138,7 +138,11 @@ async function simulateTime(server: Server): Promise<(time: number) => Promise<v
 }
 
 /** The real queue; no time passes while it answers. */
-function inSimulation(queue: ListQueue, pace: Pace, setTime: () => Promise<void>): ListQueue {
+export function inSimulation(
+  queue: ListQueue,
+  pace: Pick<Pace, 'of'>,
+  setTime: () => Promise<void>,
+): ListQueue {
   const ask = <T>(task: () => Promise<T>) => pace.of(setTime().then(task))
   return {
     tick: (...tick) => ask(() => queue.tick(...tick)),

@@ -61,3 +61,18 @@ it.each([
   },
   300_000,
 )
+
+// Each list is due again after 50 minutes: two rounds in one hour, if all of them refreshed at once, would be 200 requests.
+it('refreshes between the pages of walks that follow each other, too, use a tenth of the limit and a minute more', async () => {
+  const played = await playStart({
+    ...SETTING,
+    organizations: 50,
+    pages: 30,
+    walkEvery: 0.02,
+    requestsPerMinute: 20,
+  })
+
+  expect(mostInAnHour(played)).toBeLessThanOrEqual(122)
+  expect(timesOf(played, SETTING)).toHaveLength(50)
+  expect(Math.min(...timesOf(played, SETTING))).toBeGreaterThanOrEqual(2)
+}, 300_000)

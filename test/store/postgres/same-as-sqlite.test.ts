@@ -124,7 +124,8 @@ const TABLES = {
 }
 
 /** Of one of them alone. */
-const OWN = new Set(['sequence', '_sequence', 'owner', 'epoch'])
+const WORKERS = ['owner', 'epoch', 'refresh_turn', 'refreshes_at', 'refreshes_until']
+const OWN = new Set(['sequence', '_sequence', ...WORKERS])
 
 type Rows = Record<string, unknown>[]
 

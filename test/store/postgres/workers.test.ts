@@ -59,6 +59,9 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(1)
     await breakConnections()
     await waits
+    // Answered on the owner's new connection, on which it has tried to take its job back.
+    await first.leases.lock('another', 'orders')
+    await first.leases.unlock('another', 'orders')
     await somebody('SELECT pg_advisory_unlock($1)', key)
   }
 
@@ -248,6 +251,37 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
     expect(refused).toBe(1)
     await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(2)
+  })
+
+  it('take their jobs back though the server refused that for as long as they tried', async () => {
+    const { address, clock, rows } = first
+    const patience = {
+      now: clock.now,
+      sleep: async () => {},
+      after: afterRealTime,
+      signal: new AbortController().signal,
+    }
+    const real = await connectServer(address, patience)
+    let isRefusing = false
+    let refused = 0
+    const connect: typeof real.connect = async (onLost) => {
+      if (!isRefusing) return real.connect(onLost)
+      refused++
+      throw Object.assign(new Error('refused'), { code: '57014' })
+    }
+    const leases = await createLeases({ ...real, connect }, lockName())
+    onTestFinished(async () => {
+      await leases.close()
+      await real.close()
+    })
+    await leases.lock('acme', 'orders')
+    isRefusing = true
+    await breakConnections()
+    await expect.poll(() => refused).toBe(15)
+    isRefusing = false
+
+    await leases.renew()
+    expect(await rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
   })
 
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadOf } from '../../../src/sync/refresh/due.ts'
-import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import { loadOf, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { runOnce, runs } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
@@ -9,7 +8,13 @@ import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
 
-const POLICY: RefreshPolicy = { every: DAY / 2, share: 100, load: () => loadOf([60]), walkEvery: DAY }
+const POLICY: RefreshPolicy = {
+  every: DAY / 2,
+  share: 100,
+  load: () => loadOf([60]),
+  walkEvery: DAY,
+  takeTurn: async () => null,
+}
 
 const IDS = upTo(30)
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
-import { loadOf } from '../../../src/sync/refresh/due.ts'
-import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import { loadOf, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { mirroredIds, observerOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
@@ -17,6 +16,7 @@ const POLICY: RefreshPolicy = {
   share: 100,
   load: () => loadOf([60]),
   walkEvery: 1440 * MINUTE,
+  takeTurn: async () => null,
 }
 
 /** A mirror of a list of ten pages that a full walk has read a minute ago. */
@@ -426,6 +426,25 @@ describe('between two pages of a walk', () => {
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
     await runOnce(test, { source: sees })
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(1)
+  })
+
+  it('a refresh waits until the share has room for it, and is not asked for before', async () => {
+    const test = openTestMirror()
+    const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
+    await runOnce(test, list)
+    test.clock.advance(MINUTE)
+    const begun = test.clock.now()
+    const asked: number[] = []
+    const takeTurn = async () => {
+      asked.push(test.clock.now() - begun)
+      return asked.length === 1 ? begun + 10_000 : null
+    }
+
+    await runOnce(test, list, { refresh: { ...POLICY, takeTurn } })
+
+    const refreshes = test.rows("SELECT started_at FROM sync_runs WHERE trigger = 'refresh' ORDER BY id")
+    expect(asked).toEqual([1000, 10_000])
+    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(10_000)
   })
 
   it('no refresh goes first where none is configured', async () => {

@@ -6,7 +6,11 @@ import { quoted, type Sql } from '../sql.ts'
 const FOLDER = new URL('.', import.meta.url)
 
 /** The numbered steps, in order. A released step is never edited: existing schemas have it. */
-const STEPS = ['0001-tables-of-the-interface.sql', '0002-tokens-of-organizations.sql']
+const STEPS = [
+  '0001-tables-of-the-interface.sql',
+  '0002-tokens-of-organizations.sql',
+  '0003-refreshes-of-many-workers.sql',
+]
 
 export const LATEST_VERSION = STEPS.length
 

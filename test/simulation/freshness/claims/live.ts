@@ -1,6 +1,5 @@
 import * as fc from 'fast-check'
-import { loadOf } from '../../../../src/sync/refresh/due.ts'
-import type { RefreshPolicy } from '../../../../src/sync/refresh/refresher.ts'
+import { loadOf, type RefreshPolicy } from '../../../../src/sync/refresh/due.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
@@ -26,6 +25,7 @@ export const POLICY: RefreshPolicy = {
   share: 100,
   load: () => loadOf([60]),
   walkEvery: 1440 * MINUTE,
+  takeTurn: async () => null,
 }
 
 function movement(kinds: readonly MovementKind[]): fc.Arbitrary<Movement> {
