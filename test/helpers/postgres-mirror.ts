@@ -57,7 +57,11 @@ export async function openPostgresMirror(
     now,
     signal: stop.signal,
   })
-  const tokens = await createTokens(server, { now, elapsed: now, compare: () => () => true }, () => 'a salt')
+  const tokens = await createTokens(
+    server,
+    { now, elapsed: now, compare: () => () => true, unsureFor: () => 0 },
+    () => 'a salt',
+  )
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const rows = await openReader(address)
   return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }

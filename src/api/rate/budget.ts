@@ -55,8 +55,7 @@ const GIVEN_UP_MS = 20_000
  * store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
  */
 export function asOfNow(budget: Budget, now: number): Budget {
-  const { sent, inFlight, window, learned } = budget
-  const closedUntil = budget.closedUntil - (budget.closedUntil > now ? aheadBy(budget, now) : 0)
+  const { sent, inFlight, window, closedUntil, learned } = budget
   return {
     ...budget,
     sent: countedOf(sent, now),
@@ -69,15 +68,6 @@ export function asOfNow(budget: Budget, now: number): Budget {
     learned: { ...learned, learnedAt: Math.min(learned.learnedAt, now) },
     closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
   }
-}
-
-/**
- * By how much the clock was set back since the last answer; it may differ by a second between processes. A pause began with an
- * answer, so it lasts as long as it did then.
- */
-export function aheadBy({ heardAt, throttledAt }: Budget, now: number): number {
-  const ahead = Math.max(heardAt, throttledAt) - now
-  return ahead > ROUNDING_MS ? ahead : 0
 }
 
 function countedOf(sent: Budget['sent'], now: number): Budget['sent'] {

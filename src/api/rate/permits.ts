@@ -2,7 +2,6 @@ import pLimit from 'p-limit'
 import type { BudgetStore } from '../../sync/types.ts'
 import { afterReport, isCounting, type Throttled } from './answers.ts'
 import {
-  aheadBy,
   type Budget,
   budgetOf,
   budgetText,
@@ -110,13 +109,6 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     return tried
   }
 
-  async function view(): Promise<Budget> {
-    await read()
-    // What is of the future becomes now: unless that is stored, it would do so at each look again.
-    if (aheadBy(last.budget, now()) > 0) await write('report')
-    return known()
-  }
-
   async function report(): Promise<void> {
     await read()
     await write('report')
@@ -180,7 +172,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
 
   return {
     known,
-    view: () => inTurn(view),
+    view: () => inTurn(() => read().then(known)),
     noteWait: (decision) => inTurn(() => noteWait(decision)),
     take: () => inTurn(take),
     unused: () => void inFlight--,

@@ -30,7 +30,16 @@ export async function openPostgresMirror({
   )
   try {
     await claimAddress(server, baseUrl, acceptAddress)
-    const tokens = await createTokens(server, clock, runtime.newToken)
+    const tokens = await createTokens(server, clock, runtime.newToken, async (ms) => {
+      logger.warn(
+        { event: 'clock_set', wait_ms: Math.round(ms) },
+        'the clock of the PostgreSQL server was set forward: nothing is sent until what was sent before it counts no longer',
+      )
+      return runtime.sleep(ms, runtime.signal).then(
+        () => true,
+        () => false,
+      )
+    })
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config

@@ -8,11 +8,12 @@ import { lastRunsOf } from './walks/runs.ts'
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
 
-/** `newSalt`: only the first one of all workers is used. */
+/** `newSalt`: only the first one of all workers is used. `wait` returns false if it was cut short. */
 export async function createTokens(
   server: Server,
   clock: ServerClock,
   newSalt: () => string,
+  wait: (ms: number) => Promise<boolean> = async () => false,
 ): Promise<Tokens> {
   const salt = await saltOf(server, newSalt)
   /** Why tokens are held, as they were read last. */
@@ -106,15 +107,20 @@ export async function createTokens(
         )
         return lifted.map(({ name }) => name)
       }),
-    budgets: createBudgets(server, clock, (scope) => {
-      const note = beginAsking(scope)
-      const begun = clock.elapsed()
-      return (reason) => {
-        // An answer that waited for a halted process is no news.
-        if (note(reason) && clock.elapsed() - begun <= LATE_MS) permitted.add(scope)
-        else permitted.delete(scope)
-      }
-    }),
+    budgets: createBudgets(
+      server,
+      clock,
+      (scope) => {
+        const note = beginAsking(scope)
+        const begun = clock.elapsed()
+        return (reason) => {
+          // An answer that waited for a halted process is no news.
+          if (note(reason) && clock.elapsed() - begun <= LATE_MS) permitted.add(scope)
+          else permitted.delete(scope)
+        }
+      },
+      wait,
+    ),
     async lastRuns(organizationId, collection) {
       const [last] = await lastRunsOf(server, [organizationId, collection])
       return last ?? NEVER_RUN

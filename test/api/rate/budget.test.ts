@@ -35,16 +35,6 @@ describe('a clock that was set back', () => {
       { learned: { ...FRESH.learned, learnedAt: NOW + HOUR } },
       { learned: { ...FRESH.learned, learnedAt: NOW } },
     ],
-    [
-      'a pause that began with a 429 of the future: it lasts as long',
-      { throttledAt: NOW + HOUR, closedUntil: NOW + HOUR + MINUTE },
-      { throttledAt: NOW, closedUntil: NOW + MINUTE },
-    ],
-    [
-      'a pause that began with another answer of the future',
-      { heardAt: NOW + HOUR, throttledAt: NOW - HOUR, closedUntil: NOW + HOUR + MINUTE },
-      { heardAt: NOW, throttledAt: NOW - HOUR, closedUntil: NOW + MINUTE },
-    ],
     ['a pause beyond a day', { closedUntil: NOW + DAY + 1 }, { closedUntil: 0 }],
   ])('leaves nothing of the future in %s', (_case, written, expected) => {
     expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(expected))
@@ -63,7 +53,6 @@ describe('a clock that was set back', () => {
     ['a window', { window: windowOf() }],
     ['requests in flight', { inFlight: [flightOf()] }],
     ['a pause of a day', { closedUntil: NOW + DAY }],
-    ['a pause that is over', { closedUntil: NOW - 1 }],
   ])('is none that changes %s', (_case, written) => {
     expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(written))
   })

@@ -18,12 +18,14 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
   server: Server,
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
+  wait: (ms: number) => Promise<boolean>,
 ): BudgetStore {`,
     `let workers = 0
 export function createBudgets(
   connected: Server,
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
+  wait: (ms: number) => Promise<boolean>,
 ): BudgetStore {
        const own = \` \${++workers}\`
        const server = {

@@ -49,6 +49,27 @@ describe('the clock of the server', () => {
     expect(heardLater(at)).toBe(true)
   })
 
+  it.each([
+    ['forward by an hour, and noticed with an answer', HOUR, 62_000, 'answer'],
+    ['forward by seconds', 2000, 62_000, 'answer'],
+    ['forward by a moment', 900, 0, 'answer'],
+    ['forward, and noticed by measuring', HOUR, 62_000, 'measure'],
+    ['back', -HOUR, 0, 'answer'],
+    ['back, and noticed by measuring', -HOUR, 0, 'measure'],
+    ['not at all', 0, 0, 'answer'],
+  ])('that was set %s leaves nobody sure for a minute, if that is forward', async (_how, set, ms, by) => {
+    const { state, clock, pass, server, measure } = await createScene()
+    expect(clock.unsureFor()).toBe(0)
+    const heard = clock.compare()
+    state.ahead += set
+    if (by === 'answer') heard(server())
+    else await measure()
+
+    expect(Math.abs(clock.unsureFor() - ms)).toBeLessThanOrEqual(40)
+    pass(ms)
+    expect(clock.unsureFor()).toBeLessThanOrEqual(20)
+  })
+
   it('is measured again', async () => {
     const { state, clock, measure, server } = await createScene()
     state.ahead += 7

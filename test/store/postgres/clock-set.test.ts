@@ -1,0 +1,119 @@
+import pLimit from 'p-limit'
+import { describe, expect, it } from 'vitest'
+import { createRateLimiter } from '../../../src/api/rate/limiter.ts'
+import { createBudgets } from '../../../src/store/postgres/budgets.ts'
+import { createServerClock } from '../../../src/store/postgres/server/clock.ts'
+import type { Server } from '../../../src/store/postgres/server/server.ts'
+import { NOTHING } from '../../api/helpers/budgets.ts'
+import { createSteppedClock, settle } from '../../api/helpers/clock.ts'
+import { createObserver } from '../../api/helpers/observer.ts'
+
+const MINUTE = 60_000
+const CEILING = 10
+
+interface Kept {
+  closed: number
+  known: string | null
+  version: number
+}
+
+/** A server that keeps one budget, and whose clock can be set while workers run. */
+function createDatabase(elapsed: () => number) {
+  let ahead = 0
+  let kept: Kept | null = null
+  const answer = (written: number | null) => ({ ...kept, written, held: null, at: elapsed() + ahead })
+  const rows = async (text: string, values: readonly unknown[] = []) => {
+    const [, closedAt, known, , , version] = values
+    const next = { closed: Date.parse(String(closedAt)), known: String(known) }
+    if (text.includes('INSERT INTO') && kept === null) {
+      kept = { ...next, version: 1 }
+      return [answer(1)]
+    }
+    if (text.includes('UPDATE') && kept?.version === version) {
+      kept = { ...next, version: Number(version) + 1 }
+      return [answer(kept.version)]
+    }
+    return [answer(null)]
+  }
+  const set = (ms: number) => {
+    ahead += ms
+  }
+  return { server: { rows } as unknown as Server, set }
+}
+
+/** Two workers under one ceiling that send as much as they may. `sent`: when, by a clock that nobody sets. */
+async function createScene() {
+  const { now: elapsed, sleep, pass } = createSteppedClock()
+  const { server, set } = createDatabase(elapsed)
+  const stop = new AbortController()
+  const { signal } = stop
+  const sent: number[] = []
+  for (const by of ['one', 'other']) {
+    const { clock } = await createServerClock(server, elapsed)
+    const wait = async (ms: number) =>
+      sleep(ms, signal).then(
+        () => true,
+        () => false,
+      )
+    const limiter = createRateLimiter({
+      scope: 'a',
+      by,
+      rules: {
+        requestsPerMinute: CEILING,
+        sharePercent: 100,
+        fallbackWaitMs: MINUTE,
+        maxWaitMs: 15 * MINUTE,
+      },
+      store: createBudgets(server, clock, () => () => {}, wait),
+      slots: pLimit(4),
+      now: clock.now,
+      sleep,
+      random: () => 0.5,
+    })
+    const { observer } = createObserver()
+    const send = async () => {
+      while (!signal.aborted)
+        await limiter
+          .pass(
+            async ({ accepted }) => {
+              sent.push(elapsed())
+              await sleep(100, signal)
+              accepted(NOTHING)
+            },
+            { urgency: 'walk', observer, signal },
+          )
+          .catch(() => {})
+    }
+    void send()
+  }
+  const end = async () => {
+    stop.abort()
+    await settle()
+  }
+  return { set, pass, sent, elapsed, end }
+}
+
+function mostInAMinute(sent: readonly number[]): number {
+  return Math.max(...sent.map((from) => sent.filter((at) => at >= from && at < from + MINUTE).length))
+}
+
+describe('the clock of the server, set while workers share a budget', () => {
+  it.each([900, 2000, 30_000, 90_000, 60 * MINUTE, 30 * 24 * 60 * MINUTE])(
+    'forward by %i ms, lets no minute hold more than the ceiling, and they go on within two; set back again, too',
+    async (ms) => {
+      const { set, pass, sent, elapsed, end } = await createScene()
+      await pass(3 * MINUTE + 20_000)
+      expect(mostInAMinute(sent)).toBe(CEILING)
+      for (const change of [ms, -ms]) {
+        set(change)
+        const from = elapsed()
+        await pass(5 * MINUTE)
+
+        expect(mostInAMinute(sent)).toBeLessThanOrEqual(CEILING)
+        expect(sent.find((at) => at > from) ?? Number.POSITIVE_INFINITY).toBeLessThan(from + 3 * MINUTE)
+        expect(sent.filter((at) => at > from + 3 * MINUTE).length).toBeGreaterThanOrEqual(CEILING)
+      }
+      await end()
+    },
+  )
+})
