@@ -28,16 +28,17 @@ function escapeUnit(code: number): string {
 /** A word of a command line, quoted if a shell would split or expand it. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)
-  return /^[\w.,:=/@%+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
+  // A comma or a point at its end would be read as the sentence's.
+  return /^[\w.,:=/@%+-]*[\w=/@%+-]$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
-/** The commands that messages propose. */
+/** The commands that messages propose, with those of their options that are known to take a word or none. */
 const PROPOSED =
-  /(?<![\w./-])admin-mirror (?=(?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b)/g
+  /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*(?! --config)/g
 
-/** Returns a message whose commands can be pasted. `program`: how the program was called, `--config` included. */
-export function asCalled(message: string, program: string): string {
-  return message.replace(PROPOSED, () => `${program} `)
+/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/names.ts. */
+export function asCalled(message: string, configOption: string): string {
+  return message.replace(PROPOSED, (command) => `${command}${configOption}`)
 }
 
 /** `4000` as `4,000`. */

@@ -20,19 +20,25 @@ describe('printableJson', () => {
 
 describe('asCalled', () => {
   it.each([
-    ['run "admin-mirror resume --org acme"', 'run "admin-mirror --config a.yaml resume --org acme"'],
-    ['(admin-mirror resume forgets the wait)', '(admin-mirror --config a.yaml resume forgets the wait)'],
+    ['run "admin-mirror resume --org acme"', 'run "admin-mirror resume --org acme --config a.yaml"'],
+    ['(admin-mirror resume forgets the wait)', '(admin-mirror resume --config a.yaml forgets the wait)'],
     ['made by a newer admin-mirror; it', 'made by a newer admin-mirror; it'],
-    ['admin-mirror --config b.yaml sync', 'admin-mirror --config b.yaml sync'],
+    ['admin-mirror sync --config b.yaml', 'admin-mirror sync --config b.yaml'],
+    [
+      "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals.",
+      "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals --config a.yaml.",
+    ],
+    [
+      'admin-mirror backfill --org acme --since 2026-01-01',
+      'admin-mirror backfill --org acme --config a.yaml --since 2026-01-01',
+    ],
     ['/opt/admin-mirror sync', '/opt/admin-mirror sync'],
   ])('makes the commands of %s pasteable', (message, shown) => {
-    expect(asCalled(message, 'admin-mirror --config a.yaml')).toBe(shown)
+    expect(asCalled(message, ' --config a.yaml')).toBe(shown)
   })
 
   it('takes any path as it is', () => {
-    expect(asCalled('admin-mirror sync', "admin-mirror --config '$&.yaml'")).toBe(
-      "admin-mirror --config '$&.yaml' sync",
-    )
+    expect(asCalled('admin-mirror sync', " --config '$&.yaml'")).toBe("admin-mirror sync --config '$&.yaml'")
   })
 })
 

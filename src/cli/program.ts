@@ -2,7 +2,7 @@ import { Argument, Command, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Globals } from './config-file.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
-import { programName } from './names.ts'
+import { typedConfig } from './names.ts'
 import {
   collectionOption,
   databaseOption,
@@ -62,7 +62,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return reportError(error, runtime, programName(program.opts<Globals>()))
+    return reportError(error, runtime, typedConfig(program.opts<Globals>()))
   }
 }
 

@@ -4,7 +4,7 @@ import { isPostgresAddress } from '../config/database/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type Globals, readConfig } from './config-file.ts'
-import { programName } from './names.ts'
+import { typedConfig } from './names.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The option of commands that only read. */
@@ -17,8 +17,8 @@ export interface ReadTarget {
   database: string
   /** Null with `--database`: then the file says all. */
   config: Config | null
-  /** How the program was called, for commands that users paste. */
-  program: string
+  /** See `typedConfig`: for commands that users paste. */
+  configOption: string
   /** How `query` asks this file. */
   ask: string
 }
@@ -36,9 +36,9 @@ export function readTarget(runtime: Runtime, globals: Globals, database: string 
         '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
       )
     const ask = `admin-mirror query --database ${shellWord(database)}`
-    return { database: path.resolve(runtime.cwd, database), config: null, program: 'admin-mirror', ask }
+    return { database: path.resolve(runtime.cwd, database), config: null, configOption: '', ask }
   }
   const config = readConfig(runtime, globals, 'leave')
-  const program = programName(globals)
-  return { database: config.database, config, program, ask: `${program} query` }
+  const configOption = typedConfig(globals)
+  return { database: config.database, config, configOption, ask: `admin-mirror query${configOption}` }
 }

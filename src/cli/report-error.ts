@@ -4,9 +4,9 @@ import { asCalled, printable } from '../text.ts'
 import { exitCodeOf } from './exit-code.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Writes why a command failed, and returns its exit code. `program`: how the program was called. */
-export function reportError(error: unknown, { stderr }: Runtime, program: string): number {
-  const shown = (message: string) => safe(asCalled(message, program))
+/** Writes why a command failed, and returns its exit code. `configOption`: see `typedConfig`. */
+export function reportError(error: unknown, { stderr }: Runtime, configOption: string): number {
+  const shown = (message: string) => safe(asCalled(message, configOption))
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
     stderr.write(`${shown(error.message)}\n`)

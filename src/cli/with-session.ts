@@ -9,7 +9,7 @@ import { runJobs } from '../sync/jobs.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
 import type { Globals } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { programName, USER_AGENT as userAgent } from './names.ts'
+import { typedConfig, USER_AGENT as userAgent } from './names.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
@@ -150,7 +150,7 @@ function loggerOptions(
     destination,
     pretty,
     color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
-    program: programName(globals),
+    configOption: typedConfig(globals),
   }
 }
 

@@ -22,8 +22,8 @@ export interface JobPlan {
 export interface JobContext {
   /** Epoch milliseconds. */
   now: number
-  /** How the program was called, `--config` included, so that its commands can be pasted. */
-  program: string
+  /** ` --config FILE` as it was typed, or nothing: the end of commands that users paste. */
+  configOption: string
   /** `--max-age` and `--fresh` in milliseconds, or null. */
   maxAge?: number | null
   fresh?: number | null
@@ -33,9 +33,9 @@ export interface JobContext {
 
 /** A job as `status` tells of it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
-  const { now, program, maxAge = null, fresh = null, plan = null } = context
+  const { now, configOption, maxAge = null, fresh = null, plan = null } = context
   const isConfigured = row.configured === 1
-  const pasteable = (text: string) => asCalled(text, program)
+  const pasteable = (text: string) => asCalled(text, configOption)
   const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
   const known = { ...row, ...waitOf(row, now) }
   const isOlder = (time: string | null, most: number | null) =>

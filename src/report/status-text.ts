@@ -5,27 +5,27 @@ import type { Status } from './status.ts'
 
 /** What users type. */
 interface Typed {
-  /** How the program was called. */
-  program: string
+  /** ` --config FILE` as it was typed, or nothing. */
+  configOption: string
   /** How to ask this file. */
   ask: string
 }
 
-const TYPED: Typed = { program: 'admin-mirror', ask: 'admin-mirror query' }
+const TYPED: Typed = { configOption: '', ask: 'admin-mirror query' }
 
 /** How things are, the lists, and what to do next. */
-export function statusText(status: Status, { program, ask }: Typed = TYPED): string {
-  const lines = [`mirror: ${status.database}`, daemonLine(status, program)]
+export function statusText(status: Status, { configOption, ask }: Typed = TYPED): string {
+  const lines = [`mirror: ${status.database}`, daemonLine(status, configOption)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
   lines.push(status.verdict, '', ...listsText(status, ask))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
   if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
-  lines.push('', ...nextLines(status, program, ask))
+  lines.push('', ...nextLines(status, configOption, ask))
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function daemonLine({ daemon, timezone, now }: Status, program: string): string {
+function daemonLine({ daemon, timezone, now }: Status, configOption: string): string {
   const told = daemon.processes.map(({ pid, since, running }) => {
     const ago = `since ${since} (${inWords(Date.parse(now) - Date.parse(since))})`
     if (running === true) return `runs ${ago}, process ${pid}`
@@ -34,7 +34,9 @@ function daemonLine({ daemon, timezone, now }: Status, program: string): string 
       : `process ${pid}, at work ${ago}, died without being stopped`
   })
   if (told.length > 0) return `daemon: ${told.join('; ')}`
-  return timezone === null ? 'daemon: none on this file' : `daemon: none runs; ${program} start begins one`
+  return timezone === null
+    ? 'daemon: none on this file'
+    : `daemon: none runs; admin-mirror start${configOption} begins one`
 }
 
 /** What waits for the workers, in words. */
@@ -48,10 +50,10 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(status: Status, program: string, ask: string): string[] {
+function nextLines(status: Status, configOption: string, ask: string): string[] {
   const { jobs, daemon, timezone } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
-  const begin = isDead ? [`begin the daemon again: ${program} start`] : []
+  const begin = isDead ? [`begin the daemon again: admin-mirror start${configOption}`] : []
   const all = [...new Set([...begin, ...endOne(status), ...jobs.flatMap(({ next }) => next ?? [])])]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
     ? 'wait for the readings that are under way'

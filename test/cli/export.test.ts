@@ -76,7 +76,7 @@ describe.concurrent('export', () => {
     const { code, stderr } = await exported('payments', '--format', 'csv', '--config', 'more.yaml')
 
     expect(code).toBe(2)
-    expect(stderr).toMatch(/nothing of payments was synced yet; "admin-mirror sync"/)
+    expect(stderr).toMatch(/nothing of payments was synced yet; "admin-mirror sync --config more\.yaml"/)
   })
 
   it('writes to a file, in place of what it held, and nothing to standard output', async () => {

@@ -89,13 +89,13 @@ describe.concurrent('a token that is refused', () => {
 
     for (const commands of shown.map(proposedIn)) {
       expect(commands).not.toEqual([])
-      for (const command of commands) expect(command).toMatch(/^--config admin-mirror\.yaml resume\b/)
+      for (const command of commands) expect(command).toMatch(/^resume( --org \S+)? --config admin-mirror\.yaml$/)
     }
     const [command = ''] = proposedIn(sync.stdout)
     const resumed = await workspace.run(command.split(' '), { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
     expect(resumed.code).toBe(0)
     expect(resumed.stderr).toContain('no longer held: sharing-2')
-    expect(resumed.stderr).toContain('admin-mirror --config admin-mirror.yaml sync --org sharing-2\n')
+    expect(resumed.stderr).toContain('admin-mirror sync --org sharing-2 --config admin-mirror.yaml\n')
   })
 
   it('is sent once, whoever else has it, and holds all of them; the others go on', async () => {

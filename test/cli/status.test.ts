@@ -194,8 +194,8 @@ describe.concurrent('status', () => {
     expect(human.stdout).toMatch(/stopped at page 2, 2 of 6 items seen/)
     expect(human.stdout).toMatch(/next: admin-mirror sync --org acme$/m)
     // As it was called, so that it can be pasted as it stands.
-    const called = `admin-mirror --config ${workspace.file('admin-mirror.yaml')}`
-    expect(elsewhere.stdout).toContain(`next: ${called} sync --org acme\n`)
+    const config = workspace.file('admin-mirror.yaml')
+    expect(elsewhere.stdout).toContain(`next: admin-mirror sync --org acme --config ${config}\n`)
   })
 
   it('takes no killed sync for a running one', async () => {

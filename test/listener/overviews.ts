@@ -30,7 +30,7 @@ export function job(organization: string, collection = 'orders', more: Partial<J
     last_sync_finished_at: at(4),
   }
   const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }
-  return { ...jobStatus(row, { now: NOW, program: 'admin-mirror', plan }), ...more }
+  return { ...jobStatus(row, { now: NOW, configOption: '', plan }), ...more }
 }
 
 export function overview(jobs: readonly JobStatus[], more: Partial<Overview> = {}): Overview {

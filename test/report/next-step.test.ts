@@ -39,7 +39,7 @@ const FACTS = {
   max_age: null,
   fresh: null,
 }
-const AT = { now: START, program: 'admin-mirror' }
+const AT = { now: START, configOption: '' }
 const DAEMON = { pid: 7, since: timeAt(0), running: true }
 
 function textOf(row: StatusRow): string {

@@ -10,7 +10,7 @@ import { asCalled } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { jsonText } from '../json/results.ts'
-import { programName } from '../names.ts'
+import { typedConfig } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
 import { readStatus } from '../watch/read-status.ts'
 
@@ -22,7 +22,7 @@ interface CheckOptions {
 /** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
 export async function run(runtime: Runtime, globals: Globals, options: CheckOptions): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
-  const findings = found.map((finding) => withCommands(finding, programName(globals)))
+  const findings = found.map((finding) => withCommands(finding, typedConfig(globals)))
   const { signal, stdout } = runtime
   const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
   const report = { version: 1, exit_code: exitCode, checks: findings }
@@ -31,12 +31,12 @@ export async function run(runtime: Runtime, globals: Globals, options: CheckOpti
 }
 
 /** Its commands can be pasted. */
-function withCommands(finding: Finding, program: string): Finding {
+function withCommands(finding: Finding, configOption: string): Finding {
   const { message, cure } = finding
   return {
     ...finding,
-    message: asCalled(message, program),
-    cure: cure === null ? null : asCalled(cure, program),
+    message: asCalled(message, configOption),
+    cure: cure === null ? null : asCalled(cure, configOption),
   }
 }
 
@@ -80,7 +80,7 @@ async function adviceOf(config: Config, runtime: Runtime, globals: Globals): Pro
       database,
       config,
       now: runtime.now(),
-      program: programName(globals),
+      configOption: typedConfig(globals),
       reader,
     })
     return advice.map((text) => warn('advice', text))

@@ -1,7 +1,7 @@
 import { printable, shellWord } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { isMade, withMirror } from '../keep/writable-mirror.ts'
-import { programName } from '../names.ts'
+import { typedConfig } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -20,14 +20,14 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
       lifted.length === 0
         ? 'no organization was held'
         : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
-    const how = lifted.length === 0 ? '' : `; ${nextText(programName(globals), org)}`
+    const how = lifted.length === 0 ? '' : `; ${nextText(typedConfig(globals), org)}`
     stderr.write(`${what}; waits for the rate limit are forgotten${how}\n`)
     return 0
   })
 }
 
 /** A time of the schedule that came under the hold is not made up for. */
-function nextText(program: string, org: readonly string[]): string {
-  const words = [program, 'sync', ...org.flatMap((name) => ['--org', shellWord(name)])]
-  return `to read their lists before their next time: ${words.join(' ')}`
+function nextText(configOption: string, org: readonly string[]): string {
+  const words = ['admin-mirror sync', ...org.flatMap((name) => ['--org', shellWord(name)])]
+  return `to read their lists before their next time: ${words.join(' ')}${configOption}`
 }

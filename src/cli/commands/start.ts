@@ -12,7 +12,7 @@ import {
 import type { JobResult } from '../../sync/job.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
-import { programName } from '../names.ts'
+import { typedConfig } from '../names.ts'
 import { nextRunText } from '../output/progress/next-run.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
@@ -36,7 +36,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   try {
     return await withSession(config, runtime, globals, mode, async (session) => {
       try {
-        return await runScheduled(config, runtime, jobs, session, listening, programName(globals))
+        return await runScheduled(config, runtime, jobs, session, listening, typedConfig(globals))
       } finally {
         // Before the mirror, from which it answers.
         await listening?.close()
@@ -51,7 +51,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
 async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
   if (config.http === null) return null
   const { listenFor } = await import('../listener/listening.ts')
-  return listenFor(config, config.http, runtime, programName(globals))
+  return listenFor(config, config.http, runtime, typedConfig(globals))
 }
 
 /** Runs the jobs until the signal. */
@@ -61,7 +61,7 @@ async function runScheduled(
   jobs: readonly SelectedJob[],
   session: CommandSession,
   listening: Listening | null,
-  program: string,
+  configOption: string,
 ): Promise<number> {
   const { logger, now } = session
   const lost = new AbortController()
@@ -77,7 +77,7 @@ async function runScheduled(
   const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
-  await recallTrouble(config, session, program)
+  await recallTrouble(config, session, configOption)
   const events: SchedulerEvents = {
     onOverlap: (name) =>
       logger.warn(
@@ -111,11 +111,11 @@ async function runScheduled(
 }
 
 /** Tells what waits for somebody since an earlier process. Of workers that share a mirror the others know, and go on. */
-async function recallTrouble(config: Config, session: CommandSession, program: string): Promise<void> {
+async function recallTrouble(config: Config, session: CommandSession, configOption: string): Promise<void> {
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
   const { reader } = await (await serve()).overview(now())
-  const status = statusOf(reader, { database: config.database, config, now: now(), program })
+  const status = statusOf(reader, { database: config.database, config, now: now(), configOption })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
   recall(standingTroubles(status))
 }

@@ -26,12 +26,12 @@ export async function run(
 ): Promise<number> {
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
-  const { database, config, program, ask } = readTarget(runtime, globals, options.database)
+  const { database, config, configOption, ask } = readTarget(runtime, globals, options.database)
   const reader = config?.postgres
     ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
     : undefined
-  const report = readStatus({ database, config, now: runtime.now(), program, maxAge, fresh, reader })
-  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { program, ask }))
+  const report = readStatus({ database, config, now: runtime.now(), configOption, maxAge, fresh, reader })
+  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

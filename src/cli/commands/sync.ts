@@ -2,7 +2,7 @@ import { UsageError } from '../../errors.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import { jsonText, runsReport } from '../json/results.ts'
-import { programName } from '../names.ts'
+import { typedConfig } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
@@ -34,7 +34,7 @@ export async function run(runtime: Runtime, globals: Globals, options: SyncOptio
     const how: HowToRun = { plan, trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
     const results = await runJobs(jobs, how)
     const exitCode = exitCodeOfJobs(results, signal)
-    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode, programName(globals))))
+    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode, typedConfig(globals))))
     return exitCode
   })
 }

@@ -7,7 +7,7 @@ import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
 import { jsonText, verifyReport } from '../json/results.ts'
 import { isMade } from '../keep/writable-mirror.ts'
 import { noMirror } from '../mirror-file.ts'
-import { programName } from '../names.ts'
+import { typedConfig } from '../names.ts'
 import { differenceLines, isApart } from '../output/differences.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
@@ -32,7 +32,7 @@ export async function run(
     const exitCode = exitCodeOfVerifying(results, runtime.signal)
     const lines = results.flatMap(differenceLines).map((line) => `${line}\n`)
     runtime.stdout.write(
-      options.json ? jsonText(verifyReport(results, exitCode, programName(globals))) : lines.join(''),
+      options.json ? jsonText(verifyReport(results, exitCode, typedConfig(globals))) : lines.join(''),
     )
     return exitCode
   })

@@ -14,16 +14,16 @@ export function jsonText(report: object): string {
   return `${printableJson(JSON.stringify(report, null, 2))}\n`
 }
 
-/** The runs of a command, with the names of `sync_runs`. `program`: how it was called. */
-export function runsReport(results: readonly JobResult[], exitCode: number, program: string) {
+/** The runs of a command, with the names of `sync_runs`. `configOption`: see `typedConfig`. */
+export function runsReport(results: readonly JobResult[], exitCode: number, configOption: string) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
-    runs: results.map((result) => runOf(result, program)),
+    runs: results.map((result) => runOf(result, configOption)),
   }
 }
 
-function runOf(result: JobResult, program: string) {
+function runOf(result: JobResult, configOption: string) {
   const { job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack } = result
   return {
     ...nameOf(job),
@@ -42,7 +42,7 @@ function runOf(result: JobResult, program: string) {
     rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
     coverage,
     expected_missed: expectedMissed,
-    ...failureOf(error ?? heldBack, program),
+    ...failureOf(error ?? heldBack, configOption),
   }
 }
 
@@ -54,14 +54,14 @@ function statusOf(code: string | null, isBegun: boolean) {
 }
 
 /** The lists that a `verify` compared. */
-export function verifyReport(results: readonly VerifyResult[], exitCode: number, program: string) {
+export function verifyReport(results: readonly VerifyResult[], exitCode: number, configOption: string) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
     lists: results.map(({ job, differences, error }) => ({
       ...nameOf(job),
       ...(differences ? comparisonOf(differences) : NOT_COMPARED),
-      ...failureOf(error, program),
+      ...failureOf(error, configOption),
     })),
   }
 }
@@ -105,9 +105,9 @@ function nameOf({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 
-function failureOf(error: { code: string; message: string } | null, program: string) {
+function failureOf(error: { code: string; message: string } | null, configOption: string) {
   return {
     error_code: error?.code ?? null,
-    error_message: error === null ? null : asCalled(error.message, program),
+    error_message: error === null ? null : asCalled(error.message, configOption),
   }
 }

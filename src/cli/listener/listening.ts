@@ -22,7 +22,7 @@ export async function listenFor(
   config: Config,
   address: { host: string; port: number },
   runtime: Runtime,
-  program: string,
+  configOption: string,
 ): Promise<Listening> {
   const { now, sleep, every } = runtime
   const listener = await openListener({ ...address, now, sleep, every })
@@ -35,7 +35,7 @@ export async function listenFor(
       source?.onResult(result)
     },
     async serve(session, scheduler) {
-      source = createSource({ served: await session.serve(), config, scheduler, counts, program, now })
+      source = createSource({ served: await session.serve(), config, scheduler, counts, configOption, now })
       listener.serve(source, (error) =>
         session.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       )

@@ -31,8 +31,8 @@ interface SourceOptions {
   config: Config
   scheduler: Pick<Scheduler, 'isTicking'>
   counts: Counts
-  /** How the program was called, so that its commands can be pasted. */
-  program: string
+  /** See `typedConfig`: for commands that users paste. */
+  configOption: string
   now: () => number
 }
 
@@ -46,7 +46,7 @@ const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from. */
 export function createSource(options: SourceOptions): MirrorSource {
-  const { served, config, scheduler, counts, program, now } = options
+  const { served, config, scheduler, counts, configOption, now } = options
   const { database, organizations } = config
   const startedAt = new Date(now()).toISOString()
   const names = new Map(organizations.map(({ id, name }) => [id, name]))
@@ -67,7 +67,7 @@ export function createSource(options: SourceOptions): MirrorSource {
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: statusOf(reader, { database, config, now: time, program }),
+      status: statusOf(reader, { database, config, now: time, configOption }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
       counters: counts.counters((id) => names.get(id) ?? id),

@@ -9,8 +9,8 @@ export interface LoggerOptions {
   /** Readable lines for a person, instead of JSON. */
   pretty: boolean
   color: boolean
-  /** How the program was called, for the commands in error messages. */
-  program?: string
+  /** See `typedConfig`: for the commands in error messages. */
+  configOption?: string
 }
 
 /**
@@ -18,23 +18,23 @@ export interface LoggerOptions {
  * an unforeseen one, and got's hold the request's headers.
  */
 export async function createLogger(given: LoggerOptions): Promise<Logger> {
-  const { level, destination, pretty, color, program = 'admin-mirror' } = given
+  const { level, destination, pretty, color, configOption = '' } = given
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: {
       level: (label: string) => ({ level: label }),
-      log: (fields: Record<string, unknown>) => withCommands(fields, program),
+      log: (fields: Record<string, unknown>) => withCommands(fields, configOption),
     },
     serializers: { err: describe },
   }
   return pino(options, pretty ? await prettyText(destination, color) : escaping(destination))
 }
 
-function withCommands(fields: Record<string, unknown>, program: string): Record<string, unknown> {
+function withCommands(fields: Record<string, unknown>, configOption: string): Record<string, unknown> {
   const { error_message: message } = fields
-  return typeof message === 'string' ? { ...fields, error_message: asCalled(message, program) } : fields
+  return typeof message === 'string' ? { ...fields, error_message: asCalled(message, configOption) } : fields
 }
 
 /** Writes the same JSON, safe for a terminal. */

@@ -24,8 +24,8 @@ export interface StatusOptions {
   config: Pick<Config, 'organizations' | 'timezone'> | null
   /** Epoch milliseconds. */
   now: number
-  /** How the program was called, so that its commands can be pasted. */
-  program: string
+  /** See `typedConfig`: for commands that users paste. */
+  configOption: string
   maxAge?: AgeLimit | null
   fresh?: AgeLimit | null
   /** What was read of a mirror that is no file; null: there is none yet. */
@@ -60,14 +60,14 @@ function openFile(database: string, isCopy: boolean): Reader | null {
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
 export function statusOf(
   reader: Omit<StatusReader, 'close'> | null,
-  { database, config, now, program, maxAge = null, fresh = null }: StatusOptions,
+  { database, config, now, configOption, maxAge = null, fresh = null }: StatusOptions,
 ): Status {
   const known = reader?.status() ?? []
   const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
   const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(config, now) : () => null
-  const context = { now, program, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+  const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
   return createStatus(
     {
       database,
