@@ -89,7 +89,8 @@ describe.concurrent('a token that is refused', () => {
 
     for (const commands of shown.map(proposedIn)) {
       expect(commands).not.toEqual([])
-      for (const command of commands) expect(command).toMatch(/^resume( --org \S+)? --config admin-mirror\.yaml$/)
+      for (const command of commands)
+        expect(command).toMatch(/^resume( --org \S+)? --config admin-mirror\.yaml$/)
     }
     const [command = ''] = proposedIn(sync.stdout)
     const resumed = await workspace.run(command.split(' '), { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
