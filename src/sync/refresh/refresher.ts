@@ -216,8 +216,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const isRefreshDue = () =>
     policy !== null &&
     state !== null &&
-    turn.mayAsk() &&
     dueAt(state, policy.every, now()) <= now() &&
+    turn.mayAsk() &&
     nextAt(state) <= now()
 
   return {
