@@ -58,7 +58,7 @@ export interface Api {
 }
 
 /**
- * The Administration API, one page at a time. No other folder uses the network.
+ * The Administration API, one page at a time. No other folder talks to the API.
  * @param simulated Replaces the network.
  */
 export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
@@ -148,8 +148,8 @@ function createPageSource(
   async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
     const { observer, signal } = waiting
     try {
-      // What has arrived meanwhile is read, which closes idle connections that got some. Before the rate limiter, since nothing may
-      // come between its permit and the request.
+      // Lets Node read what came on idle connections, which closes those. Before the rate limiter: once it permits the request, only
+      // the hold of the token is looked at before it leaves.
       await options.yieldToEventLoop()
       await hold.enter()
       return await limiter.pass((answer) => request(page, answer, observer, signal), waiting)

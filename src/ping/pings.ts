@@ -176,7 +176,7 @@ export function createPings(options: PingsOptions): Pings {
     const { failed, byRefresh } = target
     const before = failed.get(outcome.job)
     // A walk clears all. A refresh that was not due any more has read nothing.
-    const mayClear = result.run !== null && (!result.isRefreshed || byRefresh.has(outcome.job))
+    const mayClear = result.run !== null && (!result.isInstead || byRefresh.has(outcome.job))
     if (outcome.state === 'failed') {
       if (before?.reason === outcome.reason) return
       if (!before && result.trigger === 'refresh') byRefresh.add(outcome.job)

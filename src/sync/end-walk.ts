@@ -1,7 +1,6 @@
 import { expectedMissed } from './coverage/expected-missed.ts'
 import { totalOff } from './coverage/totals.ts'
-import type { PageTimes } from './page-writer.ts'
-import type { AddedEnds } from './refresh/ends.ts'
+import type { PageTimes, PageWriter } from './page-writer.ts'
 import type { Refresher } from './refresh/refresher.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/saved.ts'
 import { afterFullWalk } from './refresh/state.ts'
@@ -10,19 +9,13 @@ import type { SeenItems } from './seen/seen-items.ts'
 import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
-export interface EndOptions {
+export interface EndOptions
+  extends Pick<PageWriter, 'newRejects' | 'rowsAdded' | 'addedBehindAt' | 'addedEnds'> {
   store: Store
   lease: Lease
   run: Run
   walk: Walk
   seen: Pick<SeenItems, 'keyed'>
-  /** Items of the walk without a usable key that are new to the mirror. */
-  newRejects(): number
-  /** Rows that the job has ever added. */
-  rowsAdded(): number
-  /** When the first rows were written that had come behind the reader, in front; null: none had. */
-  addedBehindAt(): number | null
-  addedEnds(): AddedEnds
   refresher: Pick<Refresher, 'state'>
   times: Pick<PageTimes, 'ofWalk'>
   rules: RemovalRules
@@ -81,7 +74,7 @@ function nextRefresh(
 
 async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
   const atOnce = cameAtOnce(reading)
-  const missing = await store.findMissing(lease, { walkId: walk.id, listed: seen.keyed, atOnce })
+  const missing = await store.findMissing(lease, { walkId: walk.id, keyed: seen.keyed, atOnce })
   const listed = Math.min(seen.keyed, reading.state.passDistinct)
   return decideRemovals({ ...missing, listed }, rules)
 }

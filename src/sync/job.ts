@@ -33,7 +33,7 @@ export interface JobOptions {
   /** How the job is refreshed between the pages of a walk; null: not at all. */
   refresh: RefreshPolicy | null
   /**
-   * A refresh instead of the walk, of a list that can be refreshed. `newest`: now, and only the newest end. `due`: only if one is
+   * A refresh instead of the walk, of a list that can be refreshed. `newest`: now, and without older pages. `due`: only if one is
    * due, and with the older pages that are due.
    */
   instead?: 'newest' | 'due' | undefined
@@ -49,7 +49,7 @@ export interface JobOptions {
 }
 
 /**
- * How a job ended. `walk` is null if none began: the job was refreshed instead (`isRefreshed`), or nothing was sent and
+ * How a job ended. `walk` is null if none began: the job was refreshed instead (`isInstead`), or nothing was sent and
  * `sync_runs` has no line. `run` is null if there is no line, and if the mirror failed before it could report the run.
  */
 export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
@@ -58,7 +58,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
   /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; the observer knows its result. */
-  isRefreshed: boolean
+  isInstead: boolean
   /** Its line of `sync_runs`. */
   runId?: number
   error: KnownError | null
@@ -74,7 +74,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     trigger,
     walk: null,
     run: null,
-    isRefreshed: false,
+    isInstead: false,
     coverage: null,
     expectedMissed: null,
     untrusted: null,
@@ -170,14 +170,14 @@ async function refreshInstead(refresher: Refresher, options: JobOptions, result:
   const isDone = instead === 'due' && !refresher.isDue()
   const done = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
   const { runId, run, error } = done
-  Object.assign(result, { runId, run, error, isRefreshed: true, trigger: 'refresh' })
+  Object.assign(result, { runId, run, error, isInstead: true, trigger: 'refresh' })
   if (run && !error) await store.prune(job)
 }
 
 interface Beginning {
   walk: Walk
   run: Run
-  /** Open walks to abandon once this one has its first page. */
+  /** See `WalkChoice.replace`. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
@@ -213,7 +213,7 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
   const writer = createPageWriter(options)
   // A list that was never read whole has nothing to refresh.
   const canRefresh = refresher.state() !== null
-  const betweenPages = { isDue: refresher.isDue, run: () => refresher.giveWay(run) }
+  const betweenPages = { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) }
   const reading = await readList({
     ...options,
     seen,

@@ -13,7 +13,7 @@ export interface PageWriterOptions {
   lease: Lease
   run: Run
   walk: Walk
-  /** Open walks to abandon once this one has its first page: until then a run may still resume them. */
+  /** See `WalkChoice.replace`. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
   times: Pick<PageTimes, 'ofWalk'>
 }
@@ -21,11 +21,11 @@ export interface PageWriterOptions {
 export interface PageWriter extends PageHandler {
   /** Items of the walk without a usable key that are new to the mirror. */
   newRejects(): number
-  /** Rows that the job has ever added. */
+  /** As of `Lease`, with the last page written. */
   rowsAdded(): number
   /**
-   * When the walk wrote the first page that it asked for again and that begins with new rows; null if no such rows were added at the
-   * front of the list. Rows that nobody has read may stand between them and the first page that the walk read. Epoch milliseconds.
+   * When new rows first came on a page asked for again, at its top; null if none came in front of the list. Rows that nobody has read
+   * may stand between them and the first page that the walk read. Epoch milliseconds.
    */
   addedBehindAt(): number | null
   addedEnds(): AddedEnds

@@ -4,7 +4,7 @@ export interface DueRefresh {
   collection: string
   /** Names the rate budget. */
   budget: string
-  /** In how many milliseconds the share allows what the refresh takes. */
+  /** For how long the refresh uses up the share, in milliseconds. */
   needs: number
   /** Milliseconds between two refreshes of the list. */
   interval: number
@@ -41,7 +41,7 @@ export function endOfPause(pause: SharePause | undefined, now: number): number {
   return pause && now >= pause.notedAt ? pause.until : Number.NEGATIVE_INFINITY
 }
 
-/** The turns of one list. `ask` returns null for a turn, or when to ask again; it is not asked before. */
+/** The turns of one list. `ask` takes a turn and returns null, or returns the time before which it is not called again. */
 export function createTurn(ask: (cost: number | null) => Promise<number | null> | null, now: () => number) {
   let pause: SharePause | undefined
   return {

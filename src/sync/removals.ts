@@ -5,7 +5,7 @@ import type { HeldRemovals, HoldReason, MissingCounts, Removals } from './store.
 import type { Job, Reading } from './types.ts'
 
 // What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (end-walk.ts):
-// - missed: one such walk did not see it. The next walk that sees it makes it an ordinary row again.
+// - missed: one such walk did not see it. The next walk or refresh that sees it makes it an ordinary row again.
 // - removable: two such walks did not see it; or one, if the list came in one answer.
 // - removed: gone from the tables, with a last version in the history; or held back, if too many are removable, until a
 //   person accepts that. The store keeps this state (`findMissing`, `closeWalk`); the decisions are here.

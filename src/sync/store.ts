@@ -110,7 +110,7 @@ export interface Walk {
   resumed: boolean
   /** Epoch milliseconds. */
   startedAt: number
-  /** Rows that the job had ever added when it began. */
+  /** `rowsAdded` of the lease when it began. */
   rowsAddedBefore: number
   /** Distinct items that its earlier runs saw. */
   rowsSeen: number
@@ -173,7 +173,7 @@ export interface PageChanges {
 
 export interface CommitResult {
   newRejects: number
-  /** Rows that the job has ever added. */
+  /** As of `Lease`, with this page. */
   rowsAdded: number
   notices: Notice[]
 }
@@ -181,7 +181,7 @@ export interface CommitResult {
 export interface MissingRule {
   walkId: number
   /** Distinct items with a usable key that the walk saw. */
-  listed: number
+  keyed: number
   /** The list came in one answer: a row that it lacks is removable at once. */
   atOnce: boolean
 }
@@ -217,7 +217,7 @@ export interface WalkClosing {
   refresh: SavedRefresh | null
 }
 
-/** The numbers of a run that `job.ts` counts. */
+/** What a run has sent and waited, as `counting` of `walk.ts` counts it. */
 export interface RunTraffic {
   requests: number
   retries: number

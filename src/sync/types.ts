@@ -58,7 +58,7 @@ export interface PageObserver {
   onWaited(ms: number): void
 }
 
-/** Which of the requests that wait for one rate limit leaves first; a walk's where it is left out. */
+/** Which of the requests that wait for one rate limit leaves first; default: `walk`. */
 export type Urgency = 'refresh' | 'walk' | 'older'
 
 /** The network, as `sync` sees it. */

@@ -91,8 +91,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 
 /**
  * Reads from the checkpoint to the end of the list, page by page: only an answer says which page is next. The next page is
- * requested before this one is handled, and matched after it: a kill leaves all of a page or nothing. If a refresh runs between
- * two pages, the next one is requested after the refresh: otherwise an older answer could overwrite newer rows.
+ * requested before this one is written, but matched afterwards, when `seen` holds this page. If a refresh runs between two pages,
+ * the next one is requested after the refresh: otherwise an older answer could overwrite newer rows.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, handler, betweenPages, observer } = options

@@ -25,7 +25,7 @@ function result(code: ErrorCode | null): JobResult {
     trigger: 'manual',
     walk: null,
     run: null,
-    isRefreshed: false,
+    isInstead: false,
     coverage: null,
     expectedMissed: null,
     error,

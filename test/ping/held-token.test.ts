@@ -9,7 +9,7 @@ const OTHER = new JobError('BAD_RESPONSE', 'no list')
 
 function resultOf(error: KnownError | null): JobResult {
   const outcome = { coverage: null, expectedMissed: null, untrusted: null, heldBack: null }
-  return { job: jobOf(), trigger: 'schedule', walk: null, run: null, isRefreshed: false, error, ...outcome }
+  return { job: jobOf(), trigger: 'schedule', walk: null, run: null, isInstead: false, error, ...outcome }
 }
 
 const COUNTS = { pages: 1, rowsSeen: 25, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
@@ -19,7 +19,7 @@ const TRAFFIC = { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 
 const REFRESHED: JobResult = {
   ...resultOf(null),
   trigger: 'refresh',
-  isRefreshed: true,
+  isInstead: true,
   run: { ...COUNTS, ...TRAFFIC },
 }
 

@@ -17,7 +17,7 @@ function resultOf(job: Job, error: KnownError | null = null, held: KnownError | 
     trigger: 'schedule',
     walk: null,
     run: null,
-    isRefreshed: false,
+    isInstead: false,
     error,
     heldBack: held,
     ...outcome,
@@ -138,7 +138,7 @@ describe('a refresh between the times of a schedule', () => {
     ...resultOf(jobOf('acme'), error),
     trigger: 'refresh',
     run: { ...RUN, ...TRAFFIC },
-    isRefreshed: true,
+    isInstead: true,
   })
   /** A short list, which is walked instead. */
   const walkOf = (error: KnownError | null = null, held: KnownError | null = null): JobResult => ({

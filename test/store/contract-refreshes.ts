@@ -127,7 +127,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       await refreshed(store, run, '{"id":2}')
 
       const lease = await leaseOf(store)
-      const missing = await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })
+      const missing = await store.findMissing(lease, { walkId: walk.id, keyed: 1, atOnce: true })
 
       expect(missing).toEqual({ removable: 1, held: 0, live: 3 })
     })
@@ -135,14 +135,14 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     it('make a row that a walk has missed missed no longer', async () => {
       await openWalk(store, ['{"id":1}', '{"id":2}'])
       const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
-      expect((await store.findMissing(lease, { walkId: walk.id, listed: 1, atOnce: true })).removable).toBe(1)
+      expect((await store.findMissing(lease, { walkId: walk.id, keyed: 1, atOnce: true })).removable).toBe(1)
       const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
       await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: SAVED })
 
       await refreshed(store, null, '{"id":2}')
       const next = await openWalk(store, ['{"id":1}', '{"id":2}'])
 
-      expect(await store.findMissing(next.lease, { walkId: next.walk.id, listed: 2, atOnce: true })).toEqual({
+      expect(await store.findMissing(next.lease, { walkId: next.walk.id, keyed: 2, atOnce: true })).toEqual({
         removable: 0,
         held: 0,
         live: 2,

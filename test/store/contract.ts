@@ -99,7 +99,7 @@ async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): 
       for (const id of ids) seen.add(id)
       await writer.handle({ page, items, newToWalk, entry, next })
     },
-    missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, listed: seen.size, atOnce }),
+    missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, keyed: seen.size, atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
       store.closeWalk(lease, { walk, run, outcome, removals, refresh: null }),
   }

@@ -21,8 +21,9 @@ export interface Budget {
   heardAt: number
   /** No request leaves before this time. */
   closedUntil: number
-  /** 429s since the last other response, and the time of the last one. */
+  /** 429s since the last other response. */
   throttled: number
+  /** The time of the last 429. */
   throttledAt: number
   learned: LearnedLimit
 }

@@ -12,7 +12,7 @@ const SLACK_MS = 250
 export interface Window {
   limit: number
   remaining: number
-  /** Requests of ours in it; those before its first response are all taken for ours. */
+  /** Requests of ours in it; what was used before its first response counts as ours. */
   ours: number
   endsAt: number
 }
@@ -86,13 +86,15 @@ function withOneMore(window: Window, remaining: number): Window {
 
 /** A limit that no header announces, as far as 429s have shown it. Times are epoch milliseconds. */
 export interface LearnedLimit {
-  /** Responses in the minute before the last 429, and the time of the first one. */
+  /** Responses in the minute before the last 429. */
   count: number
+  /** The time of the first of them. */
   firstAt: number
   /** The same number for the 429 before that; null if it shows nothing. */
   measured: number | null
-  /** Requests a minute, once two 429s in a row came after the same number; and the time of the second. */
+  /** Requests a minute, once two 429s in a row came after the same number. */
   limit: number | null
+  /** When this was concluded, at the first response after a 429; 0: never. */
   learnedAt: number
 }
 
@@ -134,7 +136,7 @@ export function concluded(
   }
 }
 
-/** The response; if it announces nothing and no window is open, as the first one of the learned limit. */
+/** The response; if it announces nothing and no window is open, as if it announced the first request of the learned limit. */
 export function withLearned(
   answered: Answered,
   { limit, learnedAt }: LearnedLimit,

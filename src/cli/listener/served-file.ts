@@ -20,6 +20,7 @@ export function createServedFile(connection: Connection, file: string, processNa
   return {
     async probe() {
       assertSameFile()
+      // Any read shows whether the mirror can be read; what it returns is not needed.
       reader.gateClosedUntil()
       try {
         fs.accessSync(file, fs.constants.W_OK)

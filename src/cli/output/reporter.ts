@@ -163,7 +163,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
     const onFinish = (result: JobResult) => {
       end(result.error ?? result.heldBack, result.run)
       // `onRefresh` has reported it.
-      if (!result.isRefreshed) logRun(log, result, spent())
+      if (!result.isInstead) logRun(log, result, spent())
     }
     return { ...observer, onFinish }
   }

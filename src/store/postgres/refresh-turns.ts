@@ -3,13 +3,13 @@ import { lockKey } from './leases.ts'
 import type { Server } from './server/server.ts'
 import { timeOf } from './walks/job.ts'
 
-/** So many lists one worker takes at once: the others take what is left. */
+/** One worker takes at most so many lists at once: the others take what is left. */
 const MOST_TAKEN = 8
 
-/** Of so many that nobody has, whose rows are locked. */
+/** Lock the rows of at most so many free lists. */
 const MOST_FREE = 50
 
-/** Of so many that are due, since others may have the first ones. */
+/** Look at no more due lists than this at once: others may have the first ones. */
 const MOST_ASKED = 500
 
 interface Row {

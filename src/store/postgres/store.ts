@@ -160,7 +160,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       const before = await countMissing(server, job)
       // As many items were seen as there are rows: none is missing.
       const isNone =
-        before.live === rule.listed &&
+        before.live === rule.keyed &&
         !before.missing &&
         !(await isOverlapped(server, job, rule.walkId)) &&
         !(await isRefreshed(server, rule.walkId))

@@ -171,9 +171,9 @@ export function openSqliteStore({
     async findMissing({ job }, rule) {
       const { rows } = read(() => jobs.state(job))
       // As many items were seen as there are rows: none is missing.
-      const { walkId, listed } = rule
+      const { walkId, keyed } = rule
       const isAlone = () => !isOverlapped(connection, job, walkId) && !isRefreshed(connection, walkId)
-      const isNone = () => rows === listed && !hasMissing(connection, job) && isAlone()
+      const isNone = () => rows === keyed && !hasMissing(connection, job) && isAlone()
       if (!read(isNone)) {
         const what = `${nameOf(job)}: looking for rows that are no longer in the list`
         await runTask('noteMissing', { job, rule, at: time() }, { what, rows })

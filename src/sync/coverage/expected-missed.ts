@@ -34,7 +34,7 @@ function missedInPass(state: CoverageState, movement: Movement): number {
   const isOwn = gone + pulled > 0 ? gone / (gone + pulled) : 0
   const stays = 1 - (1 - isOwn) * Math.exp((-(gone + moved) * window) / watched)
   const skipped = Math.max(0, pulled - early) * hiding
-  // Two estimates of the items skipped: by movement, and by those found, which count twice as others may hide them.
+  // Weighted mean of two estimates: by movement (1), and found plus still hidden (2).
   const found = Math.max(0, movement.skips - state.relocated)
   const hidden = (skipped * (1 + 2 * stays) + 2 * found) / 3
   return hidden * stays + early * hiding + ofGroups(state, movement, window / pages, before)

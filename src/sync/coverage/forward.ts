@@ -2,7 +2,7 @@ import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { countMovement, isBeyondEnd, markMoved, markUnsettled, readingAfter, riseSince } from './observe.ts'
+import { countMovement, isPastEnd, markMoved, markUnsettled, readingAfter, riseSince } from './observe.ts'
 import { overlapFrom } from './overlap.ts'
 import type { CoverageState, ListPosition, WalkRules } from './state.ts'
 import { beginStepBack } from './step-back.ts'
@@ -15,7 +15,7 @@ import { isSwinging } from './totals.ts'
 export function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from
   const pagesWithoutNews = match.newToPass > 0 ? 0 : state.pagesWithoutNews + 1
-  if (isBeyondEnd(page) && page.number > rules.firstPage)
+  if (isPastEnd(page) && page.number > rules.firstPage)
     return overlapFrom(rules, { ...from, state: markMoved({ ...state, pagesWithoutNews }) }, page)
   assertEnds(rules, { ...state, pagesWithoutNews }, page)
   const { near, far } = repeatsOn(state, match)
@@ -112,7 +112,11 @@ function assertEnds(
       `the last ${counted(EMPTY_PAGES, 'page')} brought nothing new, and page ${grouped(page.number)} has no items and names a ` +
         'next one; if the API leaves so many pages empty, set total: ignore',
     )
-  if (pagesWithoutNews >= FALSE_PAGES && page.lastPage !== null && isFalse(total, page, page.lastPage)) {
+  if (
+    pagesWithoutNews >= FALSE_PAGES &&
+    page.lastPage !== null &&
+    isPastOrEmpty(total, page, page.lastPage)
+  ) {
     throw endless(
       `page ${grouped(page.number)} of ${grouped(page.lastPage)} names a next one, and the last ${counted(FALSE_PAGES, 'page')} ` +
         `brought nothing new${total === 'check' ? '; if the API counts items that it does not list, set total: ignore' : ''}`,
@@ -120,7 +124,7 @@ function assertEnds(
   }
 }
 
-function isFalse(total: WalkRules['total'], { number, items }: Page, lastPage: number): boolean {
+function isPastOrEmpty(total: WalkRules['total'], { number, items }: Page, lastPage: number): boolean {
   return number > lastPage || (items.length === 0 && total === 'check')
 }
 

@@ -93,7 +93,7 @@ export function frontierAfter(
 }
 
 /** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */
-export function isBeyondEnd(page: Page): boolean {
+export function isPastEnd(page: Page): boolean {
   return (
     page.items.length === 0 && page.next === null && page.lastPage !== null && page.number > page.lastPage
   )

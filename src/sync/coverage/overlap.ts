@@ -1,7 +1,7 @@
 import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
-  isBeyondEnd,
+  isPastEnd,
   markMoved,
   mayAskAgain,
   readingAfter,
@@ -66,7 +66,7 @@ export function continueOverlap(
 ): Checkpoint {
   const { overlap } = from.state
   if (!overlap) return { ...from, ask: null }
-  if (isBeyondEnd(page)) {
+  if (isPastEnd(page)) {
     const moved = { ...from, state: markMoved(from.state) }
     return overlap.top ? searchFromEnd(rules, moved, overlap, page) : overlapFrom(rules, moved, page)
   }
@@ -126,7 +126,7 @@ function continueAtTop(
   return { ...from, nextPage: page.next, ask: null, state: next }
 }
 
-/** As a step back ends: what the list did meanwhile, the next page would not show. */
+/** If the list moved during the search, reads the top page again: the next page would not show it. */
 function endOverlap(from: Checkpoint): Checkpoint {
   const { overlap } = from.state
   const next = withState({ ...from, ask: null }, { overlap: null })

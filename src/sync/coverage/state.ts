@@ -27,7 +27,7 @@ export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-che
 export interface Question {
   why: Why
   page: number
-  /** Count the distance to this position from the page's last known key at or before it; null: count nothing. */
+  /** Measure from the last known key on the page, at or before this position, to it; null: measure nothing. */
   until: ListPosition | null
   /** If no key of the page is known, its keys belong in front of this segment; null: after all others. */
   before: number | null
@@ -108,8 +108,9 @@ export interface Movement {
 export interface CoverageState {
   /** False once a paged answer had no total. */
   counted: boolean
-  /** The first total of the walk, and whether a later one differed. */
+  /** The first total of the walk. */
   firstTotal: number | null
+  /** A later total differed from it. */
   totalChanged: boolean
   totals: Totals
   /** Any pass met an item twice, or found a page changed when it asked for it again. */
@@ -118,41 +119,44 @@ export interface CoverageState {
   repeatedAcrossPages: boolean
   /** Whether the walk looks back at old pages: from the first movement on, or from the start if the last walk moved. */
   watching: boolean
-  /** The list's last page, by the first and by the latest answer of this pass. */
+  /** The list's last page, by the first answer of this pass. */
   firstLastPage: number | null
+  /** The same by its latest answer. */
   lastPage: number
   paginated: boolean
   /** Items on each page but the last; null: not known yet; 0: pages differ. */
   perPage: number | null
-  /** The first total of this pass, and whether the list moved during the pass. */
+  /** The first total of this pass. */
   passTotal: number | null
+  /** The list moved during this pass. */
   passMoved: boolean
   /** The list ended before the last page that it names itself. */
   passShort: boolean
-  /** Answers of this pass, its distinct items, and its repeated ones. */
+  /** Answers of this pass. */
   passAnswers: number
+  /** Distinct items of this pass. */
   passDistinct: number
+  /** Repeated items of this pass. */
   passRepeated: number
   /** Pages that this pass asked for again. */
   askedAgain: number
   /** Pages in a row without an item that is new to this pass. */
   pagesWithoutNews: number
-  /** `recent`: the segments of the last pages read in list order, oldest first. */
   frontier: Frontier | null
+  /** The segments of the last pages read in list order, oldest first. */
   recent: number[]
   firstSegment: number | null
   /** The next look back starts at this page; null: none was made yet. */
   anchor: number | null
-  /**
-   * Repeated items that no rise of the total explains. `carried`: those of the last answer, which the next total may
-   * still explain; below 0: the part of a rise that is left to explain the next answer's repeats.
-   */
+  /** Repeated items that no rise of the total explains. */
   unexplained: number
+  /** > 0: repeats of the last answer that the next total may explain; < 0: rise left over for the next repeats. */
   carried: number
   /** Items met again far from where they were read: each was moved, and may hide one that moved the other way. */
   relocated: number
-  /** Missed items found at the front or by samples; `foundBehind`: by looks back. */
+  /** Missed items found at the front or by samples. */
   found: number
+  /** Missed items found by looks back. */
   foundBehind: number
   /** Null if the walk began with a version that did not count it. */
   movement: Movement | null

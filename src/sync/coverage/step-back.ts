@@ -2,7 +2,7 @@ import type { PageMatch } from '../seen/match-page.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
   countMovement,
-  isBeyondEnd,
+  isPastEnd,
   markMoved,
   mayAskAgain,
   readingAfter,
@@ -52,14 +52,14 @@ function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoi
 
 /**
  * Ends the step. If the total changed meanwhile, unread items slid onto the page where the step began: reads that again. The next
- * page would not show that the total fell, if as many items came after it.
+ * page may not show the fall: as many items may have come since.
  */
 function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
   const { stepBack: back, frontier } = state
   const ended = withState(from, { stepBack: null })
-  const fell = frontier?.page === back?.page && frontier?.total !== back?.total
-  return back && (back.rose || fell) ? rereadOrDoubt(ended, back.page) : ended
+  const changed = frontier?.page === back?.page && frontier?.total !== back?.total
+  return back && (back.rose || changed) ? rereadOrDoubt(ended, back.page) : ended
 }
 
 /**
@@ -68,7 +68,7 @@ function endStepBack(from: Checkpoint): Checkpoint {
  */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from
-  if (isBeyondEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)
+  if (isPastEnd(page)) return overlapFrom(rules, { ...from, state: markMoved(state) }, page)
   const isSlid = match.previous.every((place) => place === null)
   if (isSlid && state.frontier)
     return continueOverlap(rules, withState(from, { overlap: overlapAt(state) }), page, match)

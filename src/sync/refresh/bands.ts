@@ -48,7 +48,7 @@ export function planBands(setting: BandSetting): Band[] {
 
 type Pages = Pick<Band, 'from' | 'to'>
 
-/** A band that was read whole stays, without pages: the others keep their places. */
+/** A band that the refresh has read whole becomes empty, so that the others keep their index. */
 function bandsOf({ pages, read }: Pick<BandSetting, 'pages' | 'read'>): Pages[] {
   const bands: Pages[] = []
   for (let before = 1; before < pages; before *= DEEPER) {

@@ -17,7 +17,7 @@ export interface RefreshPolicy {
   every: number
   /** Percent of the rate limit that all refreshes with one token may use. */
   share: number
-  /** What a refresh of each job with this token takes, `own` for this job; null where that is not known. */
+  /** Requests of one refresh of every job of the token; `own`: this job's, null if unknown. */
   load(own: number | null): RefreshLoad
   /** Milliseconds between two full walks by the schedule. */
   walkEvery: number
@@ -37,7 +37,7 @@ export interface RefreshLoad {
 /** Where nothing announces a limit, none was learned and none is configured. Requests a minute. */
 const USUAL_LIMIT = 60
 
-/** What a refresh takes of which none is known: a page at each end, and one that grew. */
+/** Requests of a refresh while none is known: mostly two pages at one end, or one at each. */
 const USUAL_COST = 2
 
 /** A list of at most so many pages is walked whole: that takes as many requests, and claims more. */
@@ -50,7 +50,7 @@ export function refreshInterval(budget: RefreshBudget): number {
   return Math.max(budget.every, (budget.load.requests / allowed(budget)) * MINUTE)
 }
 
-/** Milliseconds in which the share allows what a refresh takes, as the state of its job says. */
+/** For how long a refresh uses up the share, in milliseconds. `cost`: as the state of its job says. */
 export function timeForRefresh(budget: Pick<RefreshBudget, 'share' | 'limit'>, cost: number | null): number {
   return ((cost ?? USUAL_COST) / allowed(budget)) * MINUTE
 }

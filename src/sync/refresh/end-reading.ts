@@ -11,8 +11,8 @@ export interface StepBack {
 }
 
 /**
- * `settled`: known rows were met. `unproven`: they were, but without a total a row may have slid past. `hole`: it was stopped
- * before. `unsettled`: the list ends before its own total.
+ * `settled`: known rows were met. `unproven`: they were, but without a total a row may have slid past. `hole`: given up after 1,000
+ * rows without a new one. `unsettled`: the list ends before its own total.
  */
 export type ReadingOutcome = 'settled' | 'unproven' | 'hole' | 'unsettled'
 
@@ -22,8 +22,9 @@ export interface EndReading {
   /** The page to ask for; null at the end. */
   ask: number | null
   outcome: ReadingOutcome | null
-  /** Answers so far, and the number of the first one that is not part of the search for the last page; null before it. */
+  /** Answers so far. */
   answers: number
+  /** The number of the first answer that is not part of the search for the last page; null before it. */
   top: number | null
   /** By page, the number of its last answer. */
   answerOf: ReadonlyMap<number, number>
@@ -32,8 +33,9 @@ export interface EndReading {
   news: News
   /** Items without a usable key that were met for the first time. */
   rejected: number
-  /** The total of the last answer, and the smallest one of the reading. */
+  /** The total of the last answer. */
   total: number | null
+  /** The smallest total of the reading. */
   leastTotal: number | null
   /** Of the answer that `top` is the number of. */
   topTotal: number | null
@@ -44,8 +46,9 @@ export interface EndReading {
    * nobody has read.
    */
   outwardsAt: number | null
-  /** Pages with news only, if no total shows whether a row slid past them; and how many were asked again to see that. */
+  /** Pages with news only, if no total shows whether a row slid past them. */
   unproven: number
+  /** How many of these were asked again to see that. */
   askedAgain: number
   /** Answers whose keys may stand after a gap, since the list moved while it stepped back. */
   doubtful: readonly number[]

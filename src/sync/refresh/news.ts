@@ -27,10 +27,7 @@ export const NO_NEWS: News = {
   unchanged: 0,
 }
 
-/**
- * An added row that follows more rows than this which the mirror already had is not counted for this end: a walk missed it, or it is
- * new at the other end.
- */
+/** After more known rows than this, an added one says nothing of this end: a walk missed it, or it is new at the other end. */
 const MOST_BEFORE = 5
 
 /** What the rows of an answer are judged by. */

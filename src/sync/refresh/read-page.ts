@@ -28,7 +28,7 @@ export interface RefreshedPage {
   at: number
   /** The id of each item, and its row as it stands now; null for an item without a usable key. */
   items: readonly ({ id: string } & Pick<RefreshRow, 'seen' | 'isNewReject'>)[]
-  /** Rows that the job has ever added. */
+  /** As of `Lease`, with this page. */
   rowsAdded: number
 }
 

@@ -15,7 +15,7 @@ export interface Refresh {
   done: readonly EndReading[]
 }
 
-/** A refresh of a list whose new items appear anywhere has no page to ask, but for once in a while. */
+/** Begins a refresh. If new items appear at neither end, it reads nothing, but once an hour both ends. */
 export function beginRefresh(state: RefreshState, { newest }: RefreshRules, now: number): Refresh {
   const waiting = endsToRead(state.places, newest, state.bothEndsAt, now)
   return readNext({ startedAt: now, reading: null, waiting, done: [] }, state)
@@ -58,9 +58,9 @@ function otherEnd(
 }
 
 /**
- * The state after a refresh, to be written with its last page.
- * @param at The time of that page, epoch milliseconds.
- * @param found As its answer says.
+ * The state after a refresh, to be saved once its ends are read.
+ * @param at The time of its last page, epoch milliseconds.
+ * @param found `found` of the last answer.
  */
 export function finishRefresh(
   state: RefreshState,
@@ -70,8 +70,8 @@ export function finishRefresh(
   found: number,
 ): RefreshState {
   const { startedAt, done } = refresh
-  const [newestPage] = done
-  if (!newestPage) return { ...state, startedAt }
+  const [firstRead] = done
+  if (!firstRead) return { ...state, startedAt }
   const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
   const lastPage = done.at(-1)?.lastPage ?? state.lastPage
   const read = { ...state, startedAt, bothEndsAt, lastPage }
@@ -82,7 +82,7 @@ export function finishRefresh(
   const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
   const settledAt = Math.min(at, ...outwards)
   // Rows that came meanwhile were found, too.
-  const total = outwards.length > 0 ? newestPage.total : newestPage.topTotal
+  const total = outwards.length > 0 ? firstRead.total : firstRead.topTotal
   const settled = { ...read, settledAt, places, older: 0, total, rowsAdded }
   // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
@@ -133,7 +133,7 @@ function rejectsOf(done: readonly EndReading[]): number {
   return done.reduce((sum, { rejected }) => sum + rejected, 0)
 }
 
-function riseOf({ total }: RefreshState, [newestPage]: readonly EndReading[]): number | null {
-  const now = newestPage?.topTotal ?? null
+function riseOf({ total }: RefreshState, [firstRead]: readonly EndReading[]): number | null {
+  const now = firstRead?.topTotal ?? null
   return total === null || now === null ? null : now - total
 }

@@ -63,7 +63,7 @@ export interface Refresher {
   /** Whether a walk has to give way between two of its pages. */
   isDue(): boolean
   /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
-  giveWay(walk: Run): Promise<void>
+  runBetweenPages(walk: Run): Promise<void>
   /** Refreshes the job now; `older`: also reads the older pages that are due, until the next refresh is. */
   refresh(how: { older: boolean }): Promise<RefreshResult>
 }
@@ -227,7 +227,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       isClaimAhead() ||
       (mayRefresh() &&
         (isRefreshDue() || (last !== null && takeOlderPage(state?.bands ?? [], plan) !== null))),
-    async giveWay(walk) {
+    async runBetweenPages(walk) {
       await heedClock()
       if (!state || !mayRefresh()) return
       if (isRefreshDue() && (await turn.take(state.cost))) await refreshNow({ older: true }, walk)

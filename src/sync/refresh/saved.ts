@@ -20,7 +20,10 @@ export interface JobRefresh {
   state: RefreshState
 }
 
-/** All that one page of a refresh writes: rows, history, and the run's counters. No walk knows of it. */
+/**
+ * All that one page of a refresh writes: rows, history, rejects, and the numbers of its run and job. Its items are no longer missed,
+ * and each open full walk counts them as seen.
+ */
 export interface RefreshCommit extends PageChanges {
   run: Run
   /** The time that its rows are written with, epoch milliseconds. Later than that of any other page of the job. */
@@ -30,7 +33,7 @@ export interface RefreshCommit extends PageChanges {
 }
 
 export interface RefreshCommitted {
-  /** Rows that the job has ever added. */
+  /** As of `Lease`, with this page. */
   rowsAdded: number
   notices: Notice[]
 }

@@ -2,17 +2,20 @@ import type { End } from './answer.ts'
 import type { BandState } from './band-credit.ts'
 import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, type Places } from './ends.ts'
 
-/** What a job keeps between refreshes: plain JSON, written with the last page of each. Times are epoch milliseconds. */
+/** What a job keeps between refreshes: plain JSON, saved at the end of each and with each older page. Times are epoch milliseconds. */
 export interface RefreshState {
   /** The path and filters that it is about, as one text. */
   scope: string
-  /** Rows first seen later are new to the next refresh. Moves only at the end of one, so an interrupted one leaves no gap. */
+  /** Rows first seen later are new to the next refresh. Moves only at the end of one, or of a full walk: a killed one leaves no gap. */
   settledAt: number
   /** Items added at the newest end before then are in the mirror. */
   freshAsOf: number
-  /** The start of the last refresh that stopped before it met known rows; null once a later full walk is complete. */
+  /**
+   * Rows may be missing that only a full walk finds: the start of the last refresh that ended as `hole` or `unproven`, or the end of
+   * a first walk that may have missed some. Null once a later full walk is complete.
+   */
   holeSince: number | null
-  /** Refreshes in a row that stopped so. */
+  /** Refreshes in a row that ended as `hole`. */
   holes: number
   /** The start of the last finished refresh or complete full walk, whichever is later. */
   startedAt: number
@@ -25,7 +28,7 @@ export interface RefreshState {
   lastPage: number
   /** The list's total at the time of `settledAt`, nearly; null where it has none. */
   total: number | null
-  /** Rows that the job had ever added at `settledAt`. Those beyond this number were found later. */
+  /** `rowsAdded` of the lease, at `settledAt`. Rows beyond this number were found later. */
   rowsAdded: number
   places: Places
   /** Milliseconds between two refreshes, as the budget allowed last; null before the first one that was due. */
@@ -50,10 +53,10 @@ export interface CompleteWalk {
   /** Whether the list was seen to stand still; or moved so much that nobody knows what the walk has missed. */
   isSteady: boolean
   isDrifted?: boolean
-  /** When the first rows were written that had come behind the reader, in front; null: none had. */
+  /** See `PageWriter`. */
   addedBehindAt?: number | null
   addedEnds?: AddedEnds
-  /** Rows that the job had ever added, at its start and now. */
+  /** `rowsAdded` of the lease, at the start of the walk and now. */
   rowsAdded: { first: number; last: number }
 }
 
@@ -74,9 +77,9 @@ export function notAfter(state: RefreshState, now: number): RefreshState {
 }
 
 /**
- * The state after a full walk. Its own rows are younger than its start, so a refresh reads through them: `settledAt` is the start of
- * the walk. The first walk has no older rows to stop at: there it is the end of the walk; or, if rows were added at the front while
- * the walk read, just before the first of them was written, for more may stand between them and the first page that it had read.
+ * The state after a full walk. `settledAt` is its start, so a refresh reads through its rows; after the first walk, which has no older
+ * rows to stop at, it is the end. If rows came in front while the first walk read, it is just before these were written: more may
+ * stand between them and the first page that it had read.
  */
 export function afterFullWalk(
   before: RefreshState | null,

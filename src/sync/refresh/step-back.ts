@@ -4,8 +4,8 @@ import { countSlid, isMet, noteAdded } from './news.ts'
 
 /**
  * Whether something may have slid past the reading, to pages already read, since nothing came twice. From `first` inwards that is so
- * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside, which looks like items that were
- * added at the end; what is old news does not matter.
+ * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside: the total rises as if items came
+ * at the end. Once old news is met, it no longer matters.
  */
 export function hasSlid(
   before: EndReading,

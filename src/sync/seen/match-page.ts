@@ -15,8 +15,9 @@ export interface PageMatch {
   /** Items that are new to this walk, rejected ones too. */
   newToWalk: number
   newToPass: number
-  /** The position of each entry in this pass before this answer, null for a new one; and its position after it. */
+  /** The position of each entry in this pass before this answer; null for a new one. */
   previous: (ListPosition | null)[]
+  /** The position of each entry after this answer. */
   positions: ListPosition[]
   /** The last known entry at or before the position asked about, and the number of keys from it to there. */
   known: { entry: number; distance: number } | null

@@ -26,7 +26,7 @@ afterAll(() => server.stop())
 if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
-const RULE = { walkId: 1, listed: 5, atOnce: true }
+const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
 async function taken({ store }: PostgresMirror): Promise<Lease> {
   const { lease, heldBy } = await store.acquire(JOB)

@@ -66,7 +66,7 @@ describe('a refresh', () => {
 
     const result = await refresh(test, list)
 
-    expect(result).toMatchObject({ error: null, walk: null, isRefreshed: true })
+    expect(result).toMatchObject({ error: null, walk: null, isInstead: true })
     expect(mirroredIds(test)).toEqual(upTo(33))
     expect(runs(test).at(-1)).toMatchObject({
       trigger: 'refresh',
@@ -84,7 +84,7 @@ describe('a refresh', () => {
 
     const result = await refresh(test, list)
 
-    expect(result).toMatchObject({ error: null, isRefreshed: false, coverage: 'steady' })
+    expect(result).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
     expect(walks(test)).toHaveLength(2)
   })
 
@@ -118,7 +118,7 @@ describe('a refresh', () => {
 
     const result = await runOnce(test, stopped, { instead: 'newest', signal: stop.signal })
 
-    expect(result).toMatchObject({ isRefreshed: true, error: { code: 'INTERRUPTED' } })
+    expect(result).toMatchObject({ isInstead: true, error: { code: 'INTERRUPTED' } })
     expect(runs(test).at(-1)).toMatchObject({ trigger: 'refresh', status: 'interrupted' })
     expect(stateOf(test)).toMatchObject({ settledAt: before.settledAt, freshAsOf: before.freshAsOf })
     await refresh(test, list)
@@ -159,7 +159,7 @@ describe('a refresh', () => {
 
       const result = await refresh(test, { source: strict })
 
-      expect(result).toMatchObject({ error: null, isRefreshed: true })
+      expect(result).toMatchObject({ error: null, isInstead: true })
       expect(mirroredIds(test)).toEqual(upTo(45))
       expect(status(test)).toMatchObject({ fresh_as_of: at, newest: 'last' })
     },
@@ -241,7 +241,7 @@ describe('a refresh', () => {
       const { test, list } = await synced()
       test.connection.prepare('UPDATE sync_jobs SET refresh = ?').run(text)
 
-      expect(await refresh(test, list)).toMatchObject({ error: null, isRefreshed: false, coverage: 'steady' })
+      expect(await refresh(test, list)).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
     },
   )
 

@@ -5,8 +5,9 @@ import { SQL_TYPES, tableName } from '../tables/shape.ts'
 import { COMMIT_PARAMETERS, named } from './commit-parameters.ts'
 
 /**
- * One statement writes all of a page, of a walk or of a refresh (then `walk` is null), or, where `fence` has no row, nothing: the job belongs to another worker by now, the
- * tables or the schema have changed, or this page is written already. All parts see the rows as they were before.
+ * Writes all of a page in one statement. `walk` is null for a refresh. Nothing is written where `fence` has no row: the job belongs to
+ * another worker by now, the tables or the schema have changed, or this page is written already. All parts see the rows as they were
+ * before.
  */
 export function commitSql(shape: TableShape): string {
   const raw = quoted(tableName(shape.name, 'raw'))

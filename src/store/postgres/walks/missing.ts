@@ -7,7 +7,7 @@ import { tableName } from '../tables/shape.ts'
 import { OF_JOB, ofJob, scopeOf } from './job.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
-// `held` row stays until a person decides. When any walk sees the item again, its entry goes.
+// `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
 
 /** The pages that other walks of the job wrote after the first page of the walk $3. */
 const PAGES_OF_OTHERS = `

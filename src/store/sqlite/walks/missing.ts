@@ -6,7 +6,7 @@ import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/looku
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one
-// `removable`; a `held` row stays until a person decides. When any walk sees the item again, its entry goes.
+// `removable`; a `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
 
 const ORGANIZATION = castParameter('TEXT', ':organization')
 const COLLECTION = castParameter('TEXT', ':collection')
