@@ -61,8 +61,11 @@ export function claimOf(test: TestMirror): Record<string, unknown> {
   return test.rows(sql, ACME.id)[0] ?? {}
 }
 
-/** What `fresh_as_of` claims and the mirror does not hold. Whoever learned the wrong newest end has claimed the right one all the same. */
-function untrue(test: TestMirror, { ids, addedAt, movedAt }: MovingList, grows: End): number[] {
+/**
+ * What `fresh_as_of` claims and the mirror does not hold. Whoever takes the wrong end for the newest one has claimed the right one
+ * all the same, unless items were put in elsewhere: those may teach another end.
+ */
+function untrue(test: TestMirror, { ids, addedAt, movedAt, putElsewhere }: MovingList, grows: End): number[] {
   const status = claimOf(test)
   if (!status.fresh_as_of) return []
   const [asOf = 0, freshAsOf = 0] = [status.as_of, status.fresh_as_of].map((time) => Date.parse(String(time)))
@@ -70,7 +73,7 @@ function untrue(test: TestMirror, { ids, addedAt, movedAt }: MovingList, grows: 
   // What full walks miss is for their coverage to say.
   return ids.filter((id) => {
     const { at = 0, end } = addedAt.get(id) ?? {}
-    const isClaimed = status.newest === null || status.newest === end || end === grows
+    const isClaimed = status.newest === null || status.newest === end || (end === grows && !putElsewhere())
     const isMoved = (movedAt.get(id) ?? 0) >= freshAsOf
     return at >= asOf && at < freshAsOf && isClaimed && !isMoved && !known.has(id)
   })

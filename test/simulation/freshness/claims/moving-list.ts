@@ -29,6 +29,8 @@ export interface MovingList {
   addedAt: Map<number, { end: End; at: number }>
   /** When an item was moved last. */
   movedAt: Map<number, number>
+  /** Whether an item was ever put in elsewhere than at the end where new ones appear. */
+  putElsewhere(): boolean
   move(movement: Movement, now: number): void
 }
 
@@ -40,6 +42,7 @@ export function movingList(
   ids: ScriptedList['ids'],
 ): MovingList {
   let nextId = 1000
+  let isPutElsewhere = false
   const versions = new Map<number, number>()
   const addedAt = new Map<number, { end: End; at: number }>()
   const movedAt = new Map<number, number>()
@@ -72,7 +75,9 @@ export function movingList(
     versions,
     addedAt,
     movedAt,
+    putElsewhere: () => isPutElsewhere,
     move({ kind, count, at }, now) {
+      if (kind === 'other' || kind === 'insert') isPutElsewhere = true
       const place = Math.floor(at * ids.length)
       const most = Math.max(0, Math.min(count, ids.length - LEAST))
       if (kind === 'add') add(count, grows, now)
