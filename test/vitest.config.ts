@@ -13,6 +13,7 @@ export default defineConfig({
     // Real processes and real files: a loaded machine must not fail a test that is merely slow.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', createCountsReporter()],
   },
 })

@@ -16,12 +16,16 @@ export interface AppOptions {
   onError(error: unknown): void
   /** Epoch milliseconds. */
   now(): number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
 }
+
+/** A mirror that is known to be away gets so long for the metrics: most scrapers give up after ten seconds. */
+const AWAY_MS = 3000
 
 const STARTING = 'the mirror is being opened'
 
 /** The routes of the listener. GET and HEAD alone; no answer holds a token or data of items. */
-export function createApp({ source, isLoopback, onError, now }: AppOptions): Hono {
+export function createApp({ source, isLoopback, onError, now, sleep }: AppOptions): Hono {
   // It waits for a server rather than to compute, so it is not kept for long.
   const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now, 1)
   const overview = cached(() => source()?.overview() ?? null, now)
@@ -32,13 +36,21 @@ export function createApp({ source, isLoopback, onError, now }: AppOptions): Hon
       return known && text(known)
     }, now)
   const metrics = made(async (known) => metricsText(known, await health()))
-  /** Without a mirror that can be read, its health alone: to Prometheus a 503 looks as if nothing ran. */
-  const metricsOrHealth = () =>
-    metrics().catch(async (error: unknown) => {
+  /** Without a mirror that can be read, its health alone: to Prometheus a 503 or a late answer looks as if nothing ran. */
+  const metricsOrHealth = async () => {
+    const { stalled, unusable } = await health()
+    const alone = (why: string) => healthMetricsText({ stalled, unusable: why })
+    const all = metrics().catch((error: unknown) => {
       if (!(error instanceof KnownError)) throw error
-      const { stalled, unusable } = await health()
-      return healthMetricsText({ stalled, unusable: unusable ?? error.message })
+      return alone(unusable ?? error.message)
     })
+    if (unusable === null) return all
+    const over = new AbortController()
+    const late = sleep(AWAY_MS, over.signal).then(() => alone(unusable))
+    // Aborted, it has lost the race.
+    late.catch(() => {})
+    return Promise.race([all, late]).finally(() => over.abort())
+  }
   const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
   const page = made(pageHtml)
   /** Null if nobody has to act. */

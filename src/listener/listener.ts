@@ -16,7 +16,7 @@ export interface ListenerOptions {
   port: number
   /** Epoch milliseconds. */
   now: () => number
-  sleep: (ms: number) => Promise<void>
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Runs a task every `ms` milliseconds; returns a function that ends this. */
   every: (ms: number, task: () => void) => () => void
 }
@@ -60,6 +60,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     isLoopback: () => isLoopback(boundTo),
     onError: (error) => serving?.onError(error),
     now,
+    sleep,
   })
   const answer = getRequestListener(app.fetch, {
     hostname: 'localhost',

@@ -72,6 +72,8 @@ interface Target {
   byRefresh: Set<string>
   /** The refused tokens that the last outcome told of. */
   toldTokens: Set<string | null>
+  /** The last failure that was told did not arrive: the next one is told, known or not. */
+  isUntold: boolean
 }
 
 export function createPings(options: PingsOptions): Pings {
@@ -89,12 +91,18 @@ export function createPings(options: PingsOptions): Pings {
       signal,
       send: (kind, text, limit) => send(address, kind, text, limit),
       onLost: (kind, reason) => {
-        if (kind === 'fail') target.toldTokens.clear()
+        if (kind === 'fail') target.isUntold = true
         onLost(address, kind, reason)
       },
       onSent: (kind) => onSent(address, kind),
     })
-    const target: Target = { line, failed: new Map(), byRefresh: new Set(), toldTokens: new Set() }
+    const target: Target = {
+      line,
+      failed: new Map(),
+      byRefresh: new Set(),
+      toldTokens: new Set(),
+      isUntold: false,
+    }
     targets.set(address, target)
     return target
   }
@@ -146,6 +154,7 @@ export function createPings(options: PingsOptions): Pings {
 
   function tell(target: Target, text: string): void {
     const { line, failed } = target
+    target.isUntold = false
     target.toldTokens = new Set(Array.from(failed.values(), ({ heldToken }) => heldToken))
     line.tell(failed.size > 0 ? 'fail' : 'success', text)
   }
@@ -173,15 +182,15 @@ export function createPings(options: PingsOptions): Pings {
     const outcome = endOf(result)
     if (address === null || signal.aborted || outcome.state === 'stopped' || outcome.state === 'busy') return
     const target = targetOf(address)
-    const { failed, byRefresh } = target
+    const { failed, byRefresh, toldTokens, isUntold } = target
     const before = failed.get(outcome.job)
     // A walk clears all. A refresh that was not due any more has read nothing.
     const mayClear = result.run !== null && (!result.isInstead || byRefresh.has(outcome.job))
     if (outcome.state === 'failed') {
-      if (before?.reason === outcome.reason) return
+      if (before?.reason === outcome.reason && !isUntold) return
       if (!before && result.trigger === 'refresh') byRefresh.add(outcome.job)
       failed.set(outcome.job, outcome)
-      if (outcome.heldToken !== null && target.toldTokens.has(outcome.heldToken)) return
+      if (outcome.heldToken !== null && toldTokens.has(outcome.heldToken) && !isUntold) return
     } else {
       if (!before || !mayClear) return
       failed.delete(outcome.job)

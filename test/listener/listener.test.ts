@@ -1,9 +1,10 @@
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { MirrorError, UsageError } from '../../src/errors.ts'
+import { createApp } from '../../src/listener/app.ts'
 import type { JobStatus } from '../../src/report/job-status.ts'
 import { listen } from './listening.ts'
-import { at, job, overview, source } from './overviews.ts'
+import { at, job, NOW, overview, source } from './overviews.ts'
 
 const PATHS = ['', 'check', 'healthz', 'readyz', 'metrics', 'status.json']
 const well = () => source(overview([job('acme')]))
@@ -136,6 +137,32 @@ describe('health', () => {
     expect(metrics.status).toBe(200)
     const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     expect(lines).toEqual(['admin_mirror_scheduler_ticking 1', 'admin_mirror_usable 0'])
+  })
+
+  it('is in the metrics of a server that is known to be away before a scraper gives up', async () => {
+    const slept: number[] = []
+    const app = createApp({
+      source: () => source(overview([]), { health: () => TROUBLE, overview: () => new Promise(() => {}) }),
+      isLoopback: () => false,
+      onError: () => {},
+      now: () => NOW,
+      sleep: async (ms) => void slept.push(ms),
+    })
+
+    const metrics = await app.request('/metrics')
+
+    expect(slept).toEqual([3000])
+    expect(metrics.status).toBe(200)
+    expect(await metrics.text()).toMatch(/\nadmin_mirror_usable 0\n/)
+  })
+
+  it('does not take the place of the metrics where these can be read all the same', async () => {
+    const { url } = await listen(source(overview([job('acme')]), { health: () => TROUBLE }))
+
+    const metrics = await (await fetch(url('metrics'))).text()
+
+    expect(metrics).toMatch(/\nadmin_mirror_usable 0\n/)
+    expect(metrics).toContain('admin_mirror_rows{')
   })
 
   it.each<[wrong: Partial<JobStatus>, told: string]>([

@@ -23,17 +23,18 @@ const REFRESHED: JobResult = {
   run: { ...COUNTS, ...TRAFFIC },
 }
 
-/** `isLost`: no ping arrives. */
+/** `isLost`: no ping arrives, until `scene.arrive()`. */
 function createScene(tokenOf = (_organization: string) => 'one', isLost = false) {
   const sent: string[] = []
   const texts: string[] = []
+  let isAway = isLost
   const pings = createPings({
     addressOf: () => 'all',
     tokenOf,
     send: async (_, kind, text) => {
       sent.push(kind)
       texts.push(text)
-      if (isLost) throw new Error('status 500')
+      if (isAway) throw new Error('status 500')
     },
     onLost: () => {},
     onSent: () => {},
@@ -41,7 +42,10 @@ function createScene(tokenOf = (_organization: string) => 'one', isLost = false)
     signal: new AbortController().signal,
     now: () => 0,
   })
-  return { sent, texts, pings }
+  const arrive = () => {
+    isAway = false
+  }
+  return { sent, texts, pings, arrive }
 }
 
 /** The refresh of a list of that organization. */
@@ -135,6 +139,20 @@ it('a call that did not arrive is made again for the next list', async () => {
   await failOneAfterAnother(scene, ['acme', 'globex'])
   // Three tries each.
   expect(scene.sent).toHaveLength(6)
+})
+
+it('a call that did not arrive is made again once, though every list has met the token before', async () => {
+  const scene = createScene(undefined, true)
+  const names = ['acme', 'globex', 'initech']
+  for (const name of names) scene.pings.note([refreshOf(name, HELD)])
+  await scene.pings.idle()
+  scene.arrive()
+  scene.sent.length = 0
+  await failOneAfterAnother(scene, names)
+  await failOneAfterAnother(scene, names)
+
+  expect(scene.sent).toEqual(['fail'])
+  expect(scene.texts.at(-1)).toContain('3 lists failed:')
 })
 
 it('what an earlier process left is one call with what refreshes meet', async () => {

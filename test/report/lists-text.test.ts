@@ -47,6 +47,39 @@ describe('the lists in the text of status', () => {
     ])
   })
 
+  it('says of the sum what the line of a list would say: how fresh new rows are, and what walks miss', () => {
+    const refreshed = { refreshed_every_ms: 300_000, fresh_as_of: at(2) }
+    const jobs = [
+      ...many(90, 'orders', refreshed),
+      ...many(3, 'orders', { ...refreshed, fresh_as_of: at(4), expected_missed: 0.25 }),
+      ...many(5, 'orders', { fresh_as_of: at(3) }),
+      ...many(5, 'orders', { fresh_as_of: at(5), expected_missed: 0.001 }),
+    ]
+
+    expect(told(jobs)[0]).toBe(
+      `103 lists of orders are well, 154,500 rows, the oldest as of ${at(5)} (5 minutes ago), new rows as of ${at(4)} (4 minutes ago) at the oldest, walks of 3 lists miss items on average`,
+    )
+  })
+
+  it('says how many of those that are read wait, for how long and for what', () => {
+    const wait = (minutes: number, reason: string) => ({
+      ...RUNNING,
+      waiting_until: at(-minutes),
+      waiting_for: reason,
+    })
+    const lines = told([
+      ...many(30, 'orders', RUNNING),
+      ...many(20, 'orders', wait(2, 'our own limit')),
+      ...many(10, 'orders', wait(9, 'the server asked for a pause')),
+      ...many(5, 'orders', wait(1, 'our own limit')),
+    ])
+
+    expect(lines[0]).toMatch(/^65 lists of orders are being read, /)
+    expect(lines[0]).toContain(
+      `, 35 lists wait, until ${at(-9)} (9 minutes) at the latest: the server asked for a pause`,
+    )
+  })
+
   it.each<[string, Partial<JobStatus>]>([
     ['has a next step', { next: 'admin-mirror sync' }],
     ['was never read whole', { as_of: null }],

@@ -156,7 +156,6 @@ describe.skipIf(server.missing !== null)('a page of a mirror on a server', { tim
     const few = await perPageAmong(10)
     const many = await perPageAmong(1000)
 
-    console.log(JSON.stringify({ few, many }))
     for (const kind of ['new', 'unchanged'] as const) {
       expect(few[kind].trips).toBeLessThanOrEqual(3.1)
       expect(many[kind].trips).toBeLessThanOrEqual(few[kind].trips + 0.1)

@@ -70,7 +70,7 @@ class BrokenConnection extends Error {
 
 const CLOCK = /clock_timestamp\(\)/
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
-const WRITTEN_TABLE = /\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/g
+const WRITTEN_TABLE = /\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO)\s+(\S+)/g
 
 type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
 type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
@@ -160,7 +160,8 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
   }
 }
 
-function isOfBudgets(text: string): boolean {
+/** Whether a statement writes to budgets alone; not where any name that it writes to is another text, quoted or not. */
+export function isOfBudgets(text: string): boolean {
   const tables = [...text.matchAll(WRITTEN_TABLE)].map(([, table]) => table)
   return tables.length > 0 && tables.every((table) => table === 'sync_gates')
 }

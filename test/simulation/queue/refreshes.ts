@@ -8,6 +8,7 @@ import { scopeText } from '../../../src/sync/refresh/saved.ts'
 import { afterFullWalk } from '../../../src/sync/refresh/state.ts'
 import { newSchema, type TestServer } from '../../helpers/postgres-server.ts'
 import { createVirtualClock } from '../clock.ts'
+import { createRandom } from '../random.ts'
 import { BASE_URL, configOf } from '../setting.ts'
 import { createBudgets } from './budgets.ts'
 import { openRefreshingWorker, type Played, type RefreshingWorker } from './refreshing-worker.ts'
@@ -72,6 +73,7 @@ export async function playRefreshes(
   const setTime = await simulateTime(first)
   const played: Played = {
     clock,
+    random: createRandom(1),
     pace,
     address,
     config,

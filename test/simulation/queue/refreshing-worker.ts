@@ -17,6 +17,7 @@ import { dueAt } from '../../../src/sync/refresh/due.ts'
 import { type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
 import { lockName } from '../../helpers/lock-name.ts'
 import type { VirtualClock } from '../clock.ts'
+import type { Random } from '../random.ts'
 import type { Budgets } from './budgets.ts'
 import { inSimulation, type Pace, REAL_TIME } from './workers.ts'
 
@@ -26,6 +27,7 @@ import { inSimulation, type Pace, REAL_TIME } from './workers.ts'
 /** What all workers of a play have in common. */
 export interface Played {
   clock: VirtualClock
+  random: Random
   pace: Pace
   address: PostgresAddress
   config: Config
@@ -56,7 +58,7 @@ const COST = 2
 /** `startedAt`: when all lists were read whole. */
 export async function openRefreshingWorker(played: Played, startedAt: number): Promise<RefreshingWorker> {
   const { clock, pace, address, config, jobs, budgets, setTime } = played
-  const { requests, refreshes, walks, errors } = played
+  const { random, requests, refreshes, walks, errors } = played
 
   let isDead = false
   const never = new Promise<never>(() => {})
@@ -157,7 +159,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     return [{ error: null } as JobResult]
   }
 
-  const runtime = { now: clock.now, sleep, random: Math.random }
+  const runtime = { now: clock.now, sleep, random: random.fork().next }
   const scheduled = jobs.map(({ organization }) => ({
     name: organization.name,
     expression: organization.schedule,

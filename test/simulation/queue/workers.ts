@@ -8,6 +8,7 @@ import type { TestServer } from '../../helpers/postgres-server.ts'
 import { newSchema } from '../../helpers/postgres-server.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import type { VirtualClock } from '../clock.ts'
+import { createRandom } from '../random.ts'
 
 // Workers whose decisions and whose queue are the real ones, on a real server that takes the simulation's time for its own.
 
@@ -74,6 +75,7 @@ export async function openWorkers(
   const setTime = await simulateTime(first)
   const jobs = lists.map((list) => jobOf(list, read))
   const byName = new Map(jobs.map((job) => [job.name, job]))
+  const random = createRandom(1)
   const schedulers = queues.map((queue) =>
     startSharedScheduler(jobs, {
       queue: inSimulation(queue, pace, () => setTime(clock.now())),
@@ -82,7 +84,7 @@ export async function openWorkers(
       now: clock.now,
       ownNow: clock.now,
       sleep: (ms) => new Promise((resolve) => clock.after(ms, resolve)),
-      random: Math.random,
+      random: random.fork().next,
       signal,
       onOverlap: (name) => note(new Error(`${name} is waiting still`)),
       onError: (_name, error) => note(error),

@@ -56,6 +56,16 @@ it('takes none for a new one after the second walk either, where that has learne
   expect(untrue).toEqual([])
 })
 
+it('is no claim of the other end, where items at the end that it names taught it', async () => {
+  const untrue = await live(UNCOUNTED, [
+    { ...QUIET, kind: 'walk' },
+    { ...QUIET, kind: 'walk' },
+    { ...QUIET, kind: 'refresh', before: [{ kind: 'other', count: 3, at: 0 }] },
+    { ...QUIET, kind: 'refresh', before: [{ kind: 'add', count: 1, at: 0 }] },
+  ])
+  expect(untrue).toEqual([])
+})
+
 it('takes back what was claimed of the configured end once a full walk finds new rows at the other one', async () => {
   const test = openTestMirror()
   const list = scriptedList({ ids: upTo(100), perPage: 5 })

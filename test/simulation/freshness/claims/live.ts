@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import type { End } from '../../../../src/sync/refresh/answer.ts'
 import { loadOf, type RefreshPolicy } from '../../../../src/sync/refresh/due.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
@@ -60,8 +61,11 @@ export function claimOf(test: TestMirror): Record<string, unknown> {
   return test.rows(sql, ACME.id)[0] ?? {}
 }
 
-/** What `fresh_as_of` claims and the mirror does not hold. */
-function untrue(test: TestMirror, { ids, addedAt, movedAt }: MovingList): number[] {
+/**
+ * What `fresh_as_of` claims and the mirror does not hold. Whoever takes the wrong end for the newest one has claimed the right one
+ * all the same, unless items were put in elsewhere: those may teach another end.
+ */
+function untrue(test: TestMirror, { ids, addedAt, movedAt, putElsewhere }: MovingList, grows: End): number[] {
   const status = claimOf(test)
   if (!status.fresh_as_of) return []
   const [asOf = 0, freshAsOf = 0] = [status.as_of, status.fresh_as_of].map((time) => Date.parse(String(time)))
@@ -69,7 +73,7 @@ function untrue(test: TestMirror, { ids, addedAt, movedAt }: MovingList): number
   // What full walks miss is for their coverage to say.
   return ids.filter((id) => {
     const { at = 0, end } = addedAt.get(id) ?? {}
-    const isClaimed = status.newest === null || status.newest === end
+    const isClaimed = status.newest === null || status.newest === end || (end === grows && !putElsewhere())
     const isMoved = (movedAt.get(id) ?? 0) >= freshAsOf
     return at >= asOf && at < freshAsOf && isClaimed && !isMoved && !known.has(id)
   })
@@ -113,7 +117,7 @@ export async function live(setting: Setting, history: readonly Deed[]): Promise<
       due: { instead: 'due' as const, refresh: POLICY },
     }[kind]
     await runOnce(test, list, { job, signal: stop.signal, ...how })
-    const missing = untrue(test, moving)
+    const missing = untrue(test, moving, setting.grows)
     if (missing.length > 0) return missing
   }
   test.close()

@@ -3,20 +3,9 @@ import { type ScriptedList, upTo } from '../../../helpers/scripted-list.ts'
 
 /**
  * `add`: at the end where new items appear; `other`: at the other one. `drop`: from the newest end; `clear`: all. `insert`: inside.
- * `change`: in a list by update, to the newest end. `turn`: new items appear at the other end from now on. `empty`: the answer is, by
- * mistake.
+ * `change`: in a list by update, to the newest end. `empty`: the answer is, by mistake.
  */
-export type MovementKind =
-  | 'add'
-  | 'other'
-  | 'remove'
-  | 'drop'
-  | 'clear'
-  | 'insert'
-  | 'change'
-  | 'turn'
-  | 'reverse'
-  | 'empty'
+export type MovementKind = 'add' | 'other' | 'remove' | 'drop' | 'clear' | 'insert' | 'change' | 'empty'
 
 export interface Movement {
   kind: MovementKind
@@ -40,6 +29,8 @@ export interface MovingList {
   addedAt: Map<number, { end: End; at: number }>
   /** When an item was moved last. */
   movedAt: Map<number, number>
+  /** Whether an item was ever put in elsewhere than at the end where new ones appear. */
+  putElsewhere(): boolean
   move(movement: Movement, now: number): void
 }
 
@@ -47,11 +38,11 @@ export interface MovingList {
 const LEAST = 40
 
 export function movingList(
-  setting: Pick<Setting, 'grows' | 'byUpdate'>,
+  { grows, byUpdate }: Pick<Setting, 'grows' | 'byUpdate'>,
   ids: ScriptedList['ids'],
 ): MovingList {
-  let { grows } = setting
   let nextId = 1000
+  let isPutElsewhere = false
   const versions = new Map<number, number>()
   const addedAt = new Map<number, { end: End; at: number }>()
   const movedAt = new Map<number, number>()
@@ -72,7 +63,7 @@ export function movingList(
     const changed = ids.slice(place, place + count)
     for (const id of changed) {
       versions.set(id, (versions.get(id) ?? 0) + 1)
-      if (!setting.byUpdate) continue
+      if (!byUpdate) continue
       movedAt.set(id, now)
       ids.splice(ids.indexOf(id), 1)
       put(id, grows)
@@ -84,7 +75,9 @@ export function movingList(
     versions,
     addedAt,
     movedAt,
+    putElsewhere: () => isPutElsewhere,
     move({ kind, count, at }, now) {
+      if (kind === 'other' || kind === 'insert') isPutElsewhere = true
       const place = Math.floor(at * ids.length)
       const most = Math.max(0, Math.min(count, ids.length - LEAST))
       if (kind === 'add') add(count, grows, now)
@@ -94,13 +87,6 @@ export function movingList(
       else if (kind === 'clear') ids.splice(0)
       else if (kind === 'insert') ids.splice(place, 0, ...upTo(count).map(() => nextId++))
       else if (kind === 'change') change(place, count, now)
-      else if (kind === 'turn') grows = opposite(grows)
-      else if (kind === 'reverse') {
-        ids.reverse()
-        grows = opposite(grows)
-        for (const id of ids) movedAt.set(id, now)
-        for (const [id, { end, at: came }] of addedAt) addedAt.set(id, { end: opposite(end), at: came })
-      }
     },
   }
 }
