@@ -59,7 +59,7 @@ export async function openPostgresMirror(
   })
   const tokens = await createTokens(
     server,
-    { now, elapsed: now, compare: () => () => true, unsureFor: () => 0 },
+    { now, elapsed: now, compare: () => () => true, sureAt: () => 0 },
     () => 'a salt',
   )
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))

@@ -3,7 +3,7 @@ import { JobError } from '../../errors.ts'
 import type { BudgetStore, PageObserver, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
 import type { Budget, RateRules } from './budget.ts'
-import { allowedPerMinute, decide, knownLimit } from './decision.ts'
+import { allowedPerMinute, knownLimit } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
 import { createPermits, type Permit } from './permits.ts'
 import { ROUNDING_MS } from './window.ts'
@@ -83,7 +83,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     )
   }
 
-  const isOpenAsKnown = () => decide(permits.known(), rules, now()).at <= now()
+  const isOpenAsKnown = () => permits.decision(permits.known()).at <= now()
 
   async function untilOpen(reportWait: ReportWait, signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -93,7 +93,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       const known = await permits.view()
       const refused = refusalOf(known)
       if (refused) throw refused
-      const decision = decide(known, rules, now())
+      const decision = permits.decision(known)
       if (decision.at <= now()) return
       if (decision.at < Number.POSITIVE_INFINITY) reportWait(decision.reason, decision.at)
       await permits.noteWait(decision)
@@ -166,7 +166,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   /** The others in line wait for the same as the first. */
   function reportWaitInLine(reportWait: ReportWait, arrived: number): void {
     const known = permits.known()
-    const { at, reason } = decide(known, rules, arrived)
+    const { at, reason } = permits.decision(known)
     if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) reportWait(reason, at)
   }
 

@@ -30,6 +30,8 @@ export interface Permits {
   known(): Budget
   /** The same, read again. */
   view(): Promise<Budget>
+  /** When the next request may leave, by this budget. */
+  decision(budget: Budget): Decision
   /** Call it while a request waits. Writes, once per wait, the reason, and what is not written yet. */
   noteWait(decision: Decision): Promise<void>
   /** A permit for a request that leaves at once; null if none may. */
@@ -78,6 +80,15 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     const { budget } = last
     const heard = { ...budget, heardAt: Math.max(budget.heardAt, heardAt) }
     return afterReport(heard, { by, inFlight, answers, unannounced }, rules, now())
+  }
+
+  const sureAt = () => store.sureAt?.() ?? 0
+
+  function decision(budget: Budget): Decision {
+    const decided = decide(budget, rules, now())
+    // Where nothing limits requests, none is counted.
+    if (decided.count === Number.POSITIVE_INFINITY || Math.max(decided.at, now()) >= sureAt()) return decided
+    return { at: sureAt(), count: 0, reason: 'certainty about what was sent, since a clock was set forward' }
   }
 
   /** Writes what is not written yet, and takes a permit if one is wanted and `isOpen`. Needs `read` before. */
@@ -140,9 +151,11 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
     // A write shows by itself that another process was faster. A permit that is not written needs a read.
     if (!isPermitWritten()) await read()
     const before = known()
-    if (decide(before, rules, now()).at > now()) return null
+    const { at, count } = decision(before)
+    if (at > now()) return null
     const taken = isPermitWritten() ? await write('permit') : { known: before, isOpen: true }
-    if (!taken.isOpen) return null
+    // The answer to the write may have shown that the clock was set: then the permit is left, and another one taken later.
+    if (!taken.isOpen || (count < Number.POSITIVE_INFINITY && now() < sureAt())) return null
     inFlight++
     return { window: currentWindow(taken.known.window, now()), isAlone: !isHeard(taken.known, now()) }
   }
@@ -172,8 +185,9 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
 
   return {
     known,
+    decision,
     view: () => inTurn(() => read().then(known)),
-    noteWait: (decision) => inTurn(() => noteWait(decision)),
+    noteWait: (wait) => inTurn(() => noteWait(wait)),
     take: () => inTurn(take),
     unused: () => void inFlight--,
     answered,

@@ -1,3 +1,4 @@
+import { ceilingOf } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/database/postgres-address.ts'
 import { readRegularFile } from '../../config/regular-file.ts'
@@ -25,18 +26,24 @@ export interface PostgresMirror {
 const MEASURE_EVERY_MS = 60_000
 
 /**
- * Connects to the server and brings the schema up to date. Throws MirrorError. `report` gets what this process waits for.
+ * Connects to the server and brings the schema up to date. Throws MirrorError. `report` gets what this process waits for,
+ * `onForward` for how long no request leaves, since the server's clock was set forward.
  */
 export async function openPostgres(
-  { postgres, collections }: Pick<Config, 'postgres' | 'collections'>,
+  { postgres, collections, rateLimit }: Pick<Config, 'postgres' | 'collections' | 'rateLimit'>,
   runtime: Runtime,
   report: (message: string) => void,
+  onForward?: (waitMs: number) => void,
 ): Promise<PostgresMirror> {
   const server = await connect(postgres, runtime, report)
   try {
     await migrate(server)
     await makeConfigured(server, collections)
-    const { clock, measure } = await createServerClock(server, runtime.elapsed)
+    const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
+    const { clock, measure } = await createServerClock(server, runtime.elapsed, {
+      windowMs,
+      ...(onForward ? { onForward } : {}),
+    })
     const stop = runtime.every(MEASURE_EVERY_MS, () => {
       // The next statement reports a server that is away.
       measure().catch(() => {})

@@ -25,21 +25,20 @@ export async function openPostgresMirror({
   acceptAddress = false,
 }: SessionOptions): Promise<OpenMirror> {
   const { baseUrl } = config.api
-  const { server, clock, now, close } = await openPostgres(config, runtime, (message) =>
-    logger.info({ event: 'mirror_busy' }, message),
+  const { server, clock, now, close } = await openPostgres(
+    config,
+    runtime,
+    (message) => logger.info({ event: 'mirror_busy' }, message),
+    (waitMs) =>
+      logger.warn(
+        { event: 'clock_set', wait_ms: waitMs },
+        'the clock of the PostgreSQL server was set forward, or this machine was asleep: no request that a limit counts leaves until ' +
+          'what was sent before counts no longer',
+      ),
   )
   try {
     await claimAddress(server, baseUrl, acceptAddress)
-    const tokens = await createTokens(server, clock, runtime.newToken, async (ms) => {
-      logger.warn(
-        { event: 'clock_set', wait_ms: Math.round(ms) },
-        'the clock of the PostgreSQL server was set forward: nothing is sent until what was sent before it counts no longer',
-      )
-      return runtime.sleep(ms, runtime.signal).then(
-        () => true,
-        () => false,
-      )
-    })
+    const tokens = await createTokens(server, clock, runtime.newToken)
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config

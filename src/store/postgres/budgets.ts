@@ -28,14 +28,12 @@ interface Written {
 
 /**
  * `sync_gates`: the budgets of requests, by scope. One statement each: the version decides who was first. `beginAsking` is
- * called before each, and its result gets why the token that the scope names is held: a request asks the server once. `wait`
- * returns false if it was cut short.
+ * called before each, and its result gets why the token that the scope names is held: a request asks the server once.
  */
 export function createBudgets(
   server: Server,
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
-  wait: (ms: number) => Promise<boolean>,
 ): BudgetStore {
   /** What others wrote, as a write that they were faster than has found it: it need not be read again. */
   const found = new Map<string, Row>()
@@ -75,25 +73,19 @@ export function createBudgets(
     return row
   }
 
-  /** Waits while nobody can know what was sent within the last minute. Returns whether it did: the budget is another one then. */
-  async function waitUntilSure(): Promise<boolean> {
-    const ms = clock.unsureFor()
-    return ms > 0 && (await wait(ms))
-  }
-
   return {
+    sureAt: clock.sureAt,
     read: async (scope) => {
       const row = await readRow(scope)
       return { closedUntil: row?.closed ?? 0, known: row?.known ?? null, version: String(row?.version ?? 0) }
     },
     async compareAndSet(scope, version, next) {
       let written: Written = { version: Number(version), isOnTime: false }
-      if (await waitUntilSure()) return null
       for (let tries = 0; tries < MOST_TRIES && !written.isOnTime; tries++) {
         written = await write(scope, written.version ?? 0, next())
         if (written.version === null) return null
       }
-      return (await waitUntilSure()) ? null : String(written.version)
+      return String(written.version)
     },
   }
 }

@@ -8,12 +8,11 @@ import { lastRunsOf } from './walks/runs.ts'
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
 
-/** `newSalt`: only the first one of all workers is used. `wait` returns false if it was cut short. */
+/** `newSalt`: only the first one of all workers is used. */
 export async function createTokens(
   server: Server,
   clock: ServerClock,
   newSalt: () => string,
-  wait: (ms: number) => Promise<boolean> = async () => false,
 ): Promise<Tokens> {
   const salt = await saltOf(server, newSalt)
   /** Why tokens are held, as they were read last. */
@@ -107,20 +106,15 @@ export async function createTokens(
         )
         return lifted.map(({ name }) => name)
       }),
-    budgets: createBudgets(
-      server,
-      clock,
-      (scope) => {
-        const note = beginAsking(scope)
-        const begun = clock.elapsed()
-        return (reason) => {
-          // An answer that waited for a halted process is no news.
-          if (note(reason) && clock.elapsed() - begun <= LATE_MS) permitted.add(scope)
-          else permitted.delete(scope)
-        }
-      },
-      wait,
-    ),
+    budgets: createBudgets(server, clock, (scope) => {
+      const note = beginAsking(scope)
+      const begun = clock.elapsed()
+      return (reason) => {
+        // An answer that waited for a halted process is no news.
+        if (note(reason) && clock.elapsed() - begun <= LATE_MS) permitted.add(scope)
+        else permitted.delete(scope)
+      }
+    }),
     async lastRuns(organizationId, collection) {
       const [last] = await lastRunsOf(server, [organizationId, collection])
       return last ?? NEVER_RUN

@@ -18,14 +18,12 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
   server: Server,
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
-  wait: (ms: number) => Promise<boolean>,
 ): BudgetStore {`,
     `let workers = 0
 export function createBudgets(
   connected: Server,
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
-  wait: (ms: number) => Promise<boolean>,
 ): BudgetStore {
        const own = \` \${++workers}\`
        const server = {
@@ -64,9 +62,9 @@ export function createBudgets(
     1_000_008,
     [
       'cli/postgres/open.ts',
-      'createServerClock(server, runtime.elapsed)',
-      'createServerClock(server, runtime.now)',
+      'createServerClock(server, runtime.elapsed,',
+      'createServerClock(server, runtime.now,',
     ],
-    ['store/postgres/server/clock.ts', 'if (!isTrue) ahead =', 'if (Number.isNaN(at)) ahead ='],
+    ['store/postgres/server/clock.ts', 'if (!isTrue) correct(', 'if (Number.isNaN(at)) correct('],
   ),
 ]

@@ -138,7 +138,7 @@ async function register(
 ): Promise<void> {
   const tokens = await createTokens(
     server,
-    { now: () => START, elapsed: () => 0, compare: () => () => true, unsureFor: () => 0 },
+    { now: () => START, elapsed: () => 0, compare: () => () => true, sureAt: () => 0 },
     () => 'salt',
   )
   await tokens.register(jobs.map(({ organization }) => ({ ...organization, collections: ['orders'] })))

@@ -73,7 +73,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
   const server = await connectServer(address, REAL_TIME)
   const leases = await createLeases(server, lockName())
   const queue = await openQueue(server, (error) => errors.push(error))
-  const turns = createRefreshTurns(server, AT_ONCE_MS)
+  const turns = createRefreshTurns(server, AT_ONCE_MS, 'caller')
   const budgetOf = ({ id }: Pick<SelectedJob['organization'], 'id'>) =>
     jobs.find(({ organization }) => organization.id === id)?.organization.readToken() ?? id
   const plan = createRefreshPlan({

@@ -50,11 +50,6 @@ async function createScene() {
   const sent: number[] = []
   for (const by of ['one', 'other']) {
     const { clock } = await createServerClock(server, elapsed)
-    const wait = async (ms: number) =>
-      sleep(ms, signal).then(
-        () => true,
-        () => false,
-      )
     const limiter = createRateLimiter({
       scope: 'a',
       by,
@@ -64,7 +59,7 @@ async function createScene() {
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
-      store: createBudgets(server, clock, () => () => {}, wait),
+      store: createBudgets(server, clock, () => () => {}),
       slots: pLimit(4),
       now: clock.now,
       sleep,

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createServerClock } from '../../../src/store/postgres/server/clock.ts'
+import {
+  type ClockOptions,
+  createServerClock,
+  type ServerClock,
+} from '../../../src/store/postgres/server/clock.ts'
 
 const HOUR = 3_600_000
 
 /** A server whose answers take 10 milliseconds each way, and is ahead of us by as much as is said. */
-async function createScene() {
-  const state = { elapsed: 1000, ahead: HOUR }
+async function createScene(options: ClockOptions = {}) {
+  const state = { elapsed: 1000, ahead: HOUR, handledAfter: 0 }
   const pass = (ms: number) => {
     state.elapsed += ms
   }
@@ -14,12 +18,14 @@ async function createScene() {
     async rows<T>() {
       pass(10)
       const at = server()
-      pass(10)
+      pass(10 + state.handledAfter)
       return [{ at }] as T[]
     },
   }
-  return { state, pass, server, ...(await createServerClock(sql, () => state.elapsed)) }
+  return { state, pass, server, ...(await createServerClock(sql, () => state.elapsed, options)) }
 }
+
+const unsureFor = (clock: ServerClock) => Math.max(0, clock.sureAt() - clock.now())
 
 describe('the clock of the server', () => {
   it('is what the server said, and the time since', async () => {
@@ -59,15 +65,46 @@ describe('the clock of the server', () => {
     ['not at all', 0, 0, 'answer'],
   ])('that was set %s leaves nobody sure for a minute, if that is forward', async (_how, set, ms, by) => {
     const { state, clock, pass, server, measure } = await createScene()
-    expect(clock.unsureFor()).toBe(0)
+    expect(unsureFor(clock)).toBe(0)
     const heard = clock.compare()
     state.ahead += set
     if (by === 'answer') heard(server())
     else await measure()
 
-    expect(Math.abs(clock.unsureFor() - ms)).toBeLessThanOrEqual(40)
+    expect(Math.abs(unsureFor(clock) - ms)).toBeLessThanOrEqual(40)
     pass(ms)
-    expect(clock.unsureFor()).toBeLessThanOrEqual(20)
+    expect(unsureFor(clock)).toBeLessThanOrEqual(20)
+  })
+
+  it('was not set where answers were handled late, and then in time again', async () => {
+    const waits: number[] = []
+    const { state, measure, server, clock } = await createScene({ onForward: (ms) => waits.push(ms) })
+    for (const handledAfter of [2100, 0, 30_000, 0]) {
+      state.handledAfter = handledAfter
+      await measure()
+    }
+
+    expect(waits).toEqual([])
+    expect(clock.now()).toBe(server())
+  })
+
+  it('that was set forward is told of once, and nobody is sure for as long as requests count', async () => {
+    const waits: number[] = []
+    const { state, pass, clock, measure, server } = await createScene({
+      windowMs: 600_000,
+      onForward: (ms) => waits.push(ms),
+    })
+    const [heard, heardToo] = [clock.compare(), clock.compare()]
+    state.ahead += HOUR
+    heard(server())
+    heardToo(server())
+    await measure()
+
+    expect(waits).toEqual([602_000])
+    pass(600_000)
+    expect(unsureFor(clock)).toBeGreaterThan(1000)
+    pass(2000)
+    expect(unsureFor(clock)).toBe(0)
   })
 
   it('is measured again', async () => {

@@ -85,6 +85,30 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect(await second.take(5)).toHaveLength(1)
   })
 
+  it('makes ticks again that come again after the clock was set back', async () => {
+    const { workers } = await scene(1)
+    const [{ queue }] = workers as [Worker]
+    const now = Date.now()
+    const play = async () => {
+      const ends: unknown[] = []
+      for (const minutes of [15, 30]) {
+        const waiting = await queue.tick(HOURLY, now + minutes * 60_000, lists(3))
+        const claims = await queue.take(5)
+        for (const claim of claims) await queue.finish(claim, null)
+        ends.push([waiting, claims.length])
+      }
+      return ends
+    }
+
+    // The clock ran ahead by half an hour, and was set back then.
+    const ahead = await play()
+    expect(ahead).toEqual([
+      [[], 3],
+      [[], 3],
+    ])
+    expect(await play()).toEqual(ahead)
+  })
+
   it('hands out each list to one worker, and adds none that waits or runs', async () => {
     const { workers } = await scene(3)
     const [first] = workers as [Worker]

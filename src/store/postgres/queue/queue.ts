@@ -101,10 +101,10 @@ function createQueue(
       // All of a tick or nothing: a worker that dies in the middle leaves it to the others, which wait at the row for its end.
       const waiting = await server.transaction(async (sql) => {
         const time = new Date(at).toISOString()
-        const isOurs = await sql.rows(CLAIM_TICK, [tickName(schedule), time])
-        if (isOurs.length === 0) return null
+        const [ours] = await sql.rows<{ claim: string }>(CLAIM_TICK, [tickName(schedule), time])
+        if (!ours) return null
         const ordered = inTurns(lists)
-        const jobs = ordered.map((list) => jobOf(list, time))
+        const jobs = ordered.map((list) => jobOf(list, `${time} ${ours.claim}`))
         const added = await add(sql, jobs)
         return ordered.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
       })
@@ -171,7 +171,6 @@ function jobOf(list: QueuedList, tick: string | null) {
   }
 }
 
-/** The same for every worker. */
 function idOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
@@ -186,13 +185,14 @@ function tickName(schedule: string): string {
 }
 
 // Of workers that come at once the first one writes; the others wait for the end of its transaction, and find its time. One in
-// the future comes from a wrong clock.
+// the future comes from a wrong clock. `claim` makes new jobs of a time that came before the clock was set back: pg-boss keeps the
+// ones that are done for a while.
 const CLAIM_TICK = `
   INSERT INTO sync_settings AS known (name, value) VALUES ($1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value
   WHERE known.value COLLATE "C" < excluded.value COLLATE "C"
     OR known.value::timestamptz > clock_timestamp() + interval '1 minute'
-  RETURNING name
+  RETURNING pg_current_xact_id()::text AS claim
 `
 
 /** Those of schedules that are no longer configured. */

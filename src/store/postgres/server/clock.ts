@@ -15,10 +15,10 @@ export interface ServerClock {
    */
   compare(): (at: number) => boolean
   /**
-   * For how long no request should leave, in milliseconds: after the clock was set forward, what was sent just before seems to be
-   * longer ago than it is.
+   * No request that is counted should leave before then, in epoch milliseconds: after the clock was set forward, what was sent just
+   * before seems to be longer ago than it is.
    */
-  unsureFor(): number
+  sureAt(): number
 }
 
 /** A clock was set if the server's time is so far outside of the time between the question and its answer. Milliseconds. */
@@ -27,26 +27,42 @@ const TOLERANCE_MS = 250
 /** The server's time, by an answer that says it. */
 export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
 
-/** Requests count for a minute and by so much longer, so that a clock which was set forward by less changes nothing. Milliseconds. */
+/** Requests count for their window and by so much longer, so that a clock which was set forward by less changes nothing. Milliseconds. */
 const COVERED_MS = 1000
 
-/** Until all that was sent before counts no longer, however far the clock was set. Milliseconds. */
-const UNSURE_MS = 62_000
+/** After the window, all that was sent before counts no longer, however far the clock was set. Milliseconds. */
+const MARGIN_MS = 2000
+
+const MINUTE_MS = 60_000
 
 /** The offset is measured so many times; the quickest answer counts. */
 const TRIES = 3
+
+export interface ClockOptions {
+  /** For how long requests count. Milliseconds. */
+  windowMs?: number
+  /** Called once each time that the clock was set forward: no request that is counted should leave for so long. */
+  onForward?: (waitMs: number) => void
+}
 
 /** Returns the clock, and what measures it again. */
 export async function createServerClock(
   sql: Pick<Sql, 'rows'>,
   elapsed: () => number,
+  { windowMs = MINUTE_MS, onForward }: ClockOptions = {},
 ): Promise<{ clock: ServerClock; measure: () => Promise<void> }> {
   let ahead = 0
+  /** `ahead` may be wrong by so much. */
+  let uncertain = Number.POSITIVE_INFINITY
   let sureAt = Number.NEGATIVE_INFINITY
 
-  /** `by`: at least so far. */
-  function noteForward(by: number): void {
-    if (by > COVERED_MS) sureAt = elapsed() + UNSURE_MS
+  function correct(to: number, within: number): void {
+    const atLeast = to - ahead - within - uncertain
+    ahead = to
+    uncertain = within
+    if (atLeast <= COVERED_MS) return
+    sureAt = elapsed() + windowMs + MARGIN_MS
+    onForward?.(windowMs + MARGIN_MS)
   }
 
   async function measure(): Promise<void> {
@@ -57,25 +73,20 @@ export async function createServerClock(
       const took = elapsed() - asked
       if (row && took < best.took) best = { took, ahead: row.at - asked - took / 2 }
     }
-    const by = best.ahead - ahead - best.took / 2
-    ahead = best.ahead
-    noteForward(by)
+    if (best.took < Number.POSITIVE_INFINITY) correct(best.ahead, best.took / 2)
   }
 
   await measure()
-  sureAt = Number.NEGATIVE_INFINITY
   const clock: ServerClock = {
     now: () => Math.round(elapsed() + ahead),
     elapsed,
-    unsureFor: () => Math.max(0, sureAt - elapsed()),
+    sureAt: () => Math.round(sureAt + ahead),
     compare() {
       const asked = elapsed()
       return (at) => {
         const answered = elapsed()
         const isTrue = at >= asked + ahead - TOLERANCE_MS && at <= answered + ahead + TOLERANCE_MS
-        const before = ahead
-        if (!isTrue) ahead = at - (asked + answered) / 2
-        noteForward(ahead - before - (answered - asked) / 2)
+        if (!isTrue) correct(at - (asked + answered) / 2, (answered - asked) / 2)
         return isTrue
       }
     },
