@@ -11,8 +11,8 @@ export interface StepBack {
 }
 
 /**
- * `settled`: known rows were met. `unproven`: they were, but without a total a row may have slid past. `hole`: it was stopped
- * before. `unsettled`: the list ends before its own total.
+ * `settled`: known rows were met. `unproven`: they were, but a row may have slid past, without a total or since the list moved too
+ * often. `hole`: it was stopped before. `unsettled`: the list ends before its own total.
  */
 export type ReadingOutcome = 'settled' | 'unproven' | 'hole' | 'unsettled'
 
