@@ -206,6 +206,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     plan,
     scheduler,
     runtime: { now: clock.now, sleep },
+    onTrouble: () => {},
     signal,
   }).catch((error: unknown) => errors.push(error))
   return {
