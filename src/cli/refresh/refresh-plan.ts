@@ -175,7 +175,8 @@ export function createRefreshPlan({
       if (!state || selected.organization.refresh === false) return null
       const interval = intervalOf(selected, state.cost)
       const next = dueAt(state, interval, now())
-      return triedAt === null ? next : Math.max(next, triedAt + interval)
+      // Once the clock was set back, nobody knows how long ago that was.
+      return triedAt === null || triedAt > now() ? next : Math.max(next, triedAt + interval)
     },
     budgetOf: ({ organization }) => budgetNameOf(organization),
     useOf: (selected) => useOf(selected),
