@@ -88,7 +88,7 @@ function requestsAPage({ end, newest, count, before, during }: Restless): number
 }
 
 describe('a refresh of a list that moves between all answers', () => {
-  it('asks for few pages more than the list has', () => {
+  it('asks a few times for each page at most', () => {
     fc.assert(
       fc.property(restless, (list) => {
         expect(requestsAPage(list)).toBeLessThanOrEqual(MOST_OF_ALL)
