@@ -38,6 +38,7 @@ async function firstRefreshAfter(every: string, walkedAt: number): Promise<numbe
     plan: {
       update: async () => {},
       nextAt: () => (now < walkedAt ? null : walkedAt + refresh.every),
+      budgetOf: () => 'acme',
       useOf: () => ({
         organizationId: 'acme',
         collection: 'orders',
@@ -61,6 +62,7 @@ async function firstRefreshAfter(every: string, walkedAt: number): Promise<numbe
         now += ms
       },
     },
+    onTrouble: () => {},
     signal: stop.signal,
   })
   return (refreshedAt[0] ?? Number.NaN) - walkedAt
@@ -87,8 +89,11 @@ async function playTwo(
     runs?: (name: string, now: number) => boolean
     others?: (name: string) => boolean
     full?: number
+    every?: number
+    failsUntil?: number
   },
 ) {
+  const { every = 10_000, failsUntil = 0 } = options
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
@@ -100,6 +105,8 @@ async function playTwo(
   let now = 0
   const asked: [number, string][] = []
   const begun: [number, string][] = []
+  const uses: number[] = []
+  const troubles: [number, unknown][] = []
   const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => ({
     selected,
     scheduled: {
@@ -115,15 +122,14 @@ async function playTwo(
     jobs,
     plan: {
       update: async () => {},
-      nextAt: (_selected, triedAt) => (triedAt === null ? 10_000 : triedAt + 10_000),
-      useOf: ({ organization: { name } }) => ({
-        organizationId: name,
-        collection: 'orders',
-        budget: 'all',
-        needs: 1000,
-        interval: 10_000,
-      }),
+      nextAt: (_selected, triedAt) => (triedAt === null ? 10_000 : triedAt + every),
+      budgetOf: () => 'all',
+      useOf({ organization: { name } }) {
+        uses.push(now)
+        return { organizationId: name, collection: 'orders', budget: 'all', needs: 1000, interval: every }
+      },
       async take(due) {
+        if (due.length > 0 && now < failsUntil) throw new Error('no turns')
         asked.push(...due.map(({ organizationId }): [number, string] => [now, organizationId]))
         const isOthers = ({ organizationId }: (typeof due)[number]) =>
           options.others?.(organizationId) === true
@@ -146,9 +152,10 @@ async function playTwo(
         if (now > until) stop.abort()
       },
     },
+    onTrouble: (error) => void troubles.push([now, error]),
     signal: stop.signal,
   })
-  return { asked, begun }
+  return { asked, begun, uses, troubles }
 }
 
 it('a list that this process reads takes no turn, and is refreshed soon after its walk', async () => {
@@ -168,8 +175,29 @@ it('a list that another process has is asked for again after a tenth of its inte
   expect(begun).toEqual([[10_000, 'globex']])
 })
 
-it('asks for no turn before the share has room', async () => {
-  const { asked } = await playTwo(29_000, { full: 27_000 })
+it('a list that another process has is asked for again after a minute at the latest', async () => {
+  const { asked } = await playTwo(140_000, { others: (name) => name === 'acme', every: 24 * 3_600_000 })
+
+  expect(asked.filter(([, name]) => name === 'acme').map(([at]) => at)).toEqual([10_000, 70_000, 130_000])
+})
+
+it('asks for no turn before the share has room, and works out once what each list needs then', async () => {
+  const { asked, uses } = await playTwo(29_000, { full: 27_000 })
 
   expect([...new Set(asked.map(([at]) => at))]).toEqual([10_000, 27_000])
+  expect(uses).toEqual([10_000, 10_000, 27_000, 27_000])
+})
+
+it('tells once that no turn can be taken, and once that one can be again, not while it asks for none', async () => {
+  const { begun, troubles } = await playTwo(60_000, {
+    runs: (_name, now) => now >= 15_000 && now < 25_000,
+    failsUntil: 35_000,
+  })
+
+  const [[refreshedAt] = []] = begun
+  expect(refreshedAt).toBeGreaterThanOrEqual(35_000)
+  expect(troubles).toEqual([
+    [10_000, new Error('no turns')],
+    [refreshedAt, null],
+  ])
 })

@@ -40,10 +40,10 @@ function listsOf(count: number) {
   return { config, jobs, kept }
 }
 
-async function planOfFifty() {
+async function planOfFifty(now = () => NOW) {
   const { config, jobs, kept } = listsOf(50)
   const store = { refreshes: async () => kept }
-  const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: () => NOW })
+  const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now })
   await plan.update()
   const [selected] = jobs
   if (!selected) throw new Error('no job')
@@ -78,13 +78,21 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
 })
 
 it('a try that left no trace in the mirror is repeated as rarely as the share of all lists allows', async () => {
-  const { plan, selected } = await planOfFifty()
+  let now = NOW
+  const { plan, selected } = await planOfFifty(() => now)
 
   const interval = (plan.nextAt(selected, null) ?? 0) - NOW
+  now += interval
   const again = plan.nextAt(selected, NOW + interval)
 
   expect(interval).toBeGreaterThan(10 * MINUTE)
   expect(again).toBe(NOW + 2 * interval)
+})
+
+it('a try of which the clock says that it is to come, since it was set back, delays nothing', async () => {
+  const { plan, selected } = await planOfFifty()
+
+  expect(plan.nextAt(selected, NOW + 60 * MINUTE)).toBe(plan.nextAt(selected, null))
 })
 
 it('what a refresh of a list has just cost counts at once, beside what is known of the others', async () => {

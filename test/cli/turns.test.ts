@@ -28,6 +28,7 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
       policyOf: () => null,
       update: async () => {},
       nextAt: () => null,
+      budgetOf: never,
       useOf: never,
       take: never,
       mostTaken: 0,

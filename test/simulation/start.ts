@@ -33,6 +33,7 @@ export async function runStart(
           plan,
           scheduler: turns,
           runtime: { now: runtime.now, sleep: sleepOf(machine) },
+          onTrouble: () => {},
           signal,
         })
   await Promise.all(

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { MirrorLostError } from '../../errors.ts'
+import { MirrorLostError, toKnownError } from '../../errors.ts'
 import { createDueCheck } from '../../schedule/catch-up.ts'
 import {
   type ScheduledJob,
@@ -99,6 +99,7 @@ async function runScheduled(
     plan: session.refreshes,
     scheduler,
     runtime: { now, sleep },
+    onTrouble: (error) => logRefreshTrouble(logger, error),
     signal,
   })
   if (!signal.aborted) await once(signal, 'abort')
@@ -118,6 +119,18 @@ async function recallTrouble(config: Config, session: CommandSession, configOpti
   const status = statusOf(reader, { database: config.database, config, now: now(), configOption })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
   recall(standingTroubles(status))
+}
+
+function logRefreshTrouble(logger: Logger, error: unknown): void {
+  if (error === null) {
+    logger.info({ event: 'refreshes_possible' }, 'refreshes can be begun again')
+    return
+  }
+  const { code, message } = toKnownError(error)
+  logger.warn(
+    { event: 'refreshes_impossible', error_code: code, error_message: message },
+    'no refresh can be begun; trying again',
+  )
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {

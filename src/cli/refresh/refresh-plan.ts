@@ -31,6 +31,8 @@ export interface RefreshPlan {
    * and a failed walk of a short list leaves none for refreshes.
    */
   nextAt(selected: SelectedJob, triedAt: number | null): number | null
+  /** Names the budget that refreshes of this list draw on. */
+  budgetOf(selected: SelectedJob): string
   /** The budget that a refresh of this list draws on, and what it takes of it. */
   useOf(selected: SelectedJob): DueRefresh
   /** Takes those of the lists that are due whose refreshes this process may begin now. */
@@ -173,8 +175,10 @@ export function createRefreshPlan({
       if (!state || selected.organization.refresh === false) return null
       const interval = intervalOf(selected, state.cost)
       const next = dueAt(state, interval, now())
-      return triedAt === null ? next : Math.max(next, triedAt + interval)
+      // Once the clock was set back, nobody knows how long ago that was.
+      return triedAt === null || triedAt > now() ? next : Math.max(next, triedAt + interval)
     },
+    budgetOf: ({ organization }) => budgetNameOf(organization),
     useOf: (selected) => useOf(selected),
     take: (due) => turns.take(due, now(), false),
     mostTaken: turns.most,

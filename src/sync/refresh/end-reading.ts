@@ -11,8 +11,8 @@ export interface StepBack {
 }
 
 /**
- * `settled`: known rows were met. `unproven`: they were, but without a total a row may have slid past. `hole`: given up after 1,000
- * rows without a new one. `unsettled`: the list ends before its own total.
+ * `settled`: known rows were met. `unproven`: they were, but a row may have slid past, without a total or since the list moved too
+ * often. `hole`: given up after 1,000 rows without a new one. `unsettled`: the list ends before its own total.
  */
 export type ReadingOutcome = 'settled' | 'unproven' | 'hole' | 'unsettled'
 

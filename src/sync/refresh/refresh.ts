@@ -94,10 +94,10 @@ export function finishRefresh(
   return { ...settled, holes: 0, freshAsOf }
 }
 
-/** Pages that the refresh read from this end inwards. */
+/** Pages that the refresh read from this end inwards, however often. */
 export function pagesRead({ done }: Refresh, end: End | null): number {
-  const reading = done.find((one) => one.end === end)
-  return reading?.top ? reading.answers - reading.top + 1 - reading.askedAgain : 0
+  const { top = null, answerOf = new Map<number, number>() } = done.find((one) => one.end === end) ?? {}
+  return top === null ? 0 : [...answerOf.values()].filter((answer) => answer >= top).length
 }
 
 /** After an answer that lacked items by mistake, a long list is no short one, which would be walked. */

@@ -2,6 +2,14 @@ import type { RefreshAnswer, RefreshRow } from './answer.ts'
 import { type EndReading, type ReadingRules, riseSince, type StepBack } from './end-reading.ts'
 import { countSlid, isMet, noteAdded } from './news.ts'
 
+/** What slides past between each two answers would be followed for ever. After so many answers in doubt it is left. */
+const MOST_DOUBTFUL = 8
+
+/** Whether the reading goes on inwards only: there may be a gap behind it. */
+function isLeft({ doubtful }: EndReading): boolean {
+  return doubtful.length >= MOST_DOUBTFUL
+}
+
 /**
  * Whether something may have slid past the reading, to pages already read, since nothing came twice. From `first` inwards that is so
  * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside: the total rises as if items came
@@ -15,7 +23,7 @@ export function hasSlid(
   const rise = riseSince(before, reading)
   const mayBeNew = before.top === null ? next !== null : before.news.oldInRow === 0
   const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
-  return isBehind && !isJoined(reading, rows, reading.answers)
+  return isBehind && !isLeft(reading) && !isJoined(reading, rows, reading.answers)
 }
 
 export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
@@ -47,14 +55,12 @@ export function continueStepBack(
   const { doubtful, answers, news, end } = reading
   // A list that grows would be chased for ever.
   const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
-  if (!isAtEnd && !isJoined(noted, rows, back.answer))
-    return {
-      ...reading,
-      ask: outwards(reading, page),
-      stepBack: { ...back, moved },
-      doubtful: [...doubtful, answers],
-    }
-  if (!moved) return { ...reading, stepBack: null, doubtful: [] }
+  if (!isAtEnd && !isJoined(noted, rows, back.answer)) {
+    const further = { ...reading, doubtful: [...doubtful, answers] }
+    if (isLeft(further)) return { ...further, stepBack: null }
+    return { ...further, ask: outwards(reading, page), stepBack: { ...back, moved } }
+  }
+  if (!moved) return { ...reading, stepBack: null, doubtful: isDeepest(reading, back.from) ? [] : doubtful }
   // Items have moved across the bounds of the pages after this one meanwhile: these are read again.
   return { ...reading, ask: inwards(reading, page), stepBack: null, news: { ...news, oldInRow: 0 } }
 }
@@ -68,6 +74,12 @@ function outwards({ end }: EndReading, page: number): number {
 export function inwards({ end }: EndReading, page: number): number | null {
   if (end === 'first') return page + 1
   return page > 1 ? page - 1 : null
+}
+
+/** Whether no page further inside was read. Doubt that is only laid aside there comes to an end, however the list moves. */
+function isDeepest({ end, top, answerOf }: EndReading, from: number): boolean {
+  const isFurther = (page: number) => (end === 'first' ? page > from : page < from)
+  return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && isFurther(page))
 }
 
 /** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
@@ -108,6 +120,7 @@ export function unprovenPages(
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */
 export function askAgain(reading: EndReading): EndReading {
   const { unproven } = reading
+  if (isLeft(reading)) return { ...reading, outcome: 'unproven' }
   if (unproven === 0) return { ...reading, outcome: 'settled' }
   return unproven > MOST_AGAIN
     ? { ...reading, outcome: 'unproven' }

@@ -208,6 +208,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     plan,
     scheduler,
     runtime: { now: clock.now, sleep },
+    onTrouble: () => {},
     signal,
   }).catch((error: unknown) => errors.push(error))
   return {

@@ -1,5 +1,5 @@
 import type { End, RefreshAnswer, RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.ts'
-import { advanceRefresh, beginRefresh, finishRefresh } from '../../../src/sync/refresh/refresh.ts'
+import { advanceRefresh, beginRefresh, finishRefresh, pagesRead } from '../../../src/sync/refresh/refresh.ts'
 import { afterFullWalk, type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
@@ -19,6 +19,8 @@ export interface Refreshed {
   /** The pages that were asked for, in their order. */
   asked: number[]
   outcomes: (string | null)[]
+  /** From the end where new items come inwards. */
+  pagesRead: number
 }
 
 export interface Refreshing {
@@ -126,7 +128,7 @@ export class Listing {
       const { ask, answers, end } = refresh.reading
       if (ask === null) throw new Error('the reading asks for nothing')
       if (asked.length > 400) throw new Error('the refresh does not end')
-      if (before?.(asked.length + 1) === 'killed') return { state: null, asked, outcomes: [] }
+      if (before?.(asked.length + 1) === 'killed') return { state: null, asked, outcomes: [], pagesRead: 0 }
       asked.push(ask)
       const rows = this.read(ask, met)
       for (const row of this.pageOf(ask)) met.set(row.id, answers + 1)
@@ -138,6 +140,7 @@ export class Listing {
       state: withCost(after, asked.length),
       asked,
       outcomes: refresh.done.map(({ outcome }) => outcome),
+      pagesRead: pagesRead(refresh, this.end),
     }
   }
 

@@ -145,3 +145,23 @@ describe('a hole', () => {
     expect(after).toMatchObject({ holeSince: null, freshAsOf: after?.startedAt })
   })
 })
+
+describe('the pages that a refresh has read, of which older pages are not read again', () => {
+  it.each([
+    { end: 'first', asked: [1, 2, 3, 2, 4, 3], pagesRead: 4 },
+    // The first request looks for the last page.
+    { end: 'last', asked: [20, 23, 22, 23, 22, 23, 22, 21, 20], pagesRead: 4 },
+  ] as const)('are counted once, however often they were asked for: $end', ({ end, ...expected }) => {
+    const { list, state } = synced(end, 500)
+    list.add(60)
+
+    const { asked, pagesRead } = list.refresh(state, {
+      before(request) {
+        if (end === 'first' && request % 2 === 1 && request < 7) list.remove(0)
+        if (end === 'last' && request % 2 === 1 && request < 7) list.insert(0)
+      },
+    })
+
+    expect({ asked, pagesRead }).toEqual(expected)
+  })
+})

@@ -1,0 +1,140 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { End, RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import { Listing } from './listing.ts'
+
+/** `at`: the place in the list, from 0 to 1; null: where the reading is. */
+interface Movement {
+  kind: 'insert' | 'remove' | 'change' | 'move'
+  count: number
+  at: number | null
+}
+
+/** However it grows, it has no more pages. */
+const MOST_PAGES = 40
+
+/** So many requests for each page may a reading from one end take, and of some lists among a hundred thousand more. */
+const MOST_A_PAGE = 3
+const MOST_OF_ALL = 5
+
+/** @param page The last one that was asked for. */
+function move(list: Listing, { kind, count, at }: Movement, page: number): void {
+  const place = Math.min(Math.floor(at === null ? (page - 1) * 25 : at * list.rows.length), list.rows.length)
+  for (let index = 0; index < count; index++) {
+    if (kind === 'insert' && list.rows.length < MOST_PAGES * 25) list.insert(place)
+    if (kind === 'remove' && list.rows.length > 150) list.remove(place)
+    if (kind === 'move') list.moveToEnd(place)
+  }
+  if (kind === 'change') list.change(place, count * 25)
+}
+
+const movement: fc.Arbitrary<Movement> = fc.record({
+  kind: fc.constantFrom('insert', 'insert', 'insert', 'remove', 'change', 'move'),
+  count: fc.integer({ min: 1, max: 40 }),
+  at: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
+})
+
+/** A refresh in which the same happens again and again in front of its requests. */
+const restless = fc.record({
+  end: fc.constantFrom<End>('first', 'last'),
+  newest: fc.constantFrom<RefreshRules['newest']>('auto', 'first', 'last'),
+  count: fc.integer({ min: 150, max: 600 }),
+  before: fc.array(movement, { maxLength: 5 }),
+  during: fc.array(fc.array(movement, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 5 }),
+})
+
+type Restless = typeof restless extends fc.Arbitrary<infer R> ? R : never
+
+/** Each way back ends at rows that did not move, and outside the page where one began before. */
+const NO_PROGRESS: Restless = {
+  end: 'last',
+  newest: 'auto',
+  count: 150,
+  before: [],
+  during: [
+    [
+      { kind: 'insert', count: 35, at: null },
+      { kind: 'remove', count: 17, at: 0 },
+    ],
+    [{ kind: 'change', count: 2, at: null }],
+    [
+      { kind: 'move', count: 8, at: 0 },
+      { kind: 'remove', count: 1, at: 0 },
+    ],
+    [{ kind: 'insert', count: 53, at: 0 }],
+  ],
+}
+
+/** The same ones each time; `RUNS=5000` lives through others. */
+const RUNS = process.env.RUNS ? { numRuns: Number(process.env.RUNS) } : { numRuns: 500, seed: 1 }
+
+/** Requests for each page that a list can have, and each end that is read. */
+function requestsAPage({ end, newest, count, before, during }: Restless): number {
+  const list = new Listing(end, count)
+  const state = list.walk()
+  for (const one of before) move(list, one, 1)
+  let page = 1
+  const { asked } = list.refresh(state, {
+    rules: { newest },
+    before(request) {
+      for (const one of during[request % during.length] ?? []) move(list, one, page)
+    },
+    spoil(answer) {
+      page = answer.page
+      return answer
+    },
+  })
+  return asked.length / MOST_PAGES / (newest === 'auto' ? 2 : 1)
+}
+
+describe('a refresh of a list that moves between all answers', () => {
+  it('asks a few times for each page at most', () => {
+    fc.assert(
+      fc.property(restless, (list) => {
+        expect(requestsAPage(list)).toBeLessThanOrEqual(MOST_OF_ALL)
+      }),
+      RUNS,
+    )
+  })
+
+  it('does not begin anew where it has come no further inside', () => {
+    expect(requestsAPage(NO_PROGRESS)).toBeLessThanOrEqual(MOST_A_PAGE)
+  })
+})
+
+/** New rows come at page 1, or among those there. The reading from the last page cannot tell them from new ones at the end. */
+const SCENES: Record<string, (list: Listing, request: number) => void> = {
+  'one new row in front, and a field of all rows changes': (list) => {
+    list.insert(0)
+    list.change(0, list.rows.length)
+  },
+  'two new rows in front': (list) => {
+    list.insert(0)
+    list.insert(0)
+  },
+  'three new rows anywhere, as in a list by name': (list, request) => {
+    for (const share of [0.19, 0.47, 0.83])
+      list.insert(Math.floor(list.rows.length * ((share * request) % 1)))
+  },
+}
+
+describe('a reading from the last page, with these in front of each request', () => {
+  it.each(Object.entries(SCENES))('ends, and claims only what it has followed: %s', (_name, scene) => {
+    const outcomes = new Set<string | null>()
+    for (let count = 300; count < 360; count++) {
+      const list = new Listing('first', count)
+      const state = list.walk()
+      for (let request = 1; request <= 30; request++) scene(list, request)
+
+      const refreshed = list.refresh(state, {
+        rules: { newest: 'last' },
+        before: (request) => scene(list, request),
+      })
+
+      for (const outcome of refreshed.outcomes) outcomes.add(outcome)
+      expect(refreshed.asked.length).toBeLessThanOrEqual(MOST_A_PAGE * list.lastPage)
+      if (refreshed.outcomes.includes('unproven')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
+    }
+    expect(outcomes).toContain('unproven')
+  })
+})
