@@ -152,9 +152,11 @@ describe.skipIf(server.missing !== null)('a page of a mirror on a server', { tim
     expect(trips).toBeLessThanOrEqual(25)
   })
 
-  it('costs as many round trips and bytes with 10 organizations as with 1,000', async () => {
+  it('costs as many round trips and bytes with 10 organizations as with 10,000', {
+    timeout: 600_000,
+  }, async () => {
     const few = await perPageAmong(10)
-    const many = await perPageAmong(1000)
+    const many = await perPageAmong(10_000)
 
     for (const kind of ['new', 'unchanged'] as const) {
       expect(few[kind].trips).toBeLessThanOrEqual(3.1)
