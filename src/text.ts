@@ -34,11 +34,13 @@ export function shellWord(word: string): string {
 
 /** The commands that messages propose, with those of their options that are known to take a word or none. */
 const PROPOSED =
-  /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*(?! --config)/g
+  /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
 
 /** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/names.ts. */
 export function asCalled(message: string, configOption: string): string {
-  return message.replace(PROPOSED, (command) => `${command}${configOption}`)
+  return message.replace(PROPOSED, (command: string, offset: number) =>
+    message.startsWith(' --config', offset + command.length) ? command : `${command}${configOption}`,
+  )
 }
 
 /** `4000` as `4,000`. */

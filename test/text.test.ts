@@ -24,6 +24,7 @@ describe('asCalled', () => {
     ['(admin-mirror resume forgets the wait)', '(admin-mirror resume --config a.yaml forgets the wait)'],
     ['made by a newer admin-mirror; it', 'made by a newer admin-mirror; it'],
     ['admin-mirror sync --config b.yaml', 'admin-mirror sync --config b.yaml'],
+    ['admin-mirror sync --org acme --config b.yaml', 'admin-mirror sync --org acme --config b.yaml'],
     [
       "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals.",
       "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals --config a.yaml.",
