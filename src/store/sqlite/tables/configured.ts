@@ -5,7 +5,6 @@ import { dropViews } from './array-views.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
 import {
-  completeTables,
   createMissingTables,
   declarationOf,
   KINDS,
@@ -49,7 +48,6 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
   }
   if (declarationOf(connection, name) === undefined)
     createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
-  else completeTables(connection, name)
   ensureChangesView(connection, { name, keyColumns: keyColumnNames(keyPaths) })
 }
 
