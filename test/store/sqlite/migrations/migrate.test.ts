@@ -57,7 +57,7 @@ function mirrorOfVersion(version: number): string {
   for (const step of stepsUpTo(version)) connection.exec(step)
   connection.pragma(`user_version = ${version}`)
   createMissingTables(connection, { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'], columns: [] })
-  if (version < 10) beforeSeq(connection)
+  if (version < 11) beforeSeq(connection)
   for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
   connection.exec(
     'CREATE VIEW my_rejects AS SELECT * FROM sync_rejects; CREATE VIEW broken AS SELECT * FROM gone',
