@@ -1,4 +1,5 @@
 import { afterAll, describe } from 'vitest'
+import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
 import { newSchema, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
@@ -31,6 +32,21 @@ async function openStore(): Promise<OpenedStore> {
         status: string
         rows_removed: number
       }[],
+    columns: async () => {
+      const rows = await test.rows(
+        "SELECT *, last_filled_at::text AS at FROM sync_columns WHERE collection = 'orders' AND role <> 'key'",
+      )
+      const number = (value: unknown) => (value === null ? null : Number(value))
+      const time = (value: unknown) => (value === null ? null : new Date(String(value)).toISOString())
+      return Object.fromEntries(
+        rows.map((row) => [String(row.column), [number(row.filled), number(row.misfits), time(row.at)]]),
+      )
+    },
+    troubles: async () =>
+      (await test.rows(COLUMN_TROUBLES_SQL)).map(
+        ({ misfits, emptied, ...row }) =>
+          ({ ...row, misfits: Number(misfits), emptied: Number(emptied) }) as ColumnTrouble,
+      ),
     advance: test.clock.advance,
   }
 }
