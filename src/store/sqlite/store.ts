@@ -186,7 +186,9 @@ export function openSqliteStore({
       const verb = removals === 'remove' ? 'removing' : 'holding back'
       const left = removals === 'none' ? 0 : removable + held
       const isCounted =
-        outcome !== null && walk.kind === 'full' && (left > 0 || read(() => isUncounted(connection, namesOf(job))))
+        outcome !== null &&
+        walk.kind === 'full' &&
+        (left > 0 || read(() => isUncounted(connection, namesOf(job))))
       const what =
         left > 0
           ? `${nameOf(job)}: ${verb} ${counted(left, 'row')} that left the list`

@@ -47,7 +47,12 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
         'SELECT name, key FROM sync_collections ORDER BY name',
       )
       const keys = new Map(collections.map(({ name, key }) => [name, splitKey(JSON.parse(key) as string[])]))
-      await copy({ table: 'sync_known_columns', from: COLUMN_RECORD, order: 'sequence', map: withKeysOfFile(keys) })
+      await copy({
+        table: 'sync_known_columns',
+        from: COLUMN_RECORD,
+        order: 'sequence',
+        map: withKeysOfFile(keys),
+      })
       await copy({ table: 'sync_column_counts', from: COUNT_RECORD, map: withKeysOfFile(keys) })
       await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
       ensureHelp(connection)

@@ -89,7 +89,9 @@ async function misfitOf(
   { main, misfitRow }: Found<string>,
 ): Promise<Misfit | null> {
   if (misfitRow === null) return null
-  const same = ['_organization_id', ...keys].map((column) => `raw.${quoted(column)} = typed.${quoted(column)}`)
+  const same = ['_organization_id', ...keys].map(
+    (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
+  )
   const [row] = await sql.rows<{ json: string }>(
     `
       SELECT raw."_json" AS json

@@ -61,4 +61,5 @@ LEFT JOIN (
   FROM sync_column_counts AS count
   JOIN sync_jobs AS job USING (organization_id, collection)
   GROUP BY 1, 2
-) AS counted ON counted.collection = known.collection AND counted."column" = known."column";
+) AS counted ON counted.collection = known.collection AND counted."column" = known."column"
+ORDER BY known.rowid;

@@ -83,7 +83,9 @@ function prepareItem(
   collection: string,
   keys: readonly string[],
 ): (row: number) => string | undefined {
-  const same = ['_organization_id', ...keys].map((column) => `raw.${quoted(column)} = typed.${quoted(column)}`)
+  const same = ['_organization_id', ...keys].map(
+    (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
+  )
   const find = connection.prepare(`
     SELECT raw."_json"
     FROM ${quoted(collection)} AS typed
