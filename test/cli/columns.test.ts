@@ -1,3 +1,5 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
@@ -12,6 +14,11 @@ async function createScene(list: () => readonly Item[]) {
 
 const numbered = (count: number, fields: (id: number) => object): Item[] =>
   Array.from({ length: count }, (_, index) => ({ id: index + 1, ...fields(index + 1) }))
+
+/** The query of the documents that counts misfits in. */
+const COUNTED_IN = /`(SELECT [^`]*total_cents__text[^`]*)`/.exec(
+  fs.readFileSync(path.resolve(import.meta.dirname, '../../config/QUERIES.md'), 'utf8'),
+)?.[1]
 
 describe.concurrent('an API that begins to send numbers as texts', () => {
   it('shrinks no sum, and what is no number is named until it ends', async () => {
@@ -69,5 +76,16 @@ describe.concurrent('an API that begins to send numbers as texts', () => {
 
     expect(await noteOf()).toContain('the value of 1 of 4 rows does not fit it')
     expect(workspace.value('SELECT sum(total) FROM orders')).toBe(600)
+  })
+
+  it('has misfits counted in as the documents say', async () => {
+    const workspace = await createScene(() =>
+      numbered(4, (id) => ({ total_cents: id === 4 ? '4.5 EUR' : id })),
+    )
+    await workspace.run(['sync'])
+
+    const { stdout } = await workspace.run(['query', COUNTED_IN ?? '', '--format', 'json'])
+
+    expect(JSON.parse(stdout)).toEqual([{ misfits: 1, total: 10.5 }])
   })
 })
