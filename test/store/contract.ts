@@ -129,6 +129,15 @@ async function walked(store: Store, texts: readonly string[], removals: Removals
   return { missing, heldBack }
 }
 
+/** A complete full walk, which removes what it does not see. Returns its start. */
+async function walkOf(store: Store, ...texts: string[]): Promise<string> {
+  const open = await begin(store)
+  await open.page(...texts)
+  await open.missing(true)
+  await open.close('remove')
+  return new Date(open.walk.startedAt).toISOString()
+}
+
 /** What each store has to keep of the promises of the port. */
 export function describeStore(name: string, openStore: () => Promise<OpenedStore>): void {
   describe(`the store on ${name}`, () => {
@@ -479,15 +488,6 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     describe('the values of columns', () => {
-      /** A complete full walk. */
-      async function walkOf(...texts: string[]) {
-        const open = await begin(store, JOB, { first: startCheckpoint(1) })
-        await open.page(...texts)
-        await open.missing(true)
-        await open.close('remove')
-        return new Date(open.walk.startedAt).toISOString()
-      }
-
       it('are counted at the end of a full walk, with those that did not fit', async () => {
         const open = await begin(store)
         await open.page('{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":"y"}')
@@ -500,14 +500,20 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await opened.columns()).toEqual({ a: [2, 1, at], b: [2, 0, at], a__text: [1, 0, at] })
         expect(await opened.troubles()).toMatchObject([
           {
-            ...{ organization: 'acme', collection: 'orders', column: 'a', type: 'INTEGER' },
-            ...{ text_column: 'a__text', misfits: 1, misfit: 'text', emptied: 0 },
+            organization: 'acme',
+            collection: 'orders',
+            column: 'a',
+            type: 'INTEGER',
+            text_column: 'a__text',
+            misfits: 1,
+            misfit: 'text',
+            emptied: 0,
           },
         ])
       })
 
       it('are counted again where rows changed or left, also between full walks', async () => {
-        await walkOf('{"id":1,"a":1}', '{"id":2,"a":2}', '{"id":3,"a":"x"}')
+        await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":2}', '{"id":3,"a":"x"}')
         opened.advance(HOUR)
         const backfill = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
         await backfill.page('{"id":3,"a":3}')
@@ -515,17 +521,17 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect((await opened.columns()).a?.slice(0, 2)).toEqual([2, 1])
 
         opened.advance(HOUR)
-        const at = await walkOf('{"id":1,"a":1}', '{"id":3,"a":3}')
+        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":3,"a":3}')
 
         expect((await opened.columns()).a).toEqual([2, 0, at])
         expect(await opened.troubles()).toEqual([])
       })
 
       it('are as of the last full walk where no row changed', async () => {
-        await walkOf('{"id":1,"a":1}')
+        await walkOf(store, '{"id":1,"a":1}')
         opened.advance(HOUR)
 
-        const at = await walkOf('{"id":1,"a":1}')
+        const at = await walkOf(store, '{"id":1,"a":1}')
 
         expect(await opened.columns()).toEqual({ a: [1, 0, at] })
       })
@@ -535,32 +541,32 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         ['that is null', '{"id":1,"a":null}'],
         ['that became an object', '{"id":1,"a":{"b":1}}'],
       ])('are missed in a column %s, until there are some again', async (_what, text) => {
-        const at = await walkOf('{"id":1,"a":1}')
+        const at = await walkOf(store, '{"id":1,"a":1}')
         const emptied = [{ column: 'a', misfits: 0, emptied: 1 }]
 
         for (let walks = 1; walks <= 3; walks++) {
           opened.advance(HOUR)
-          await walkOf(walks === 2 ? '{"id":1,"c":2}' : text)
+          await walkOf(store, walks === 2 ? '{"id":1,"c":2}' : text)
           expect((await opened.columns()).a).toEqual([0, 0, at])
           expect((await opened.troubles()).filter(({ column }) => column === 'a')).toMatchObject(emptied)
         }
-        await walkOf('{"id":1,"a":5}')
+        await walkOf(store, '{"id":1,"a":5}')
 
         expect((await opened.troubles()).filter(({ column }) => column === 'a')).toEqual([])
       })
 
       it('are missed in no column of a list that lost all its rows, or whose values do not fit any more', async () => {
-        await walkOf('{"id":1,"a":1}')
-        await walkOf('{"id":1,"a":"x"}')
+        await walkOf(store, '{"id":1,"a":1}')
+        await walkOf(store, '{"id":1,"a":"x"}')
         expect(await opened.troubles()).toMatchObject([{ column: 'a', misfits: 1, emptied: 0 }])
 
-        await walkOf()
+        await walkOf(store)
 
         expect(await opened.troubles()).toEqual([])
       })
 
       it('are added up over the lists of a collection', async () => {
-        const at = await walkOf('{"id":1,"a":1}', '{"id":2,"a":1}')
+        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":1}')
         const open = await begin(store, jobOf({}, GLOBEX))
         await open.page('{"id":1,"a":"x"}', '{"id":2,"b":1}')
         await open.close()

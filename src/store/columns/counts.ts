@@ -114,7 +114,7 @@ export function misfitIn(item: JsonObject, { path, type }: Pick<Column, 'path' |
   return value === null || isJsonObject(value as JsonObject) ? null : misfitOf(type, value as Leaf)
 }
 
-export function misfitOf(type: ColumnType, value: Leaf): Misfit {
+function misfitOf(type: ColumnType, value: Leaf): Misfit {
   const own = ownValue(value)
   if (fittingValue(type, value, own) !== undefined) return 'fitting'
   if (typeof value === 'string') return 'text'

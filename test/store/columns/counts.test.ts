@@ -24,12 +24,18 @@ describe('the class of a value that is not in its column', () => {
   })
 })
 
+const former = (more: Partial<ColumnCount<string>> = {}): ColumnCount<string> => ({
+  column: 'a',
+  filled: 0,
+  misfits: 0,
+  misfit: null,
+  lastFilledAt: null,
+  emptied: 0,
+  ...more,
+})
+
 describe('what is counted of a column', () => {
   const main: Column = { name: 'a', path: '$.a', type: 'INTEGER', role: 'value', wide: false }
-  const former = (more: Partial<ColumnCount<string>> = {}): ColumnCount<string> => ({
-    ...{ column: 'a', filled: 0, misfits: 0, misfit: null, lastFilledAt: null, emptied: 0 },
-    ...more,
-  })
   const next = (
     counted: { filled?: number; misfits?: number; rows?: number; role?: Column['role'] },
     before?: Partial<ColumnCount<string>>,

@@ -13,6 +13,9 @@ if (server.missing !== null) console.warn(server.missing)
 const idOf = (key: readonly string[], row: Row) =>
   key.length === 1 ? String(row[key[0] ?? '']) : JSON.stringify(key.map((name) => String(row[name])))
 
+const numberOf = (value: unknown) => (value === null ? null : Number(value))
+const timeOf = (value: unknown) => (value === null ? null : new Date(Number(value)).toISOString())
+
 async function openStore(): Promise<OpenedStore> {
   const test = await openPostgresMirror(newSchema(server))
   const ofOrganization = 'WHERE _organization_id = $1 ORDER BY 2, 3'
@@ -34,12 +37,13 @@ async function openStore(): Promise<OpenedStore> {
       }[],
     columns: async () => {
       const rows = await test.rows(
-        "SELECT *, last_filled_at::text AS at FROM sync_columns WHERE collection = 'orders' AND role <> 'key'",
+        "SELECT *, floor(extract(epoch FROM last_filled_at) * 1000)::text AS at FROM sync_columns WHERE collection = 'orders' AND role <> 'key'",
       )
-      const number = (value: unknown) => (value === null ? null : Number(value))
-      const time = (value: unknown) => (value === null ? null : new Date(String(value)).toISOString())
       return Object.fromEntries(
-        rows.map((row) => [String(row.column), [number(row.filled), number(row.misfits), time(row.at)]]),
+        rows.map((row) => [
+          String(row.column),
+          [numberOf(row.filled), numberOf(row.misfits), timeOf(row.at)],
+        ]),
       )
     },
     troubles: async () =>

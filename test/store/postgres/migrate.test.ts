@@ -12,6 +12,8 @@ const server = await startPostgres()
 afterAll(() => server.stop())
 if (server.missing !== null) console.warn(server.missing)
 
+const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
+
 /** A schema as a released version made it. */
 async function openSchema(steps: readonly string[]) {
   const address = newSchema(server)
@@ -75,8 +77,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
 
     await migrate(own)
 
-    const can = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
-    expect(await rows(`SELECT ${can(reads)} AS reads, ${can(may)} AS may`)).toEqual([
+    expect(await rows(`SELECT ${canRead(reads)} AS reads, ${canRead(may)} AS may`)).toEqual([
       { reads: true, may: false },
     ])
     expect(await rows('SELECT "column" FROM mine')).toEqual([{ column: 'a' }])
