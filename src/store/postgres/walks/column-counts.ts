@@ -1,6 +1,7 @@
 import { parseExact } from '../../../json/exact.ts'
 import { asJsonObject } from '../../../json/value.ts'
 import { splitKey } from '../../columns/catalog.ts'
+import type { Column } from '../../columns/column.ts'
 import {
   type ColumnCount,
   type CountedRow,
@@ -13,7 +14,7 @@ import {
 } from '../../columns/counts.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { findCollection, loadCatalog } from '../tables/records.ts'
+import { findCollection } from '../tables/records.ts'
 import { keyNames, tableName } from '../tables/shape.ts'
 import { OF_JOB } from './job.ts'
 
@@ -26,29 +27,8 @@ type JobNames = readonly [organization: string, collection: string]
  * counted. Call it with the job's row locked.
  */
 export async function recordColumns(sql: Sql, job: JobNames, walkId: number): Promise<void> {
-  const [state] = await sql.rows<{ uncounted: boolean }>(
-    `
-      SELECT
-        columns_run IS NULL OR EXISTS (
-          SELECT 1 FROM sync_runs
-          WHERE ${OF_JOB} AND id > sync_jobs.columns_run AND rows_added + rows_changed + rows_removed > 0
-        ) AS uncounted
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    job,
-  )
-  if (state?.uncounted) await countColumns(sql, job)
-  await sql.rows(
-    `
-      UPDATE sync_jobs
-      SET
-        columns_as_of = (SELECT started_at FROM sync_walks WHERE id = $3),
-        columns_run = (SELECT max(id) FROM sync_runs WHERE ${OF_JOB})
-      WHERE ${OF_JOB}
-    `,
-    [...job, walkId],
-  )
+  const before = await readBefore(sql, job)
+  await save(sql, job, before.isCounted ? [] : await countColumns(sql, job, before), walkId)
 }
 
 /** After the values of a collection were made anew: counts those of each job that was counted. */
@@ -61,34 +41,84 @@ export async function recountColumns(server: Server, collection: string): Promis
     await server.transaction(async (sql) => {
       const job = [organization, collection] as const
       await sql.rows(`SELECT 1 FROM sync_jobs WHERE ${OF_JOB} FOR NO KEY UPDATE`, job)
-      await countColumns(sql, job)
+      await save(sql, job, await countColumns(sql, job, await readBefore(sql, job)), null)
     })
 }
 
-async function countColumns(sql: Sql, job: JobNames): Promise<void> {
+/** Times in milliseconds. */
+interface Before {
+  columns: Column[]
+  counts: ColumnCount<number>[]
+  asOf: number | null
+  /** No row of the job changed since. */
+  isCounted: boolean
+}
+
+async function readBefore(sql: Sql, job: JobNames): Promise<Before> {
+  type Line = Omit<Column, 'wide'> &
+    Omit<ColumnCount<number>, 'column' | 'filled'> & {
+      wide: number
+      filled: number | null
+      asOf: number | null
+      counted: boolean
+    }
+  const lines = await sql.rows<Line>(
+    `
+      WITH job AS MATERIALIZED (
+        SELECT
+          columns_as_of,
+          columns_run IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM sync_runs
+            WHERE ${OF_JOB} AND id > sync_jobs.columns_run AND rows_added + rows_changed + rows_removed > 0
+          ) AS counted
+        FROM sync_jobs
+        WHERE ${OF_JOB}
+      )
+      SELECT
+        known."column" AS name, known.path, known.type, known.role, known.wide,
+        count.filled, count.misfits, count.misfit, count.last_filled_at AS "lastFilledAt", count.emptied,
+        job.columns_as_of AS "asOf", job.counted
+      FROM sync_known_columns AS known
+      CROSS JOIN job
+      LEFT JOIN sync_column_counts AS count
+        ON count.organization_id = $1 AND count.collection = known.collection AND count."column" = known."column"
+      WHERE known.collection = $2
+      ORDER BY known.sequence
+    `,
+    job,
+  )
+  return {
+    columns: lines.map(({ name, path, type, role, wide }) => ({ name, path, type, role, wide: wide === 1 })),
+    counts: lines.flatMap(({ name, filled, misfits, misfit, lastFilledAt, emptied }) =>
+      filled === null ? [] : [{ column: name, filled, misfits, misfit, lastFilledAt, emptied }],
+    ),
+    asOf: lines[0]?.asOf ?? null,
+    isCounted: lines.every(({ counted }) => counted),
+  }
+}
+
+async function countColumns(sql: Sql, job: JobNames, before: Before): Promise<ColumnCount<number>[]> {
   const [organization, collection] = job
-  const record = await findCollection(sql, collection)
-  if (!record) return
-  const keyPaths = splitKey(record.key)
-  const { columns } = await loadCatalog(sql, collection, keyPaths)
+  const { columns } = before
   const [row] = await sql.rows<CountedRow>(
     `SELECT ${countingSql(columns, { quoted, rowId: 'ctid' })} FROM ${quoted(collection)} WHERE "_organization_id" = $1`,
     [organization],
   )
-  if (!row) return
+  if (!row) return []
   const found: (Found<string> & { misfit: Misfit | null })[] = []
   for (const one of foundIn<string>(columns, row))
-    found.push({ ...one, misfit: await misfitOf(sql, collection, keyNames(keyPaths), one) })
-  await save(sql, job, nextCounts(found, Number(row.rows), await readBefore(sql, job)))
+    found.push({ ...one, misfit: await misfitOf(sql, collection, one) })
+  return nextCounts(found, Number(row.rows), before)
 }
 
 async function misfitOf(
   sql: Sql,
   collection: string,
-  keys: readonly string[],
   { main, misfitRow }: Found<string>,
 ): Promise<Misfit | null> {
-  if (misfitRow === null) return null
+  const record = misfitRow === null ? null : await findCollection(sql, collection)
+  if (!record) return null
+  const keys = keyNames(splitKey(record.key))
   const same = ['_organization_id', ...keys].map(
     (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
   )
@@ -104,40 +134,36 @@ async function misfitOf(
   return row ? misfitIn(asJsonObject(parseExact(row.json)), main) : null
 }
 
-/** Times in milliseconds. */
-async function readBefore(sql: Sql, job: JobNames) {
-  const counts = await sql.rows<ColumnCount<number>>(
-    `
-      SELECT "column", filled, misfits, misfit, last_filled_at AS "lastFilledAt", emptied
-      FROM sync_column_counts
-      WHERE ${OF_JOB}
-    `,
-    job,
-  )
-  const [state] = await sql.rows<{ asOf: number | null }>(
-    `SELECT columns_as_of AS "asOf" FROM sync_jobs WHERE ${OF_JOB}`,
-    job,
-  )
-  return { counts, asOf: state?.asOf ?? null }
-}
-
-async function save(sql: Sql, job: JobNames, counts: readonly ColumnCount<number>[]): Promise<void> {
+/** `walkId`: the full walk at whose end they were counted; null: there is a later one. */
+async function save(
+  sql: Sql,
+  job: JobNames,
+  counts: readonly ColumnCount<number>[],
+  walkId: number | null,
+): Promise<void> {
   const list = <K extends keyof ColumnCount<number>>(field: K) => counts.map((count) => count[field])
   const times = list('lastFilledAt').map((time) => (time === null ? null : new Date(time).toISOString()))
   await sql.rows(
     `
-      INSERT INTO sync_column_counts (organization_id, collection, "column", filled, misfits, misfit, last_filled_at, emptied)
-      SELECT $1, $2, name, filled, misfits, misfit, last_filled_at, emptied
-      FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::timestamptz[], $8::bigint[])
-        AS new (name, filled, misfits, misfit, last_filled_at, emptied)
-      ON CONFLICT (organization_id, collection, "column") DO UPDATE
+      WITH saved AS (
+        INSERT INTO sync_column_counts (organization_id, collection, "column", filled, misfits, misfit, last_filled_at, emptied)
+        SELECT $1, $2, name, filled, misfits, misfit, last_filled_at, emptied
+        FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::timestamptz[], $8::bigint[])
+          AS new (name, filled, misfits, misfit, last_filled_at, emptied)
+        ON CONFLICT (organization_id, collection, "column") DO UPDATE
+        SET
+          filled = excluded.filled,
+          misfits = excluded.misfits,
+          misfit = excluded.misfit,
+          last_filled_at = excluded.last_filled_at,
+          emptied = excluded.emptied
+      )
+      UPDATE sync_jobs
       SET
-        filled = excluded.filled,
-        misfits = excluded.misfits,
-        misfit = excluded.misfit,
-        last_filled_at = excluded.last_filled_at,
-        emptied = excluded.emptied
+        columns_as_of = (SELECT started_at FROM sync_walks WHERE id = $9),
+        columns_run = (SELECT max(id) FROM sync_runs WHERE ${OF_JOB})
+      WHERE ${OF_JOB} AND $9::bigint IS NOT NULL
     `,
-    [...job, list('column'), list('filled'), list('misfits'), list('misfit'), times, list('emptied')],
+    [...job, list('column'), list('filled'), list('misfits'), list('misfit'), times, list('emptied'), walkId],
   )
 }
