@@ -112,6 +112,7 @@ const TABLES = {
   orders_history: 'ORDER BY _organization_id, id, _valid_to',
   orders_changes: 'ORDER BY 1',
   sync_columns: 'ORDER BY collection, "column"',
+  sync_column_counts: 'ORDER BY organization_id, collection, "column"',
   sync_view_columns: 'ORDER BY view, "column"',
   sync_runs: 'ORDER BY id',
   sync_walks: 'ORDER BY id',

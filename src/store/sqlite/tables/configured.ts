@@ -122,7 +122,7 @@ export function dropTables(connection: Connection, name: string): void {
   dropViews(connection, name)
   dropChangesView(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
+  connection.prepare('DELETE FROM sync_known_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
 }
 
