@@ -119,6 +119,9 @@ export const StatusSchema = z
     max_age: z.string().nullable().describe('As typed'),
     fresh: z.string().nullable().describe('As typed'),
     advice: z.array(z.string()).describe('Where the configuration asks for more than the rate limit carries'),
+    notes: z
+      .array(z.string())
+      .describe('What needs nobody to act: columns whose values do not fit them, or that became empty'),
     jobs: z.array(Job),
   })
   .meta({ title: 'admin-mirror status --json' })

@@ -21,6 +21,7 @@ export function statusText(status: Status, { configOption, ask }: Typed = TYPED)
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
   if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
+  if (status.notes.length > 0) lines.push('', ...status.notes.map((text) => `note: ${text}`))
   lines.push('', ...nextLines(status, configOption, ask))
   return lines.map((line) => `${line}\n`).join('')
 }

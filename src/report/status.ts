@@ -11,11 +11,11 @@ export type DaemonStatus = Status['daemon']
 
 /** Completes what `status` says. */
 export function createStatus(
-  facts: Omit<Status, 'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice'> &
-    Partial<Pick<Status, 'advice'>>,
+  facts: Omit<Status, 'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes'> &
+    Partial<Pick<Status, 'advice' | 'notes'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, advice = [], ...others } = facts
+  const { database, now, advice = [], notes = [], ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
@@ -25,6 +25,7 @@ export function createStatus(
     check_exit_code: checkExitCode(facts.jobs),
     daemon,
     advice,
+    notes,
     ...others,
   }
 }

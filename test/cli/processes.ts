@@ -129,7 +129,7 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
 }
 
 /** Every whole line that is a JSON object. */
-function logLines(text: string): LogLine[] {
+export function logLines(text: string): LogLine[] {
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
   return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine)
 }

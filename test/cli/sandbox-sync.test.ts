@@ -32,7 +32,7 @@ let contentAfterFirst: string
 function content(): string {
   const tables = COLLECTIONS.flatMap((name) => [name, `${name}_raw`, `${name}_history`])
   const all = tables.map((table) => rows(`SELECT * FROM ${table} ORDER BY _organization_id, id`))
-  return JSON.stringify([all, rows('SELECT * FROM sync_columns'), rows('SELECT * FROM organizations')])
+  return JSON.stringify([all, rows('SELECT * FROM sync_known_columns'), rows('SELECT * FROM organizations')])
 }
 
 async function readList(url: string, token: string, organization: string, collection: List['collection']) {

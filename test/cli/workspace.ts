@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, expect } from 'vitest'
+import { runInProcess } from './in-process.ts'
 import { type Ended, type Running, type StartOptions, startProgram } from './processes.ts'
 
 export interface OrganizationSettings {
@@ -25,6 +26,7 @@ export interface Workspace {
    * configuration ever named; the tests of the file fail where one shows.
    */
   start(args: readonly string[], options?: Partial<StartOptions>): Running
+  /** Runs a command to its end: in this process, or where options name one that starts it, in a process of its own. */
   run(args: readonly string[], options?: Partial<StartOptions>): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
   leaks: Leak[]
@@ -93,10 +95,22 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     fs.writeFileSync(file('admin-mirror.yaml'), JSON.stringify(config, null, 2))
   }
 
+  function placed(options: Partial<StartOptions>) {
+    return {
+      cwd: folder,
+      ...options,
+      env: { ADMIN_MIRROR_CONFIG: file('admin-mirror.yaml'), ...options.env },
+    }
+  }
+
   function start(args: readonly string[], options: Partial<StartOptions> = {}): Running {
-    const env = { ADMIN_MIRROR_CONFIG: file('admin-mirror.yaml'), ...options.env }
-    const running = startProgram(args, { cwd: folder, ...options, env })
+    const running = startProgram(args, placed(options))
     return { ...running, ended: running.ended.then(checked) }
+  }
+
+  async function run(args: readonly string[], options: Partial<StartOptions> = {}): Promise<Ended> {
+    const ownProcess = options.through !== undefined || options.node !== undefined
+    return ownProcess ? start(args, options).ended : checked(await runInProcess(args, placed(options)))
   }
 
   function checked(ended: Ended): Ended {
@@ -129,7 +143,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     file,
     configure,
     start,
-    run: (args, options) => start(args, options).ended,
+    run,
     leaks,
     secret: (token) => {
       tokens.add(token)

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
@@ -23,6 +24,9 @@ export interface OpenedStore {
   history(job: Job): Promise<[id: string, reason: string][]>
   /** The lines of `sync_runs`, the oldest first. */
   runs(): Promise<{ status: string; rows_removed: number }[]>
+  /** `sync_columns` of orders, without its keys: by column [filled, misfits, last_filled_at]. */
+  columns(): Promise<Record<string, [number | null, number | null, string | null]>>
+  troubles(): Promise<ColumnTrouble[]>
   advance(ms: number): void
 }
 
@@ -123,6 +127,15 @@ async function walked(store: Store, texts: readonly string[], removals: Removals
   const missing = await open.missing(atOnce)
   const { heldBack } = await open.close(removals)
   return { missing, heldBack }
+}
+
+/** A complete full walk, which removes what it does not see. Returns its start. */
+async function walkOf(store: Store, ...texts: string[]): Promise<string> {
+  const open = await begin(store)
+  await open.page(...texts)
+  await open.missing(true)
+  await open.close('remove')
+  return new Date(open.walk.startedAt).toISOString()
 }
 
 /** What each store has to keep of the promises of the port. */
@@ -472,6 +485,95 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
       const kept = await Promise.all(walks.map((id) => ledgerOf(store, id)))
       expect(kept.map((entries) => entries.length)).toEqual([0, 1, 1])
+    })
+
+    describe('the values of columns', () => {
+      it('are counted at the end of a full walk, with those that did not fit', async () => {
+        const open = await begin(store)
+        await open.page('{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":"y"}')
+        const nothing = [null, null, null]
+        expect(await opened.columns()).toEqual({ a: nothing, b: nothing, a__text: nothing })
+
+        await open.close()
+
+        const at = new Date(open.walk.startedAt).toISOString()
+        expect(await opened.columns()).toEqual({ a: [2, 1, at], b: [2, 0, at], a__text: [1, 0, at] })
+        expect(await opened.troubles()).toMatchObject([
+          {
+            organization: 'acme',
+            collection: 'orders',
+            column: 'a',
+            type: 'INTEGER',
+            text_column: 'a__text',
+            misfits: 1,
+            misfit: 'text',
+            emptied: 0,
+          },
+        ])
+      })
+
+      it('are counted again where rows changed or left, also between full walks', async () => {
+        await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":2}', '{"id":3,"a":"x"}')
+        opened.advance(HOUR)
+        const backfill = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
+        await backfill.page('{"id":3,"a":3}')
+        await backfill.close()
+        expect((await opened.columns()).a?.slice(0, 2)).toEqual([2, 1])
+
+        opened.advance(HOUR)
+        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":3,"a":3}')
+
+        expect((await opened.columns()).a).toEqual([2, 0, at])
+        expect(await opened.troubles()).toEqual([])
+      })
+
+      it('are as of the last full walk where no row changed', async () => {
+        await walkOf(store, '{"id":1,"a":1}')
+        opened.advance(HOUR)
+
+        const at = await walkOf(store, '{"id":1,"a":1}')
+
+        expect(await opened.columns()).toEqual({ a: [1, 0, at] })
+      })
+
+      it.each([
+        ['that is sent no more', '{"id":1}'],
+        ['that is null', '{"id":1,"a":null}'],
+        ['that became an object', '{"id":1,"a":{"b":1}}'],
+      ])('are missed in a column %s, until there are some again', async (_what, text) => {
+        const at = await walkOf(store, '{"id":1,"a":1}')
+        const emptied = [{ column: 'a', misfits: 0, emptied: 1 }]
+
+        for (let walks = 1; walks <= 3; walks++) {
+          opened.advance(HOUR)
+          await walkOf(store, walks === 2 ? '{"id":1,"c":2}' : text)
+          expect((await opened.columns()).a).toEqual([0, 0, at])
+          expect((await opened.troubles()).filter(({ column }) => column === 'a')).toMatchObject(emptied)
+        }
+        await walkOf(store, '{"id":1,"a":5}')
+
+        expect((await opened.troubles()).filter(({ column }) => column === 'a')).toEqual([])
+      })
+
+      it('are missed in no column of a list that lost all its rows, or whose values do not fit any more', async () => {
+        await walkOf(store, '{"id":1,"a":1}')
+        await walkOf(store, '{"id":1,"a":"x"}')
+        expect(await opened.troubles()).toMatchObject([{ column: 'a', misfits: 1, emptied: 0 }])
+
+        await walkOf(store)
+
+        expect(await opened.troubles()).toEqual([])
+      })
+
+      it('are added up over the lists of a collection', async () => {
+        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":1}')
+        const open = await begin(store, jobOf({}, GLOBEX))
+        await open.page('{"id":1,"a":"x"}', '{"id":2,"b":1}')
+        await open.close()
+
+        expect(await opened.columns()).toEqual({ a: [2, 1, at], a__text: [1, 0, at], b: [1, 0, at] })
+        expect(await opened.troubles()).toMatchObject([{ organization: 'globex', column: 'a', misfits: 1 }])
+      })
     })
 
     it('names the keys of all live rows of a job', async () => {

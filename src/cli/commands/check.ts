@@ -76,14 +76,14 @@ async function adviceOf(config: Config, runtime: Runtime, globals: Globals): Pro
     const reader = config.postgres
       ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
       : undefined
-    const { advice } = readStatus({
+    const { advice, notes } = readStatus({
       database,
       config,
       now: runtime.now(),
       configOption: typedConfig(globals),
       reader,
     })
-    return advice.map((text) => warn('advice', text))
+    return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
   } catch {
     return []
   }

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
@@ -28,9 +29,15 @@ export async function readerOf(
   sql: Pick<Sql, 'rows'>,
   schema: string,
   locks: ReadonlySet<string>,
-): Promise<Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'queue'>>> {
+): Promise<Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue'>>> {
   const rows = await readStatus(sql, schema, locks)
   const closedUntil = await gateClosedUntil(sql)
   const queue = await readQueue(sql, schema)
-  return { status: () => rows, gateClosedUntil: () => closedUntil, queue: () => queue }
+  const troubles = await sql.rows<ColumnTrouble>(COLUMN_TROUBLES_SQL)
+  return {
+    columnTroubles: () => troubles,
+    status: () => rows,
+    gateClosedUntil: () => closedUntil,
+    queue: () => queue,
+  }
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { columnNotes } from '../../report/column-notes.ts'
 import { type JobPlan, jobStatus } from '../../report/job-status.ts'
 import { lastAttempt } from '../../report/overdue.ts'
 import { createStatus, type Status } from '../../report/status.ts'
@@ -9,6 +10,7 @@ import type { QueueDepth } from '../../store/postgres/read/queue.ts'
 import { neverSynced } from '../../store/sqlite/read/freshness.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { StatusRow } from '../../store/status.ts'
+import { asCalled } from '../../text.ts'
 import { readMirror } from '../mirror-file.ts'
 
 /** The value of `--max-age` or `--fresh`. */
@@ -33,7 +35,8 @@ export interface StatusOptions {
 }
 
 /** What `status` reads of a mirror of either kind. */
-export interface StatusReader extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'close'> {
+export interface StatusReader
+  extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
 }
@@ -78,6 +81,7 @@ export function statusOf(
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, config, now)) : [],
+      notes: reader ? notesOf(reader, rows, configOption) : [],
       jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
     },
     reader?.daemons() ?? [],
@@ -111,6 +115,16 @@ function createPlanner(
     const dueAt = attempt === null ? null : fireSince(attempt, { expression: schedule, timezone })
     return { schedule, nextRunAt: nextRun(schedule), dueAt }
   }
+}
+
+function notesOf(
+  reader: Pick<StatusReader, 'columnTroubles'>,
+  rows: readonly StatusRow[],
+  configOption: string,
+): string[] {
+  const rowsOf = (collection: string) =>
+    rows.filter((row) => row.collection === collection).reduce((sum, row) => sum + row.rows, 0)
+  return columnNotes(reader.columnTroubles(), rowsOf).map((note) => asCalled(note, configOption))
 }
 
 /** The configured lists, with how they were read. */

@@ -31,6 +31,7 @@ ${heading(overview)}
 ${stepsSection(overview)}
 ${listsSection(overview)}
 ${requestsSection(overview)}
+${notesSection(overview)}
 ${columnsSection(overview)}
 ${publishedSection(overview)}
 ${footer(overview)}
@@ -91,6 +92,12 @@ function budgetItem(budget: BudgetUse) {
   const used =
     limit !== null && bar(partOf(budget), `${Math.round(partOf(budget) * 100)} % of an hour's requests`)
   return html`<li class="row"><bdi class="name">${names.join(', ')}${more}</bdi><span>${grouped(requests)}${of}${throttled || ''}</span>${used || ''}</li>`
+}
+
+function notesSection({ status }: Overview) {
+  if (status.notes.length === 0) return ''
+  const items = status.notes.map((note) => html`<li><bdi>${printable(note, 1000)}</bdi></li>`)
+  return html`<h2>Notes</h2><ul>${items}</ul>`
 }
 
 function columnsSection({ new_columns: columns }: Overview) {

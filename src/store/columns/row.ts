@@ -1,4 +1,5 @@
 import {
+  canonicalNumber,
   type JsonObject,
   type JsonValue,
   numberText,
@@ -32,11 +33,12 @@ export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 export function changeFor(slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): SlotChange {
   if (slot?.isKey) return 'none'
   if (!slot?.main) return 'add'
+  const fitting = fittingValue(slot.main.type, value, own)
   if (slot.main.type === 'INTEGER' && !slot.main.wide) {
     if (typeof own === 'number') return 'widen'
-    if (isWide(own)) return 'wide'
+    if (isWide(fitting)) return 'wide'
   }
-  return slot.text || fittingValue(slot.main.type, value, own) !== undefined ? 'none' : 'text'
+  return slot.text || fitting !== undefined ? 'none' : 'text'
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
@@ -105,17 +107,34 @@ export function typeOf(own: OwnValue): ColumnType {
 }
 
 /** Whether a double would round the integer. */
-export function isWide(own: OwnValue): boolean {
+export function isWide(own: SqlValue | undefined): boolean {
   return typeof own === 'bigint' && BigInt(Number(own)) !== own
 }
 
 /** What a column of this type stores for the value; undefined if the value does not fit. */
-function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): SqlValue | undefined {
-  if (type === 'INTEGER') return typeof own === 'bigint' ? own : undefined
+export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnValue | undefined {
+  if (type === 'TEXT') return typeof value === 'boolean' ? undefined : asText(value)
+  const number = typeof value === 'string' ? numberInText(type, value) : own
+  if (type === 'INTEGER') return typeof number === 'bigint' ? number : undefined
   if (typeof value === 'boolean') return undefined
-  if (type === 'TEXT') return typeof own === 'string' ? own : asText(value)
-  if (typeof own === 'bigint') return isWide(own) ? undefined : Number(own)
-  return typeof own === 'number' ? own : undefined
+  if (typeof number === 'bigint') return isWide(number) ? undefined : Number(number)
+  return typeof number === 'number' ? number : undefined
+}
+
+/** A number as people write it. Only a REAL column takes fractions. */
+const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ }
+
+/** A double has at most 17 digits of its own, behind at most 324 zeros. A longer text may have a megabyte. */
+const LONGEST_WRITTEN = 400
+
+/**
+ * The number that a text writes out: an API that begins to send numbers as texts must not shrink sums. Undefined for any other text, and for digits that the column would lose.
+ */
+function numberInText(type: 'INTEGER' | 'REAL', text: string): OwnValue | undefined {
+  if (text.length > LONGEST_WRITTEN || !WRITTEN[type].test(text)) return undefined
+  const number = numberFromText(text)
+  const isLost = typeof number === 'number' && canonicalNumber(String(number)) !== canonicalNumber(text)
+  return isLost ? undefined : number
 }
 
 /** The value as text: `true`, `false`, numbers as they were written, arrays as JSON. */

@@ -10,6 +10,7 @@ import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { lookUp, readLiveKeys } from './tables/lookup.ts'
+import { recordColumns } from './walks/column-counts.ts'
 import { createCommit } from './walks/commit.ts'
 import { nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
 import {
@@ -181,6 +182,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
             await remove(sql)
             if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
             await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
+            if (walk.kind === 'full') await recordColumns(sql, ofJob(job), walk.id)
             if (refresh) await saveRefresh(sql, job, refresh)
           }
           return { heldBack: await heldRemovals(sql, job) }

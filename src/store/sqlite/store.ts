@@ -15,8 +15,9 @@ import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup, createSchemaCache } from './tables/lookup.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
+import { isUncounted } from './walks/column-counts.ts'
 import { createCommit } from './walks/commit.ts'
-import { createJobStore } from './walks/jobs.ts'
+import { createJobStore, nameOf as namesOf } from './walks/jobs.ts'
 import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
 import { createOwnerReader } from './walks/owner.ts'
 import { createPruning } from './walks/prune.ts'
@@ -181,10 +182,18 @@ export function openSqliteStore({
       return read(() => countMissing(connection, job))
     },
     async closeWalk({ job }, { walk, run, outcome, removals, refresh }) {
-      const { removable, held } = read(() => countMissing(connection, job))
+      const { removable, held, live } = read(() => countMissing(connection, job))
       const verb = removals === 'remove' ? 'removing' : 'holding back'
-      const what = `${nameOf(job)}: ${verb} ${counted(removable + held, 'row')} that left the list`
-      const rows = removals === 'none' ? 0 : removable + held
+      const left = removals === 'none' ? 0 : removable + held
+      const isCounted =
+        outcome !== null &&
+        walk.kind === 'full' &&
+        (left > 0 || read(() => isUncounted(connection, namesOf(job))))
+      const what =
+        left > 0
+          ? `${nameOf(job)}: ${verb} ${counted(left, 'row')} that left the list`
+          : `${nameOf(job)}: counting the values of each column`
+      const rows = left + (isCounted ? live : 0)
       const argument = {
         job,
         walkId: walk.id,

@@ -20,9 +20,12 @@ const ITEMS: { id: number; [field: string]: unknown }[] = [
     lines: [{ sku: 'a', n: 1 }, { n: 2.5 }],
   },
   { id: 2, total: 2, note: '', paid: true, customer: { name: '田中 Å' } },
-  { id: 10, total: -3.25, note: null, paid: false, lines: [], tags: ['x', 1] },
+  { id: 10, total: -3.25, gone: 1, note: null, paid: false, lines: [], tags: ['x', 1] },
 ]
-const LATER = ITEMS.map((item) => (item.id === 2 ? { ...item, note: 'é', total: 1e300 } : item))
+const LATER = ITEMS.map((item) => {
+  if (item.id === 2) return { ...item, note: 'é', total: 1e300 }
+  return item.id === 10 ? { ...item, gone: undefined, big: 'none' } : item
+})
 
 let file: Workspace
 let postgres: PostgresWorkspace
@@ -64,6 +67,22 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       expect(await expectSame('describe', name, '--json')).toMatch(new RegExp(`"name":"${name}"`))
   })
 
+  it('sync_columns and the notes of status do', { timeout: 120_000 }, async () => {
+    const sql = 'SELECT "column", filled, misfits FROM sync_columns ORDER BY "column"'
+    const counts = JSON.parse(await expectSame('query', sql, '--format', 'json')) as object[]
+    expect(counts).toContainEqual({ column: 'big', filled: 1, misfits: 1 })
+    expect(counts).toContainEqual({ column: 'gone', filled: 0, misfits: 0 })
+    const notes = await Promise.all(
+      [file, postgres].map(async ({ run }) => (await run(['status'])).stdout.match(/^note: .*$/gm)),
+    )
+    expect(notes[1]).toEqual(notes[0])
+    expect(notes[0]).toEqual([
+      expect.stringContaining('orders.big: the value of 1 of 3 rows'),
+      expect.stringContaining('orders.gone: no row of acme'),
+      expect.stringContaining('orders.total: the value of 1 of 3 rows'),
+    ])
+  })
+
   const exports = [
     ['orders', '--format', 'csv', '--bom'],
     ['orders', '--format', 'ndjson'],
@@ -101,6 +120,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       'added',
       'changed',
       'added',
+      'changed',
     ])
   })
 

@@ -84,9 +84,50 @@ describe('an item’s row', () => {
     ['a REAL column with a whole number beyond 64 bits', ['1.5', '1e20'], [{ a: 1.5 }, { a__text: '1e20' }]],
     [
       'a REAL column with other values',
-      ['1.5', 'true', '"1"', '[]'],
-      [{ a: 1.5 }, { a__text: 'true' }, { a__text: '1' }, { a__text: '[]' }],
+      ['1.5', 'true', '"x"', '[]'],
+      [{ a: 1.5 }, { a__text: 'true' }, { a__text: 'x' }, { a__text: '[]' }],
     ],
+    [
+      'an INTEGER column with whole numbers as texts',
+      ['1', '"4600"', '"-7"', '"0"', '"-0"', '"9223372036854775807"'],
+      [{ a: 1n }, { a: 4600n }, { a: -7n }, { a: 0n }, { a: 0n }, { a: 9223372036854775807n }],
+    ],
+    ...[
+      ['', ' 1', '1 ', '+1', '01', '-', '1e3', '1.0', '1.5', '0x10', '1_000', '1,000', '１', '٣', 'NaN'],
+      ['9223372036854775808', '-9223372036854775809', '1\\n', '1'.repeat(500)],
+    ]
+      .flat()
+      .map((text): [string, string[], object[]] => [
+        `an INTEGER column with the text ${text.slice(0, 40)}`,
+        ['1', `"${text}"`],
+        [{ a: 1n }, { a__text: text.replace('\\n', '\n') }],
+      ]),
+    [
+      'a REAL column with numbers as texts',
+      ['1.5', '"19.90"', '"20"', '"-0.5"', '"0.0000001"', '"9007199254740994"', '"100.00"'],
+      [{ a: 1.5 }, { a: 19.9 }, { a: 20 }, { a: -0.5 }, { a: 1e-7 }, { a: 9007199254740994 }, { a: 100 }],
+    ],
+    ...[
+      ['.5', '5.', '1e3', '1.5e1', '00.5', '-', 'Infinity', '9007199254740993', '1'.repeat(20)],
+      ['0.12345678901234567890', `0.${'0'.repeat(330)}1`, `1${'0'.repeat(310)}`],
+    ]
+      .flat()
+      .map((text): [string, string[], object[]] => [
+        `a REAL column with the text ${text.slice(0, 40)}`,
+        ['1.5', `"${text}"`],
+        [{ a: 1.5 }, { a__text: text }],
+      ]),
+    [
+      'a fraction that would round a text',
+      ['1', '"9007199254740993"', '1.5'],
+      [{ a: 1n }, { a: 9007199254740993n }, { a__text: '1.5' }],
+    ],
+    [
+      'a fraction, and whole numbers as texts before it',
+      ['1', '"3"', '1.5', '"2.5"'],
+      [{ a: 1n }, { a: 3n }, { a: 1.5 }, { a: 2.5 }],
+    ],
+    ['a TEXT column with numbers as texts', ['"x"', '"1"', '"01"'], [{ a: 'x' }, { a: '1' }, { a: '01' }]],
     [
       'a TEXT column with numbers',
       ['"x"', '1.10', '2e1', '-0', '1e400'],

@@ -1,4 +1,5 @@
 import { afterAll, describe } from 'vitest'
+import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
 import { newSchema, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
@@ -11,6 +12,9 @@ if (server.missing !== null) console.warn(server.missing)
 
 const idOf = (key: readonly string[], row: Row) =>
   key.length === 1 ? String(row[key[0] ?? '']) : JSON.stringify(key.map((name) => String(row[name])))
+
+const numberOf = (value: unknown) => (value === null ? null : Number(value))
+const timeOf = (value: unknown) => (value === null ? null : new Date(Number(value)).toISOString())
 
 async function openStore(): Promise<OpenedStore> {
   const test = await openPostgresMirror(newSchema(server))
@@ -31,6 +35,22 @@ async function openStore(): Promise<OpenedStore> {
         status: string
         rows_removed: number
       }[],
+    columns: async () => {
+      const rows = await test.rows(
+        "SELECT *, floor(extract(epoch FROM last_filled_at) * 1000)::text AS at FROM sync_columns WHERE collection = 'orders' AND role <> 'key'",
+      )
+      return Object.fromEntries(
+        rows.map((row) => [
+          String(row.column),
+          [numberOf(row.filled), numberOf(row.misfits), timeOf(row.at)],
+        ]),
+      )
+    },
+    troubles: async () =>
+      (await test.rows(COLUMN_TROUBLES_SQL)).map(
+        ({ misfits, emptied, ...row }) =>
+          ({ ...row, misfits: Number(misfits), emptied: Number(emptied) }) as ColumnTrouble,
+      ),
     advance: test.clock.advance,
   }
 }

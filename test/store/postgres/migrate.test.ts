@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
@@ -11,6 +11,8 @@ const FOLDER = path.resolve(import.meta.dirname, '../../../src/store/postgres/mi
 const server = await startPostgres()
 afterAll(() => server.stop())
 if (server.missing !== null) console.warn(server.missing)
+
+const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
 
 /** A schema as a released version made it. */
 async function openSchema(steps: readonly string[]) {
@@ -48,6 +50,39 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     expect(await rows(lockOf('sync_gates'))).toEqual([])
     await reader('COMMIT')
     await migrated
-    expect(await rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([{ value: '3' }])
+    expect(await rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([
+      { value: String(LATEST_VERSION) },
+    ])
+  })
+
+  it('lets those read sync_columns as a view who could read it as a table, and nobody else', async () => {
+    const { address, own } = await openSchema([
+      '0001-tables-of-the-interface.sql',
+      '0002-tokens-of-organizations.sql',
+      '0003-refreshes-of-many-workers.sql',
+    ])
+    const rows = await openReader(address)
+    const [reads, may] = [`reads_${address.schema}`, `may_not_${address.schema}`]
+    onTestFinished(async () => {
+      await rows(`DROP OWNED BY ${reads}, ${may}; DROP ROLE ${reads}; DROP ROLE ${may}`)
+    })
+    await rows(`
+      CREATE ROLE ${reads}; CREATE ROLE ${may};
+      GRANT SELECT ON sync_columns TO ${reads};
+      ALTER DEFAULT PRIVILEGES IN SCHEMA ${address.schema} GRANT SELECT ON TABLES TO ${may};
+      CREATE VIEW mine AS SELECT "column" FROM sync_columns;
+      INSERT INTO sync_columns (collection, "column", path, type, role, first_seen_at, last_changed_at)
+      VALUES ('orders', 'a', '$.a', 'TEXT', 'value', now(), now())
+    `)
+
+    await migrate(own)
+
+    expect(await rows(`SELECT ${canRead(reads)} AS reads, ${canRead(may)} AS may`)).toEqual([
+      { reads: true, may: false },
+    ])
+    expect(await rows('SELECT "column" FROM mine')).toEqual([{ column: 'a' }])
+    expect(await rows('SELECT "column", type, filled FROM sync_columns')).toEqual([
+      { column: 'a', type: 'TEXT', filled: null },
+    ])
   })
 })

@@ -1,3 +1,4 @@
+import { readColumnTroubles } from '../../../src/store/sqlite/read/overview.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -24,6 +25,13 @@ async function openStore(): Promise<OpenedStore> {
         status: string
         rows_removed: number
       }[],
+    columns: async () => {
+      const rows = test.rows(`SELECT * FROM sync_columns WHERE collection = 'orders' AND role <> 'key'`)
+      return Object.fromEntries(
+        rows.map((row) => [String(row.column), [row.filled, row.misfits, row.last_filled_at]]),
+      ) as Awaited<ReturnType<OpenedStore['columns']>>
+    },
+    troubles: async () => readColumnTroubles(test.connection),
     advance: test.clock.advance,
   }
 }

@@ -133,7 +133,7 @@ const BREAKS: [string, string][] = [
   ['the counts of the run', 'UPDATE ON sync_runs'],
   ['the number of rows', 'UPDATE OF rows ON sync_jobs'],
   ['the rejects', 'INSERT ON sync_rejects'],
-  ['the list of columns', 'INSERT ON sync_columns'],
+  ['the list of columns', 'INSERT ON sync_known_columns'],
 ]
 
 describe('a page that cannot be committed whole', () => {

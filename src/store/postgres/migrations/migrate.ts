@@ -11,6 +11,7 @@ const STEPS = [
   '0001-tables-of-the-interface.sql',
   '0002-tokens-of-organizations.sql',
   '0003-refreshes-of-many-workers.sql',
+  '0004-values-of-columns.sql',
   '0005-order-of-events.sql',
 ]
 

@@ -26,8 +26,8 @@ export const OWN_TABLES: readonly OwnTable[] = [
   table('sync_seq', { text: 'collection', bigint: 'seq' }),
   table('sync_jobs', {
     text: 'organization_id collection held_why scope_path scope_filters refresh newest',
-    bigint: 'configured rows removals_held scope_mixed rows_added',
-    timestamptz: 'fresh_as_of',
+    bigint: 'configured rows removals_held scope_mixed rows_added columns_run',
+    timestamptz: 'fresh_as_of columns_as_of',
   }),
   table('sync_runs', {
     text: 'organization_id collection trigger status error_code error_message',
@@ -73,6 +73,6 @@ export const COUNTERS: readonly [table: string, column: string][] = [
   ['sync_runs', 'id'],
   ['sync_walks', 'id'],
   ['sync_pages', 'sequence'],
-  ['sync_columns', 'sequence'],
+  ['sync_known_columns', 'sequence'],
   ['sync_view_columns', 'sequence'],
 ]

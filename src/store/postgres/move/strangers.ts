@@ -35,6 +35,8 @@ export function strangersIn(connection: Connection): string[] {
 const OURS = [
   ...OWN_TABLES.map(({ name }) => name),
   'sync_columns',
+  'sync_known_columns',
+  'sync_column_counts',
   'sync_view_columns',
   'sync_settings',
   'sync_status',

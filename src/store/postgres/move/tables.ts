@@ -22,6 +22,7 @@ export function movedTables(connection: Connection, collections: readonly MovedC
       return { name, columns, rows: reading(connection, selectSql(values, name, order)) }
     }),
     columnsTable(connection, collections),
+    countsTable(connection, collections),
     viewColumnsTable(collections),
     ...collections.flatMap((collection) => tablesOfCollection(connection, collection)),
   ]
@@ -42,10 +43,10 @@ const seqs = (...times: EventTime[]) => times.map((one) => whole(SEQ_COLUMNS[one
 
 function columnsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
   const find = connection.prepare(
-    'SELECT first_seen_at, last_changed_at FROM sync_columns WHERE collection = ? AND "column" = ?',
+    'SELECT first_seen_at, last_changed_at FROM sync_known_columns WHERE collection = ? AND "column" = ?',
   )
   return {
-    name: 'sync_columns',
+    name: 'sync_known_columns',
     columns: [
       ...['collection', 'column', 'path', 'type', 'role'].map(text),
       ...['wide', 'sequence'].map(whole),
@@ -59,6 +60,28 @@ function columnsTable(connection: Connection, collections: readonly MovedCollect
           const times = find.raw().get(collection, from) as [string, string]
           yield [collection, name, path, type, role, wide ? 1n : 0n, ++sequence, ...times]
         }
+    },
+  }
+}
+
+function countsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
+  const find = connection.prepare(`
+    SELECT organization_id, misfit, filled, misfits, emptied, last_filled_at
+    FROM sync_column_counts
+    WHERE collection = ? AND "column" = ?
+  `)
+  return {
+    name: 'sync_column_counts',
+    columns: [
+      ...['collection', 'column', 'organization_id', 'misfit'].map(text),
+      ...['filled', 'misfits', 'emptied'].map(whole),
+      time('last_filled_at'),
+    ],
+    *rows() {
+      for (const { name: collection, columns } of collections)
+        for (const { from, column } of columns)
+          for (const counts of find.raw().safeIntegers().all(collection, from) as SqlValue[][])
+            yield [collection, column.name, ...counts]
     },
   }
 }

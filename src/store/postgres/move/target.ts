@@ -97,7 +97,7 @@ export function begin(
     for (const table of made) await sql.exec(`DROP TABLE IF EXISTS ${quoted(table)} CASCADE`)
     for (const name of await collectionNames(sql)) await dropTables(sql, name)
     await sql.exec(
-      `TRUNCATE ${OWN_TABLES.map(({ name }) => quoted(name)).join(', ')}, sync_columns, sync_view_columns`,
+      `TRUNCATE ${OWN_TABLES.map(({ name }) => quoted(name)).join(', ')}, sync_known_columns, sync_column_counts, sync_view_columns`,
     )
     for (const { name, shape, views } of collections) {
       await sql.exec(createSql(shape))

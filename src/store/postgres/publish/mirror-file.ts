@@ -47,7 +47,13 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
         'SELECT name, key FROM sync_collections ORDER BY name',
       )
       const keys = new Map(collections.map(({ name, key }) => [name, splitKey(JSON.parse(key) as string[])]))
-      await copy({ table: 'sync_columns', from: COLUMN_RECORD, order: 'sequence', map: withKeysOfFile(keys) })
+      await copy({
+        table: 'sync_known_columns',
+        from: COLUMN_RECORD,
+        order: 'sequence',
+        map: withKeysOfFile(keys),
+      })
+      await copy({ table: 'sync_column_counts', from: COUNT_RECORD, map: withKeysOfFile(keys) })
       await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
       ensureHelp(connection)
       for (const [name, keyPaths] of keys) {
@@ -82,14 +88,23 @@ const COLUMN_RECORD = [
   'role',
   'wide',
 ]
+const COUNT_RECORD = [
+  'collection',
+  'column',
+  'organization_id',
+  'filled',
+  'misfits',
+  'misfit',
+  'last_filled_at',
+  'emptied',
+]
 const VIEW_RECORD = ['view', 'array_column', 'column', 'path', 'type', 'holds']
 
 /** A key may be called otherwise on the server, where some names are taken. */
 function withKeysOfFile(keys: ReadonlyMap<string, string[][]>): (row: SqlValue[]) => SqlValue[] {
   return ([collection = null, column = null, ...others]) => {
-    const role = others[4]
     const paths = keys.get(String(collection)) ?? []
-    const at = role === 'key' ? keyNames(paths).indexOf(String(column)) : -1
+    const at = keyNames(paths).indexOf(String(column))
     return [collection, at === -1 ? column : (keyColumnNames(paths)[at] ?? column), ...others]
   }
 }

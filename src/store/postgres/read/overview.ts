@@ -64,10 +64,10 @@ const LAST_RUNS_SQL = `
 
 const NEW_COLUMNS_SQL = `
   SELECT collection, "column", path, type, first_seen_at
-  FROM sync_columns AS found
+  FROM sync_known_columns AS found
   WHERE first_seen_at >= $1
     AND first_seen_at > (
-      SELECT min(first_seen_at) FROM sync_columns WHERE collection = found.collection
+      SELECT min(first_seen_at) FROM sync_known_columns WHERE collection = found.collection
     ) + interval '1 hour'
   ORDER BY first_seen_at DESC, collection, "column"
   LIMIT ${MOST_COLUMNS}

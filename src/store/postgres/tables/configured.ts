@@ -134,6 +134,6 @@ export async function dropTables(sql: Sql, name: string): Promise<void> {
   await sql.rows('DELETE FROM sync_view_columns WHERE starts_with(view, $1)', [`${name}__`])
   await sql.exec(`DROP VIEW IF EXISTS ${quoted(changesViewName(name))}`)
   for (const kind of KINDS) await sql.exec(`DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`)
-  await sql.rows('DELETE FROM sync_columns WHERE collection = $1', [name])
+  await sql.rows('DELETE FROM sync_known_columns WHERE collection = $1', [name])
   await sql.rows('DELETE FROM sync_collections WHERE name = $1', [name])
 }

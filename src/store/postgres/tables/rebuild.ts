@@ -6,6 +6,7 @@ import { splitKey, type TableShape } from '../../columns/catalog.ts'
 import type { Rebuilt } from '../../sqlite/tables/rebuild.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
+import { recountColumns } from '../walks/column-counts.ts'
 import { typedRowsText } from '../walks/commit-values.ts'
 import { type Collections, createCollections } from './collection.ts'
 import { isTaken, replaceView, type WantedItems } from './fit.ts'
@@ -74,6 +75,7 @@ export async function rebuildCollection(
     return replaced
   })
   await recount(server, name)
+  await recountColumns(server, name)
   return { rows, strays: strays.length, views, notices: [...notices] }
 }
 

@@ -26,7 +26,7 @@ export async function loadCatalog(
   isFullReported = false,
 ): Promise<Catalog> {
   const rows = await sql.rows<Omit<Column, 'wide'> & { wide: number }>(
-    'SELECT "column" AS name, path, type, role, wide FROM sync_columns WHERE collection = $1 ORDER BY sequence',
+    'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = $1 ORDER BY sequence',
     [name],
   )
   const columns = rows.map((row) => ({ ...row, wide: row.wide === 1 }))
@@ -42,12 +42,12 @@ export async function saveColumns(
   const list = <K extends keyof Column>(field: K) => columns.map((column) => column[field])
   await sql.rows(
     `
-      INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      INSERT INTO sync_known_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
       SELECT $1, name, path, type, role, wide, $7, $7
       FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS new (name, path, type, role, wide)
       ON CONFLICT (collection, "column") DO UPDATE
       SET
-        last_changed_at = CASE WHEN sync_columns.type = excluded.type THEN sync_columns.last_changed_at ELSE excluded.last_changed_at END,
+        last_changed_at = CASE WHEN sync_known_columns.type = excluded.type THEN sync_known_columns.last_changed_at ELSE excluded.last_changed_at END,
         type = excluded.type,
         wide = excluded.wide
     `,

@@ -1,5 +1,5 @@
-import { SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
+import { SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import type { Column, ColumnType } from '../../columns/column.ts'
 import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { changesViewName, changesViewSql } from './changes-view.ts'
@@ -85,7 +85,10 @@ function indexesOf(name: string, keyColumns: readonly string[]) {
   ]
   return indexes.map(([end, kind, on]) => {
     const index = cutName(name, end.length) + end
-    return { index, sql: `CREATE INDEX IF NOT EXISTS ${quoted(index)} ON ${quoted(tableName(name, kind))} ${on}` }
+    return {
+      index,
+      sql: `CREATE INDEX IF NOT EXISTS ${quoted(index)} ON ${quoted(tableName(name, kind))} ${on}`,
+    }
   })
 }
 

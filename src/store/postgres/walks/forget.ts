@@ -36,6 +36,7 @@ async function partsOf(
   const hasTables = (await findCollection(sql, collection)) !== null
   return [
     lines(null, 'sync_missing'),
+    lines(null, 'sync_column_counts'),
     lines(null, 'sync_refreshed', `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`),
     lines('pages', 'sync_pages', `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`),
     lines('walks', 'sync_walks'),
@@ -80,7 +81,7 @@ export async function forgetJob(
       `
         UPDATE sync_jobs
         SET rows = 0, removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0,
-          refresh = NULL, fresh_as_of = NULL, newest = NULL
+          refresh = NULL, fresh_as_of = NULL, newest = NULL, columns_as_of = NULL, columns_run = NULL
         WHERE ${OF_JOB}
       `,
       ofJob,

@@ -18,6 +18,7 @@ const STEPS = [
   '0007-removals-by-sets.sql',
   '0008-refreshes.sql',
   '0009-types-of-status.sql',
+  '0010-values-of-columns.sql',
   '0011-order-of-events.sql',
 ]
 

@@ -32,7 +32,7 @@ const OURS: Readonly<Record<string, string | null>> = {
   sync_walks:
     'id organization_id collection kind filters status next_page pages rows_seen total passes coverage expected_missed ' +
     'started_at updated_at finished_at',
-  sync_columns: 'collection column path type first_seen_at last_changed_at',
+  sync_columns: 'collection column path type first_seen_at last_changed_at filled misfits last_filled_at',
   sync_rejects: 'organization_id collection page reason json seen_at',
   sync_collections: 'name key',
   sync_help: null,

@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../column-troubles.ts'
 import {
   type LastRuns,
   type MirrorSize,
@@ -49,15 +50,20 @@ export function readNewColumns(connection: Connection, since: string): NewColumn
 
 const NEW_COLUMNS_SQL = `
   SELECT collection, "column", path, type, first_seen_at
-  FROM sync_columns AS found
+  FROM sync_known_columns AS found
   WHERE
     first_seen_at >= ?
     AND julianday(first_seen_at) > (
-      SELECT min(julianday(first_seen_at)) FROM sync_columns WHERE collection = found.collection
+      SELECT min(julianday(first_seen_at)) FROM sync_known_columns WHERE collection = found.collection
     ) + 1.0 / 24
   ORDER BY first_seen_at DESC, collection, "column"
   LIMIT ?
 `
+
+/** None of a copy: the mirror alone has the counts of each list. */
+export function readColumnTroubles(connection: Connection): ColumnTrouble[] {
+  return connection.prepare(COLUMN_TROUBLES_SQL).all() as ColumnTrouble[]
+}
 
 export function readGates(connection: Connection): StoredGate[] {
   return connection.prepare('SELECT scope, known FROM sync_gates').all() as StoredGate[]

@@ -1,3 +1,4 @@
+import type { ColumnTrouble } from '../../column-troubles.ts'
 import type { StatusRow } from '../../status.ts'
 import { type DaemonRecord, readDaemons } from '../daemons.ts'
 import { openForReading, translate, translatingErrors } from '../file/open.ts'
@@ -5,6 +6,7 @@ import type { Connection } from '../sql.ts'
 import { type CollectionSummary, type ColumnSummary, describeColumns, summarize } from './describe.ts'
 import { readFreshness } from './freshness.ts'
 import { collectionsOf, findListed, hasTable, type Listed, listedNames } from './listed.ts'
+import { readColumnTroubles } from './overview.ts'
 import { type Parameters, readOnly } from './query.ts'
 import { type Rows, stepping } from './rows.ts'
 import { type Selection, type SentItem, selectItems, selectRows, type TypedRows } from './selection.ts'
@@ -16,6 +18,8 @@ export interface Reader {
   daemons(): DaemonRecord[]
   /** The latest end of a budget's pause. */
   gateClosedUntil(): string | null
+  /** None of a copy, and of a mirror of an older version. */
+  columnTroubles(): ColumnTrouble[]
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
   query(sql: string, parameters?: Parameters): Rows
   collections(): string[]
@@ -57,6 +61,8 @@ export function createReader(connection: Connection, file: string, own: string |
       const sql = 'SELECT max(closed_until) FROM sync_gates'
       return read(() => (isWhole() ? (connection.prepare(sql).pluck().get() as string | null) : null))
     },
+    columnTroubles: () =>
+      read(() => (hasTable(connection, 'sync_column_counts') ? readColumnTroubles(connection) : [])),
     query: (sql, parameters = new Map()) => readOnly(connection, file, sql, parameters),
     collections: () => read(() => collectionsOf(connection)),
     organizations: () => {

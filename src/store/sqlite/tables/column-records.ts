@@ -30,7 +30,7 @@ function dotted(keyPaths: KeyPaths): string[] {
 export function loadColumns(connection: Connection, name: string): Column[] {
   const rows = connection
     .prepare(
-      'SELECT "column" AS name, path, type, role, wide FROM sync_columns WHERE collection = ? ORDER BY rowid',
+      'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = ? ORDER BY rowid',
     )
     .all(name) as (Omit<Column, 'wide'> & { wide: number })[]
   return rows.map((row) => ({ ...row, wide: row.wide === 1 }))
@@ -45,13 +45,13 @@ export function loadCatalog(
   return createCatalog(loadColumns(connection, name), keyPaths, isFullReported)
 }
 
-/** Returns a function that adds a column of the collection to `sync_columns`, or updates it. */
+/** Returns a function that adds a column of the collection to `sync_known_columns`, or updates it. */
 export function prepareSaveColumn(
   connection: Connection,
   collection: string,
 ): (column: Column, at: string) => void {
   const save = connection.prepare(`
-    INSERT INTO sync_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+    INSERT INTO sync_known_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (collection, "column")
     DO UPDATE SET

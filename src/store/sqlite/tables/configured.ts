@@ -4,13 +4,7 @@ import { type Connection, quoted } from '../sql.ts'
 import { dropViews } from './array-views.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
-import {
-  createMissingTables,
-  declarationOf,
-  KINDS,
-  namesOfTables,
-  tableName,
-} from './declarations.ts'
+import { createMissingTables, declarationOf, KINDS, namesOfTables, tableName } from './declarations.ts'
 import { ensureHelp } from './help-view.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
@@ -120,7 +114,7 @@ export function dropTables(connection: Connection, name: string): void {
   dropViews(connection, name)
   dropChangesView(connection, name)
   for (const table of tablesOf(connection, name)) connection.exec(`DROP TABLE ${quoted(table)}`)
-  connection.prepare('DELETE FROM sync_columns WHERE collection = ?').run(name)
+  connection.prepare('DELETE FROM sync_known_columns WHERE collection = ?').run(name)
   connection.prepare('DELETE FROM sync_collections WHERE name = ?').run(name)
 }
 

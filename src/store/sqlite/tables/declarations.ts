@@ -24,7 +24,12 @@ const OWN = {
   },
   raw: {
     before: ['"_organization_id" TEXT NOT NULL'],
-    after: ['"_json" TEXT NOT NULL', '"_first_seen_at" TEXT NOT NULL', '"_changed_at" TEXT NOT NULL', ...LATER.raw],
+    after: [
+      '"_json" TEXT NOT NULL',
+      '"_first_seen_at" TEXT NOT NULL',
+      '"_changed_at" TEXT NOT NULL',
+      ...LATER.raw,
+    ],
   },
   history: {
     before: ['"_organization_id" TEXT NOT NULL'],

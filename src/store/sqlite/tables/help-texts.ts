@@ -92,6 +92,10 @@ export const OF_THE_MIRROR: Readonly<
       type: 'INTEGER, REAL, TEXT',
       first_seen_at: 'when its first value came',
       last_changed_at: 'when its type last changed',
+      filled:
+        'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
+      misfits: 'live rows whose value did not fit it: it is, as text, in the column NAME__text',
+      last_filled_at: 'start of the last such walk that found any value',
     },
   ],
   sync_rejects: [
@@ -122,6 +126,8 @@ export const OF_THE_MIRROR: Readonly<
 /** Their columns are our own affair, and each version may have others. */
 export const WORKINGS: Readonly<Record<string, string>> = {
   sync_jobs: 'a working of the program: its lists, and who is at work on them',
+  sync_known_columns: 'a working of the program: the columns of sync_columns',
+  sync_column_counts: 'a working of the program: the counts of sync_columns, of each list',
   sync_pages: 'a working of the program: the keys on each page that was read, until its walk is closed',
   sync_missing: 'a working of the program: live rows that the last walk did not see',
   sync_refreshed:

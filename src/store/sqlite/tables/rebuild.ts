@@ -5,6 +5,7 @@ import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.t
 import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
+import { recountColumns } from '../walks/column-counts.ts'
 import { changeColumnsAndWrite, type Outcome } from './alter.ts'
 import { isTaken, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
@@ -80,7 +81,10 @@ export function createTypedTableRebuild({
       })
       const strays = await runSteps((from, most) => transact(() => clear(from, most)))
       const views = await transact(() => replaceViews(connection, name, keyPaths))
-      await transact(() => recount(connection, name))
+      await transact(() => {
+        recount(connection, name)
+        recountColumns(connection, name)
+      })
       return { rows, strays, views, notices: [...notices] }
     },
   }

@@ -61,6 +61,7 @@ function partsOf(connection: Connection, { collection }: ForgottenJob): Part[] {
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
+    lines(null, 'sync_column_counts', 'organization_id, collection, "column"'),
     lines(null, 'sync_refreshed', '_rowid_', ofWalks),
     lines('pages', 'sync_pages', '_rowid_', ofWalks),
     lines('walks', 'sync_walks', 'id'),

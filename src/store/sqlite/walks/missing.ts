@@ -2,8 +2,8 @@ import type { HoldReason, MissingCounts, MissingRule } from '../../../sync/store
 import type { Job } from '../../../sync/types.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
-import { createSeqs } from '../tables/seq.ts'
 import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/lookup.ts'
+import { createSeqs } from '../tables/seq.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one

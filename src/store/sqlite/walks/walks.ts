@@ -2,6 +2,7 @@ import type { BeginRun, HeldRemovals, OpenWalk, Walk, WalkClosing } from '../../
 import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import { newWalk, resumedWalk, resumeSql, type WalkRow } from '../../walks.ts'
 import type { Connection } from '../sql.ts'
+import { recordColumns } from './column-counts.ts'
 import { checkpointText } from './commit.ts'
 import { createJobStore, nameOf, OF_JOB } from './jobs.ts'
 import { forgetMissedBy, holdMissing, isOverlapped, removeMissing } from './missing.ts'
@@ -139,6 +140,7 @@ export function closeWalk(
     holdMissing(connection, job, removals.hold === 'earlier' ? null : removals.hold)
   if (kind === 'full' && outcome.untrusted === null) jobs.confirm(job, isOverlapped(connection, job, walkId))
   walks.complete(walkId, runId, outcome, at)
+  if (kind === 'full') recordColumns(connection, nameOf(job), walkId)
   if (refresh) createRefreshStore(connection).save(job, refresh)
   return { heldBack: jobs.heldBack(job) }
 }

@@ -19,7 +19,7 @@ function createMirror() {
     VALUES (?, ?, ?, ?, ?, ?, ?)
   `)
   const addColumn = connection.prepare(`
-    INSERT INTO sync_columns (collection, "column", path, type, first_seen_at, last_changed_at, role)
+    INSERT INTO sync_known_columns (collection, "column", path, type, first_seen_at, last_changed_at, role)
     VALUES (?, ?, '$.x', 'TEXT', ?, ?, 'value')
   `)
   return { file, connection, addJob, addRun, addColumn }

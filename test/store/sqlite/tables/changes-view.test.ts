@@ -1,3 +1,4 @@
+import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
@@ -213,16 +214,19 @@ describe('orders_changes', () => {
     )
   }, 60_000)
 
-  it.each(["at >= '2026' ORDER BY at", 'seq > 5 ORDER BY seq'])('finds events %s through indexes alone', async (which) => {
-    const test = openTestMirror()
-    await createStage(test).write('{"id":1}')
+  it.each(["at >= '2026' ORDER BY at", 'seq > 5 ORDER BY seq'])(
+    'finds events %s through indexes alone',
+    async (which) => {
+      const test = openTestMirror()
+      await createStage(test).write('{"id":1}')
 
-    const plan = test.rows(`EXPLAIN QUERY PLAN SELECT * FROM orders_changes WHERE ${which}`)
+      const plan = test.rows(`EXPLAIN QUERY PLAN SELECT * FROM orders_changes WHERE ${which}`)
 
-    expect(
-      plan.map(({ detail }) => detail).filter((line) => /^SCAN (?!\(|orders_changes)/.test(String(line))),
-    ).toEqual([])
-  })
+      expect(
+        plan.map(({ detail }) => detail).filter((line) => /^SCAN (?!\(|orders_changes)/.test(String(line))),
+      ).toEqual([])
+    },
+  )
 
   it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
     const test = openTestMirror()
@@ -237,7 +241,7 @@ describe('orders_changes', () => {
       ALTER TABLE orders_history DROP COLUMN _changed_fields;
       ALTER TABLE orders_history DROP COLUMN _first_seen_at;
       DROP TABLE sync_seq;
-      PRAGMA user_version = 9;
+      PRAGMA user_version = 10;
     `)
     test.close()
 
@@ -261,6 +265,24 @@ describe('orders_changes', () => {
       { change: 'changed', changed_fields: null, seq: last },
       { change: 'changed', changed_fields: '["$.a"]', seq: last + 1 },
       { change: 'changed', changed_fields: '["$.a"]', seq: last + 2 },
+    ])
+  })
+
+  it('gives no number twice after an earlier copy of the file took its place', async () => {
+    const test = openTestMirror()
+    await createStage(test).write('{"id":1,"a":1}')
+    const copy = path.join(path.dirname(test.file), 'copy.db')
+    test.connection.exec(`VACUUM INTO '${copy}'`)
+    for (const a of [2, 3, 4]) await createStage(test).write(`{"id":1,"a":${a}}`)
+    const read = Number(test.value('SELECT max(seq) FROM orders_changes'))
+    const { clock } = test
+    clock.advance(1000)
+
+    const restored = openTestMirror({ file: copy, clock })
+    await createStage(restored).write('{"id":1,"a":4}')
+
+    expect(restored.rows(`SELECT change, after FROM orders_changes WHERE seq > ${read}`)).toEqual([
+      { change: 'changed', after: '{"id":1,"a":4}' },
     ])
   })
 

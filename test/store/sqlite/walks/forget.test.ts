@@ -73,6 +73,7 @@ describe('forgetting', () => {
     `)
 
     expect(ofOrganizations.map(({ name }) => name)).toEqual([
+      'sync_column_counts',
       'sync_jobs',
       'sync_missing',
       'sync_pages',

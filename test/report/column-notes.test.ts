@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { columnNotes } from '../../src/report/column-notes.ts'
+import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
+
+const TROUBLE: ColumnTrouble = {
+  organization_id: '1',
+  organization: 'acme',
+  collection: 'orders',
+  column: 'total_cents',
+  type: 'INTEGER',
+  text_column: 'total_cents__text',
+  misfits: 0,
+  misfit: null,
+  emptied: 0,
+}
+
+const notes = (...troubles: Partial<ColumnTrouble>[]) =>
+  columnNotes(
+    troubles.map((one) => ({ ...TROUBLE, ...one })),
+    () => 2000,
+  )
+
+describe('a column whose values do not fit', () => {
+  it.each<[Partial<ColumnTrouble>, string]>([
+    [{ misfit: 'text' }, 'a text among numbers'],
+    [{ misfit: 'text', type: 'REAL' }, 'a text among numbers'],
+    [{ misfit: 'boolean', type: 'REAL' }, 'a boolean among numbers'],
+    [{ misfit: 'boolean', type: 'TEXT' }, 'a boolean among texts'],
+    [{ misfit: 'list' }, 'a list among numbers'],
+    [{ misfit: 'fraction' }, 'a fraction among whole numbers'],
+    [{ misfit: 'large' }, 'a number of too many digits among numbers'],
+    [{ misfit: 'fitting' }, 'a value that fits by now; "admin-mirror rebuild orders" moves what fits'],
+    [{ misfit: null }, 'a value that fits by now'],
+  ])('is told with how many rows and an example: %o', (trouble, example) => {
+    expect(notes({ ...trouble, misfits: 1200 })).toEqual([
+      `orders.total_cents: the values of 1,200 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme: ${example})`,
+    ])
+  })
+
+  it('is told once for all organizations, with the one that has most', () => {
+    expect(
+      notes({ misfits: 1, misfit: 'list' }, { misfits: 3, misfit: 'text', organization: 'globex' }),
+    ).toEqual([
+      'orders.total_cents: the values of 4 of 2,000 rows do not fit it and are, as text, in total_cents__text (globex: a text among numbers)',
+    ])
+    expect(notes({ misfits: 1, misfit: 'text' })).toEqual([
+      'orders.total_cents: the value of 1 of 2,000 rows does not fit it and is, as text, in total_cents__text (acme: a text among numbers)',
+    ])
+  })
+})
+
+describe('a column that became empty', () => {
+  it('is told once for all organizations', () => {
+    expect(notes({ emptied: 1 }, { emptied: 1, organization: 'globex' }, { misfits: 0 })).toEqual([
+      'orders.total_cents: no row of acme and of 1 other organization has a value any more, after earlier full walks had found some',
+    ])
+  })
+})
+
+it('tells of ten columns, and how many more there are', () => {
+  const many = Array.from({ length: 12 }, (_, number) => ({ column: `c${number}`, emptied: 1 as const }))
+
+  expect(notes(...many)).toHaveLength(11)
+  expect(notes(...many).at(-1)).toBe(
+    '2 further columns with such values, or empty: see misfits and filled in sync_columns',
+  )
+  expect(notes()).toEqual([])
+})
+
+it('writes names from outside so that they move no cursor', () => {
+  const [note = ''] = notes({ emptied: 1, column: 'b\n """ INTEGER\u202e', organization: 'a\u001b[2J' })
+
+  expect(note).toMatch(/^orders\.b\\u\{a\} """ INTEGER\\u\{202e\}: no row of a\\u\{1b\}\[2J has/)
+})
