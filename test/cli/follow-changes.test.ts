@@ -102,7 +102,7 @@ describe('export --since, where items left the list and came back', () => {
   ])(
     '--since-seq of orders_changes has each event once, whatever was read before, from %s',
     async (_, database) => {
-      const after = async (seq: number) => {
+      const eventsAfter = async (seq: number) => {
         const args = [
           'export',
           'orders_changes',
@@ -119,13 +119,13 @@ describe('export --since, where items left the list and came back', () => {
           .slice(0, -1)
           .map((line) => JSON.parse(line) as Event & { seq: number })
       }
-      const all = await after(0)
+      const all = await eventsAfter(0)
       const seqs = [...new Set(all.map(({ seq }) => seq))]
 
       // A page and the removals of each walk, in the order in which they were written.
       expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
       expect(seqs.length).toBeGreaterThan(LISTS.length)
-      for (const read of seqs) expect(await after(read)).toEqual(all.filter(({ seq }) => seq > read))
+      for (const read of seqs) expect(await eventsAfter(read)).toEqual(all.filter(({ seq }) => seq > read))
       expect(applied([], all)).toEqual(LISTS.at(-1))
     },
   )
