@@ -122,19 +122,6 @@ describe('the house', () => {
     expect([...reached].filter(ofPostgres)).toEqual([])
   })
 
-  it('has at most 15 files in a folder', () => {
-    const counts = Object.groupBy(files, (file) => path.posix.dirname(file))
-    const crowded = Object.entries(counts).filter(([, inFolder = []]) => inFolder.length > 15)
-
-    expect(crowded.map(([folder, inFolder = []]) => [folder, inFolder.length])).toEqual([])
-  })
-
-  it('has no file above 250 lines', () => {
-    const long = files.filter((file) => (texts.get(file) ?? '').split('\n').length > 251)
-
-    expect(long).toEqual([])
-  })
-
   it('has no room that the plan does not know', () => {
     expect([...new Set(files.map(room))].filter((name) => !(name in MAY_IMPORT))).toEqual([])
   })

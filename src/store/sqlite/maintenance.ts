@@ -1,6 +1,7 @@
 import { counted } from '../../text.ts'
 import { runChild } from './run-child.ts'
 import { alterTables } from './tables/alter.ts'
+import { analyzeTables } from './tables/statistics.ts'
 import type { Patience } from './transaction.ts'
 import { noteMissing } from './walks/missing.ts'
 import { closeWalk } from './walks/walks.ts'
@@ -14,6 +15,7 @@ export const TASKS = {
   alterTables: { run: alterTables, kind: 'rebuilding' },
   noteMissing: { run: noteMissing, kind: undefined },
   closeWalk: { run: closeWalk, kind: undefined },
+  analyzeTables: { run: analyzeTables, kind: undefined },
 } as const
 
 type Tasks = typeof TASKS

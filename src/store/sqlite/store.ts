@@ -14,6 +14,7 @@ import { changeColumnsAndWrite, INLINE_ROWS, type Outcome } from './tables/alter
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup, createSchemaCache } from './tables/lookup.ts'
+import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { isUncounted } from './walks/column-counts.ts'
 import { createCommit } from './walks/commit.ts'
@@ -129,6 +130,14 @@ export function openSqliteStore({
     return transact(() => run(connection, { ...argument, at: time() }))
   }
 
+  /** After runs that changed much, the first one of a mirror too, people's queries are planned by what is in the tables now. */
+  async function analyze(): Promise<void> {
+    const tables = await transact(() => tablesToAnalyze(connection))
+    if (tables.length === 0) return
+    const rows = read(() => rowsIn(connection, tables))
+    await runTask('analyzeTables', { tables }, { what: `statistics of ${tables.join(', ')}`, rows })
+  }
+
   return {
     acquire: ({ organization, collection, ...job }) =>
       transact(() => {
@@ -213,6 +222,7 @@ export function openSqliteStore({
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
       const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, times)))
+      if (isDone) await analyze()
       if (!isDone || typeof history !== 'number') return
       const end = ago(history)
       await inBatches(patience, () =>

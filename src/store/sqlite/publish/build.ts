@@ -2,6 +2,7 @@ import { MirrorError } from '../../../errors.ts'
 import { isCopy, openEmptyCopy } from '../file/copy.ts'
 import { openForReading } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'
+import { ANALYZED_ROWS } from '../tables/statistics.ts'
 import { createIndexesSql } from './indexes.ts'
 import { MIRROR, tablesOfCopy } from './tables.ts'
 
@@ -45,8 +46,7 @@ export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): C
     const tables = connection.transaction(() => copyTables(connection))()
     connection.exec(`DETACH ${MIRROR}`)
     for (const sql of createIndexesSql(tables)) connection.exec(sql)
-    // So many rows of each index are enough for the planner.
-    connection.pragma('analysis_limit = 1000')
+    connection.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
     connection.exec('ANALYZE')
     return readContents(connection)
   } catch (error) {

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { jobOf } from '../../../helpers/jobs.ts'
+import { runOnce } from '../../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+const SHOPS = jobOf({ name: 'establishments', path: '/api/v1/admin/establishments' })
+
+/** The tables as SQLite reads them for the orders of some shops, the outer one first. */
+function planOf(test: TestMirror): string[] {
+  const plan = test.rows(`
+    EXPLAIN QUERY PLAN
+    SELECT shops.id, count(*)
+    FROM orders
+    JOIN establishments AS shops ON shops._organization_id = orders._organization_id AND shops.id = orders.shop
+    WHERE shops.zip LIKE '0%'
+    GROUP BY shops._organization_id, shops.id
+  `)
+  return plan.map(({ detail }) => String(detail)).filter((detail) => /^(SCAN|SEARCH) /.test(detail))
+}
+
+async function fill(test: TestMirror, orders: number): Promise<void> {
+  const lists = [
+    {
+      job: SHOPS,
+      list: scriptedList({ ids: upTo(100), perPage: 100, item: (id) => `{"id":${id},"zip":"0${id}"}` }),
+    },
+    {
+      job: jobOf(),
+      list: scriptedList({
+        ids: upTo(orders),
+        perPage: 1000,
+        item: (id) => `{"id":${id},"shop":${id % 100}}`,
+      }),
+    },
+  ]
+  for (const { job, list } of lists) expect((await runOnce(test, list, { job })).error).toBeNull()
+}
+
+const statistics = (test: TestMirror) =>
+  test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx LIKE '%autoindex%' ORDER BY tbl").map(Object.values)
+
+describe('the statistics for the planner', () => {
+  it('are there after the first sync, so that no join goes through all orders for each shop', async () => {
+    const test = openTestMirror()
+
+    await fill(test, 2000)
+
+    expect(planOf(test)).toEqual([
+      expect.stringMatching(/^SCAN orders/),
+      expect.stringMatching(/^SEARCH shops .*\(_organization_id=\? AND id=\?\)/),
+    ])
+    expect(statistics(test)).toEqual([
+      ['establishments', '100 100 1'],
+      ['establishments_raw', '100 100 1'],
+      ['orders', '2000 2000 1'],
+      ['orders_raw', '2000 2000 1'],
+    ])
+  })
+
+  it('come with the next run to a mirror that an earlier version made', async () => {
+    const test = openTestMirror()
+    await fill(test, 2000)
+    test.connection.exec('DROP TABLE sqlite_stat1; DROP TABLE sqlite_stat4')
+    test.close()
+    const upgraded = openTestMirror({ file: test.file, clock: test.clock })
+    expect(planOf(upgraded)[0]).toMatch(/^SCAN shops/)
+
+    await fill(upgraded, 2000)
+
+    expect(planOf(openTestMirror({ file: test.file }))[0]).toMatch(/^SCAN orders/)
+  })
+
+  it('are made again when a table has become ten times as long, and hold no value of the API', async () => {
+    const test = openTestMirror()
+    await fill(test, 100)
+    await fill(test, 150)
+    expect(statistics(test)).toContainEqual(['orders', '100 100 1'])
+
+    await fill(test, 2000)
+
+    expect(statistics(test)).toContainEqual(['orders', '2000 2000 1'])
+    expect(test.value('SELECT count(*) FROM sqlite_stat4')).toBe(0)
+  })
+})
