@@ -3,8 +3,13 @@ import path from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { runJob } from '../../../src/sync/job.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
+import { jobOptions } from '../../helpers/run-once.ts'
+import { scriptedList } from '../../helpers/scripted-list.ts'
+import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const FOLDER = path.resolve(import.meta.dirname, '../../../src/store/postgres/migrations')
 
@@ -84,5 +89,36 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     expect(await rows('SELECT "column", type, filled FROM sync_columns')).toEqual([
       { column: 'a', type: 'TEXT', filled: null },
     ])
+  })
+
+  it('numbers older events by their times, newer ones above, and keeps who may read the view', async () => {
+    const mirror = await openPostgresMirror(newSchema(server))
+    const saved = async (a: number) => {
+      const { source } = scriptedList({ ids: [1], item: () => `{"id":1,"a":${a}}` })
+      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+    }
+    await saved(1)
+    await mirror.server.transaction((sql) =>
+      sql.exec(`
+        DROP VIEW orders_changes;
+        CREATE VIEW orders_changes AS SELECT 1 AS older;
+        COMMENT ON VIEW orders_changes IS 'One row an event of orders, of history and live rows.';
+        GRANT SELECT ON orders_changes TO pg_monitor;
+        ALTER TABLE orders_raw DROP COLUMN _first_seen_seq, DROP COLUMN _changed_seq;
+        ALTER TABLE orders_history DROP COLUMN _valid_from_seq, DROP COLUMN _valid_to_seq;
+        DROP TABLE sync_seq;
+        UPDATE sync_settings SET value = '4' WHERE name = 'version'
+      `),
+    )
+
+    await migrate(mirror.server)
+    mirror.clock.advance(-3_600_000)
+    await saved(2)
+
+    const events = await mirror.rows('SELECT change, seq FROM orders_changes ORDER BY seq')
+    expect(events.map(({ change }) => change)).toEqual(['added', 'changed'])
+    expect(Number(events[1]?.seq)).toBe(Number(events[0]?.seq) + 1)
+    const may = "SELECT has_table_privilege('pg_monitor', 'orders_changes', 'SELECT') AS may"
+    expect(await mirror.rows(may)).toEqual([{ may: true }])
   })
 })

@@ -27,6 +27,19 @@ describe('two processes that write to one collection', () => {
     ])
   })
 
+  it('number their events in the order in which they wrote them, whatever their clocks said', async () => {
+    const { test, acme, globex } = await twoWriters()
+    for (const a of [1, 2, 3]) {
+      await acme.saveItems(`{"id":1,"a":${a}}`)
+      test.clock.advance(-1000)
+      await globex.saveItems(`{"id":1,"a":${a}}`)
+    }
+
+    const events = test.rows('SELECT seq, _organization_id AS org FROM orders_changes ORDER BY seq')
+    expect(events.map(({ org }) => org === GLOBEX.id)).toEqual([false, true, false, true, false, true])
+    expect(new Set(events.map(({ seq }) => seq)).size).toBe(6)
+  })
+
   it('both notice that a column became REAL, a key TEXT, and a view wider', async () => {
     const { test, acme, globex } = await twoWriters()
     await acme.saveItems('{"id":1,"a":1,"lines":[{"n":1}]}')
