@@ -498,13 +498,13 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         '$1\\',
       ]
       const itemOf = (id: number, value: unknown) =>
-        JSON.stringify({ id, ...Object.fromEntries(names.map((name) => [name, value])) })
+        JSON.stringify({ id, ...Object.fromEntries(names.map((field) => [field, value])) })
       await walkOf(store, itemOf(1, 1))
       await walkOf(store, itemOf(1, 1), itemOf(2, 1.5))
       const at = await walkOf(store, itemOf(1, 1), itemOf(2, 1.5), itemOf(3, 'x'))
 
       const columns = await opened.columns()
-      expect(names.map((name) => columns[name])).toEqual(names.map(() => [2, 1, at]))
+      expect(names.map((field) => columns[field])).toEqual(names.map(() => [2, 1, at]))
       expect((await opened.troubles()).map(({ type }) => type)).toEqual(names.map(() => 'REAL'))
     })
 
