@@ -171,7 +171,11 @@ function defineReaders(define: Define): void {
     .argument('<name>', 'orders, orders__items, orders_history, ...')
     .addOption(formatOption('csv', 'ndjson', 'parquet').makeOptionMandatory())
     .addOption(orgOption())
-    .option('--since <time>', 'changed since (2026-11-20, 2026-11-20T08:30Z); removals: orders_changes')
+    .option(
+      '--since <time>',
+      'changed then or later (2026-11-20, 2026-11-20T08:30Z); removals: orders_changes',
+    )
+    .option('--since-seq <n>', 'orders_changes: events with a greater seq, in its order')
     .option('--envelope', 'ndjson: with organization, key and times around each item')
     .option('--bom', 'csv: begin with the mark by which spreadsheets recognize UTF-8')
     .option('--output <file>', 'a file instead of standard output')

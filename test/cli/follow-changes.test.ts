@@ -96,6 +96,51 @@ describe('export --since, where items left the list and came back', () => {
     }
   })
 
+  it.each([
+    ['the mirror', []],
+    ['the published file', ['--database', 'published.db']],
+  ])(
+    '--since-seq of orders_changes has each event once, whatever was read before, from %s',
+    async (_, database) => {
+      const eventsAfter = async (seq: number) => {
+        const args = [
+          'export',
+          'orders_changes',
+          '--format',
+          'ndjson',
+          '--since-seq',
+          String(seq),
+          ...database,
+        ]
+        const { code, stdout } = await workspace.run(args)
+        expect(code).toBe(0)
+        return stdout
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => JSON.parse(line) as Event & { seq: number })
+      }
+      const all = await eventsAfter(0)
+      const seqs = [...new Set(all.map(({ seq }) => seq))]
+
+      // A page and the removals of each walk, in the order in which they were written.
+      expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
+      expect(seqs.length).toBeGreaterThan(LISTS.length)
+      for (const read of seqs) expect(await eventsAfter(read)).toEqual(all.filter(({ seq }) => seq > read))
+      expect(applied([], all)).toEqual(LISTS.at(-1))
+    },
+  )
+
+  it.each([
+    ['orders', '5', /orders_changes/],
+    ['orders_changes', 'x', /whole number/],
+    ['orders_changes', '-1', /whole number/],
+  ])('--since-seq of %s refuses %s', async (name, seq, message) => {
+    const { code, stderr } = await workspace.run(['export', name, '--format', 'csv', `--since-seq=${seq}`])
+
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+  })
+
   it('of orders_changes has the removals', async () => {
     const [, second = '', third = ''] = moments()
     const last = ['1 removed', '2 returned to', '3 changed to', '4 changed to']

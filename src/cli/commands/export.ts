@@ -15,6 +15,7 @@ interface ExportOptions extends DatabaseOption {
   format: ExportFormat
   org: string[]
   since?: string
+  sinceSeq?: string
   envelope?: boolean
   bom?: boolean
   output?: string
@@ -29,6 +30,7 @@ export async function run(
 ): Promise<number> {
   const { format, org, envelope = false, bom = false } = options
   const since = options.since === undefined ? null : parseTime(options.since)
+  const sinceSeq = options.sinceSeq === undefined ? null : parseSeq(name, options.sinceSeq)
   if (envelope && format !== 'ndjson') throw new UsageError('--envelope goes with --format ndjson')
   if (bom && format !== 'csv') throw new UsageError('--bom goes with --format csv')
   const { database, config } = readTarget(runtime, globals, options.database)
@@ -42,7 +44,8 @@ export async function run(
   // Only a mirror that is there could know a name that is not in the configuration.
   if (config && !config.postgres && isNotMadeYet(database)) selectOrganizations(config, org)
   const organizations = org.length > 0 ? splitOrganizations(config, org) : null
-  const work = { kind: 'export', name, format, organizations, configured, since, envelope, bom } as const
+  const given = { since, sinceSeq, envelope, bom }
+  const work = { kind: 'export', name, format, organizations, configured, ...given } as const
   return await runReading(runtime, config, {
     task: { database, isCopy: config === null, ...screen, work },
     output,
@@ -55,6 +58,19 @@ function splitOrganizations(config: Config | null, org: string[]): NamedOrganiza
     ids: found.flatMap(({ id }) => id ?? []),
     typed: found.flatMap(({ typed, id }) => (id ? [] : typed)),
   }
+}
+
+/** The number as it was typed: the greatest does not fit into a number of JavaScript. */
+function parseSeq(name: string, typed: string): string {
+  if (!name.endsWith('_changes'))
+    throw new UsageError(
+      `--since-seq goes with the events of a collection (orders_changes), not with ${name}`,
+    )
+  if (!/^\d{1,18}$/.test(typed.trim()))
+    throw new UsageError(
+      `--since-seq ${typed}: write the greatest seq that you have read, a whole number like 1795161600000 (0: all)`,
+    )
+  return typed.trim()
 }
 
 /** A day or a time of ISO 8601; without an offset it is UTC, as all times of the mirror. */

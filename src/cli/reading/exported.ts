@@ -12,14 +12,14 @@ export async function exported(
   work: ExportWork,
   isTerminal: boolean,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { name, format, envelope, organizations, since } = work
+  const { name, format, envelope, organizations, since, sinceSeq } = work
   const listed = await findNamed(mirror, name, work.configured)
   assertEnvelope(name, listed.collection, envelope)
   const organizationIds = organizations && [
     ...organizations.ids,
     ...idsOf(await mirror.organizations(), organizations.typed),
   ]
-  const selection: Selection = { organizationIds, since }
+  const selection: Selection = { organizationIds, since, sinceSeq }
   if (format === 'ndjson' && name === listed.collection)
     return formatted(itemFormat({ envelope, safe: isTerminal }), await mirror.items(listed, selection))
   const { batches, ...head } = await mirror.rows(listed, selection)

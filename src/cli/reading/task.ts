@@ -33,6 +33,8 @@ export interface ExportWork {
   configured: readonly string[]
   /** As the mirror writes times. */
   since: string | null
+  /** A whole number. */
+  sinceSeq: string | null
   envelope: boolean
   bom: boolean
 }

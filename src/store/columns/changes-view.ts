@@ -4,6 +4,19 @@
 /** The end of the view's name. */
 export const CHANGES_END = '_changes'
 
+/**
+ * The columns of `seq` beside those of times: the number of the transaction that wrote the event. Null in rows that a version of the
+ * program without `seq` wrote. Their events have the milliseconds of their time since 1970 as `seq`; new numbers are greater.
+ */
+export const SEQ_COLUMNS = {
+  _first_seen_at: '_first_seen_seq',
+  _changed_at: '_changed_seq',
+  _valid_from: '_valid_from_seq',
+  _valid_to: '_valid_to_seq',
+} as const
+
+export type EventTime = keyof typeof SEQ_COLUMNS
+
 /** Names as SQL reads them. */
 interface ChangesTables {
   raw: string
@@ -14,13 +27,15 @@ interface ChangesTables {
   names: readonly string[]
   /** The column of the history that rises with each version. */
   order: string
+  /** The `seq` of the event at this time of a row. Indexes are on the same expressions. */
+  seq: (time: EventTime, row: string) => string
 }
 
 /**
- * The SELECT of the view, for any store. Filters on `at` are pushed into each of the four parts, and each has an index for it. Each CAST
+ * The SELECT of the view, for any store. Filters on `at` and `seq` are pushed into each of the four parts, and each has an index for them. Each CAST
  * declares a type: DuckDB reads a column of SQLite without one as bytes.
  */
-export function selectChanges({ raw, history, keys, names, order }: ChangesTables): string {
+export function selectChanges({ raw, history, keys, names, order, seq }: ChangesTables): string {
   const isBefore = (one: string, other: string) =>
     `(${one}."_valid_to", ${one}.${order}) < (${other}."_valid_to", ${other}.${order})`
   const same = (one: string, other: string) =>
@@ -58,11 +73,11 @@ export function selectChanges({ raw, history, keys, names, order }: ChangesTable
     WHERE ${same('x', 'r')} AND x."_valid_to" <= r."_first_seen_at"
       AND (x."_reason" <> 'changed' OR x."_valid_from" < r."_first_seen_at")
   )`
-  return `SELECT ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
+  return `SELECT ${seq('_valid_to', 'h')} AS "seq", ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
   h."_json" AS "before", CAST(CASE h."_reason" WHEN 'changed' THEN ${after} END AS TEXT) AS "after"
 FROM ${history} AS h
 UNION ALL
-SELECT ${columns('h')}, CAST(CASE
+SELECT ${seq('_valid_from', 'h')}, ${columns('h')}, CAST(CASE
     WHEN h."_first_seen_at" < h."_valid_from" THEN 'changed'
     WHEN ${previous('1')} IS NULL THEN 'added'
     WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
@@ -71,12 +86,12 @@ SELECT ${columns('h')}, CAST(CASE
 FROM ${history} AS h
 WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT TRUE
 UNION ALL
-SELECT ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", NULL, NULL,
+SELECT ${seq('_first_seen_at', 'r')}, ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", NULL, NULL,
   CAST(CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END AS TEXT)
 FROM ${raw} AS r
 WHERE NOT ${beganInHistory}
 UNION ALL
-SELECT ${columns('r')}, 'changed', r."_changed_at", NULL, NULL, r."_json"
+SELECT ${seq('_changed_at', 'r')}, ${columns('r')}, 'changed', r."_changed_at", NULL, NULL, r."_json"
 FROM ${raw} AS r
 WHERE r."_changed_at" > r."_first_seen_at"
   AND ${last(`p."_reason" = 'changed' AND p."_valid_to" = r."_changed_at"`)} IS NOT TRUE`

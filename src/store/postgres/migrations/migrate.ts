@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
+import { completeCollections } from '../tables/complete.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -11,6 +12,7 @@ const STEPS = [
   '0002-tokens-of-organizations.sql',
   '0003-refreshes-of-many-workers.sql',
   '0004-values-of-columns.sql',
+  '0005-order-of-events.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
@@ -35,6 +37,7 @@ export async function migrate(server: Server): Promise<void> {
       : await assertEmpty(sql, server)
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
+    if (done < LATEST_VERSION) await completeCollections(sql)
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],

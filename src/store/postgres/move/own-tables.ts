@@ -23,6 +23,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
     timestamptz: 'held_since',
   }),
   table('sync_collections', { text: 'name key' }),
+  table('sync_seq', { text: 'collection', bigint: 'seq' }),
   table('sync_jobs', {
     text: 'organization_id collection held_why scope_path scope_filters refresh newest',
     bigint: 'configured rows removals_held scope_mixed rows_added columns_run',

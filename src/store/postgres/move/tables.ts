@@ -1,3 +1,4 @@
+import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import { type Connection, quoted } from '../../sqlite/sql.ts'
 import type { MovedCollection } from './collections.ts'
@@ -38,6 +39,7 @@ function reading(connection: Connection, sql: string): () => Iterable<SqlValue[]
 const text = (name: string): MovedColumn => ({ name, type: 'text' })
 const whole = (name: string): MovedColumn => ({ name, type: 'bigint' })
 const time = (name: string): MovedColumn => ({ name, type: 'timestamptz' })
+const seqs = (...times: EventTime[]) => times.map((one) => whole(SEQ_COLUMNS[one]))
 
 function columnsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
   const find = connection.prepare(
@@ -112,7 +114,11 @@ function tablesOfCollection(connection: Connection, collection: MovedCollection)
     rows: reading(connection, selectSql(['"_organization_id"', ...keyNames, ...select], name + end)),
   })
   return [
-    table('_raw', [text('_json'), ...lived], ['"_json"', '"_first_seen_at"', '"_changed_at"']),
+    table(
+      '_raw',
+      [text('_json'), ...lived, ...seqs('_first_seen_at', '_changed_at')],
+      ['"_json"', '"_first_seen_at"', '"_changed_at"', '"_first_seen_seq"', '"_changed_seq"'],
+    ),
     table(
       '_history',
       [
@@ -122,6 +128,7 @@ function tablesOfCollection(connection: Connection, collection: MovedCollection)
         text('_reason'),
         time('_first_seen_at'),
         text('_changed_fields'),
+        ...seqs('_valid_from', '_valid_to'),
         whole('_sequence'),
       ],
       [
@@ -131,6 +138,8 @@ function tablesOfCollection(connection: Connection, collection: MovedCollection)
         '"_reason"',
         firstSeenSql(name, keyNames),
         '"_changed_fields"',
+        '"_valid_from_seq"',
+        '"_valid_to_seq"',
         '_rowid_',
       ],
     ),

@@ -13,7 +13,7 @@ import { quoted, type Sql } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
 
 /** What no copy holds. */
-const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates']
+const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */
 const BATCH = 500
@@ -116,8 +116,17 @@ async function copyCollection(
   to: readonly string[],
   columns: readonly string[],
 ): Promise<void> {
-  const raw = ['_json', '_first_seen_at', '_changed_at']
-  const history = ['_json', '_valid_from', '_valid_to', '_reason', '_first_seen_at', '_changed_fields']
+  const raw = ['_json', '_first_seen_at', '_changed_at', '_first_seen_seq', '_changed_seq']
+  const history = [
+    '_json',
+    '_valid_from',
+    '_valid_to',
+    '_reason',
+    '_first_seen_at',
+    '_changed_fields',
+    '_valid_from_seq',
+    '_valid_to_seq',
+  ]
   const typed = ['_first_seen_at', '_changed_at', ...columns]
   const order = from.map(quoted).join(', ')
   await copy({ table: `${name}_raw`, from: [...from, ...raw], to: [...to, ...raw], order })

@@ -1,6 +1,7 @@
 import { UsageError } from '../../../errors.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
 import {
+  assertHasSeq,
   SENT_COLUMNS,
   type Selection,
   type SentItem,
@@ -54,17 +55,21 @@ function parentOf(key: string): string {
   return cutName(`_parent_${key}`)
 }
 
-function fromWhere(listed: Listed, { organizationIds, since }: Selection): string {
+function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: Selection): string {
   const { name, keys, columns } = listed
+  const isEvents = name === changesViewName(listed.collection)
+  if (sinceSeq !== null) assertHasSeq(listed, isEvents)
   const ids = (organizationIds ?? []).map(literal).join(', ')
   const conditions = [
     ...(organizationIds ? [`x."_organization_id" IN (${ids})`] : []),
     ...(since === null ? [] : [sinceSql(listed, `${literal(since)}::timestamptz`)]),
+    ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
   ]
   const parents = keys.map(parentOf)
   const isHistory = name === tableName(listed.collection, 'history')
-  const time = name === changesViewName(listed.collection) ? ['at'] : []
-  const order = ['_organization_id', ...keys, ...parents, '_index', SEQUENCE, ...time]
+  const time = isEvents ? ['at'] : []
+  const first = sinceSeq === null ? [] : ['seq']
+  const order = [...first, '_organization_id', ...keys, ...parents, '_index', SEQUENCE, ...time]
     .filter((one) => columns.some((column) => column.name === one) || (isHistory && one === SEQUENCE))
     .map((one) => `x.${quoted(one)}`)
   return `

@@ -1,6 +1,7 @@
 import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
 import { eventKeyNames } from '../../columns/event-keys.ts'
 import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
+import { seqSql } from './seq.ts'
 
 export function changesViewName(collection: string): string {
   return cutName(collection, CHANGES_END.length) + CHANGES_END
@@ -15,8 +16,13 @@ export function changesViewSql(name: string, keyColumns: readonly string[]): str
     keys: ['_organization_id', ...keyColumns].map(quoted),
     names: ['_organization_id', ...eventKeyNames(keyColumns, POSTGRES_LIMITS)].map(quoted),
     order: '"_sequence"',
+    seq: seqSql,
   })
   return `CREATE VIEW ${view} AS
 ${select};
-COMMENT ON VIEW ${view} IS ${literal(`One row an event of ${name}, of history and live rows.`)}`
+COMMENT ON VIEW ${view} IS ${literal(commentOfChanges(name))}`
+}
+
+export function commentOfChanges(name: string): string {
+  return `One row an event of ${name}, of history and live rows.`
 }

@@ -1,6 +1,7 @@
 import type { TableShape } from '../../columns/catalog.ts'
 import { quoted } from '../sql.ts'
 import { hasKey, partNames } from '../tables/keys.ts'
+import { nextSeqSql } from '../tables/seq.ts'
 import { SQL_TYPES, tableName } from '../tables/shape.ts'
 import { COMMIT_PARAMETERS, named } from './commit-parameters.ts'
 
@@ -46,10 +47,13 @@ export function commitSql(shape: TableShape): string {
         SELECT line.*
         FROM fence, unnest(:texts, :areNew, :changedFields, ${partValues.join(', ')}) AS line (json, is_new, changed_fields, ${parts.join(', ')})
       ),
+      -- The last lock: another worker waits for it until this transaction has ended.
+      written AS (${nextSeqSql(':collection', ':at', 'FROM fence WHERE cardinality(:texts) > 0')}),
       added AS (
-        INSERT INTO ${raw} ("_organization_id", ${keys.join(', ')}, "_json", "_first_seen_at", "_changed_at")
-        SELECT :organization, ${values('input')}, input.json, since.at, since.at
-        FROM input
+        INSERT INTO ${raw} ("_organization_id", ${keys.join(', ')}, "_json", "_first_seen_at", "_changed_at", "_first_seen_seq", "_changed_seq")
+        SELECT :organization, ${values('input')}, input.json, since.at, since.at, written.seq, written.seq
+        FROM written
+        CROSS JOIN input
         CROSS JOIN LATERAL (
           -- If the clock went back, an item that returns begins when its last version ended.
           SELECT greatest(:at, max(former."_valid_to")) AS at
@@ -61,16 +65,18 @@ export function commitSql(shape: TableShape): string {
       ),
       kept AS (
         -- No version ends before it began, even if the clock went back.
-        INSERT INTO ${history} ("_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields")
-        SELECT :organization, ${keys.map((key) => `former.${key}`).join(', ')}, former."_json", former."_changed_at", greatest(former."_changed_at", :at), 'changed', former."_first_seen_at", input.changed_fields
-        FROM input
+        INSERT INTO ${history} ("_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields", "_valid_from_seq", "_valid_to_seq")
+        SELECT :organization, ${keys.map((key) => `former.${key}`).join(', ')}, former."_json", former."_changed_at", greatest(former."_changed_at", :at), 'changed', former."_first_seen_at", input.changed_fields, former."_changed_seq", written.seq
+        FROM written
+        CROSS JOIN input
         JOIN ${raw} AS former ON former."_organization_id" = :organization AND ${hasKey(shape, 'former', 'input')}
         WHERE NOT input.is_new AND :keepsHistory
       ),
       changed AS (
         UPDATE ${raw} AS live
-        SET "_json" = input.json, "_changed_at" = greatest(live."_changed_at", :at)
-        FROM input
+        SET "_json" = input.json, "_changed_at" = greatest(live."_changed_at", :at), "_changed_seq" = written.seq
+        FROM written
+        CROSS JOIN input
         WHERE NOT input.is_new AND live."_organization_id" = :organization AND ${hasKey(shape, 'live', 'input')}
         RETURNING ${keys.map((key) => `live.${key}`).join(', ')}, live."_first_seen_at", live."_changed_at"
       ),

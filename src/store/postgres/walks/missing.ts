@@ -3,6 +3,7 @@ import type { Job } from '../../../sync/types.ts'
 import type { TableShape } from '../../columns/catalog.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { hasId, idOfRow } from '../tables/keys.ts'
+import { nextSeqSql } from '../tables/seq.ts'
 import { tableName } from '../tables/shape.ts'
 import { OF_JOB, ofJob, scopeOf } from './job.ts'
 
@@ -127,21 +128,24 @@ export async function removeMissing(
       AND ${table}."_organization_id" = $1 AND ${hasId(shape, table, 'missing.key')}
   `
   const raw = quoted(tableName(shape.name, 'raw'))
-  if (job.collection.history !== false)
-    await sql.rows(
-      `
-        INSERT INTO ${quoted(tableName(shape.name, 'history'))} (
-          "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at"
-        )
-        SELECT $1, ${keys.map((key) => `live.${key}`).join(', ')}, live."_json", live."_changed_at", greatest(live."_changed_at", $3), missing.reason, live."_first_seen_at"
-        ${gone('live').replace('FROM ', `FROM ${raw} AS live, `)}
-      `,
-      [...ofJob(job), at],
-    )
   await sql.rows(
     `DELETE FROM ${quoted(shape.name)} AS live ${gone('live').replace('FROM', 'USING')}`,
     ofJob(job),
   )
+  if (job.collection.history !== false)
+    await sql.rows(
+      `
+        WITH written AS (${nextSeqSql('$2', '$3::timestamptz')})
+        INSERT INTO ${quoted(tableName(shape.name, 'history'))} (
+          "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at",
+          "_valid_from_seq", "_valid_to_seq"
+        )
+        SELECT $1, ${keys.map((key) => `live.${key}`).join(', ')}, live."_json", live."_changed_at", greatest(live."_changed_at", $3), missing.reason, live."_first_seen_at",
+          live."_changed_seq", written.seq
+        ${gone('live').replace('FROM ', `FROM written, ${raw} AS live, `)}
+      `,
+      [...ofJob(job), at],
+    )
   const [removed] = await sql.rows<{ rows: number }>(
     `
       WITH gone AS (DELETE FROM ${raw} AS live ${gone('live').replace('FROM', 'USING')} RETURNING 1)

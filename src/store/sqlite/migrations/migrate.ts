@@ -1,5 +1,9 @@
 import fs from 'node:fs'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import type { Connection } from '../sql.ts'
+import { ensureChangesView } from '../tables/changes-view.ts'
+import { completeTables, declarationOf } from '../tables/declarations.ts'
+import { raiseSeq } from '../tables/seq.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -15,6 +19,7 @@ const STEPS = [
   '0008-refreshes.sql',
   '0009-types-of-status.sql',
   '0010-values-of-columns.sql',
+  '0011-order-of-events.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
@@ -27,7 +32,20 @@ export function migrate(connection: Connection): void {
     // Read again under the lock: another process may have been faster.
     const steps = pending()
     for (const step of steps) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
-    if (steps.length > 0) connection.pragma(`user_version = ${LATEST_VERSION}`)
+    if (steps.length === 0) return
+    completeCollections(connection)
+    connection.pragma(`user_version = ${LATEST_VERSION}`)
   })
   run.immediate()
+}
+
+/** The tables and views of all collections, also of those that the configuration does not name any more. */
+function completeCollections(connection: Connection): void {
+  const known = connection.prepare('SELECT name, key FROM sync_collections').all()
+  for (const { name, key } of known as { name: string; key: string }[]) {
+    if (declarationOf(connection, name) === undefined) continue
+    completeTables(connection, name)
+    raiseSeq(connection, name)
+    ensureChangesView(connection, { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) })
+  }
 }

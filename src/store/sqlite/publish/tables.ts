@@ -1,5 +1,5 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
-import { EVENT_COLUMNS, eventKeyNames } from '../../columns/event-keys.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { loadViews } from '../tables/array-views.ts'
 import { knownKey } from '../tables/column-records.ts'
@@ -88,12 +88,13 @@ function tablesOfCollection(connection: Connection, name: string): CopiedTable[]
       connection,
       `${name}_changes`,
       [
+        { name: SEQ, type: 'INTEGER' },
         ORGANIZATION,
         ...keys.map(({ type }, index) => ({ name: eventKeys[index] ?? '', type })),
         ...EVENT_COLUMNS.map((event) => ({ name: event, type: 'TEXT' })),
       ],
       [],
-      [['at'], [ORGANIZATION.name, ...eventKeys]],
+      [[SEQ], ['at'], [ORGANIZATION.name, ...eventKeys]],
     ),
   ]
 }

@@ -9,6 +9,8 @@ export interface Selection {
   organizationIds: readonly string[] | null
   /** Rows that have changed since, as the mirror writes times; null: all. */
   since: string | null
+  /** Events with a greater `seq`, in its order; null: all. */
+  sinceSeq?: string | null
 }
 
 /** An item as it was sent, and what the mirror knows of it. */
@@ -105,19 +107,34 @@ function lazily<T>(begin: () => Iterable<T>): Iterable<T> {
   return { [Symbol.iterator]: () => begin()[Symbol.iterator]() }
 }
 
-function fromWhere(connection: Connection, listed: Listed, { organizationIds, since }: Selection) {
+function fromWhere(
+  connection: Connection,
+  listed: Listed,
+  { organizationIds, since, sinceSeq = null }: Selection,
+) {
+  if (sinceSeq !== null) assertHasSeq(listed, isOfChanges(listed))
   const some = `x."_organization_id" IN (${(organizationIds ?? []).map(() => '?').join(', ')})`
   const conditions = [
     ...(organizationIds ? [some] : []),
     ...(since === null ? [] : [sinceSql(connection, listed)]),
+    ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
   ]
   const sql = `
     FROM ${quoted(listed.name)} AS x
     LEFT JOIN organizations AS o ON o.id = x."_organization_id"
     WHERE ${conditions.join(' AND ') || 'true'}
-    ${isInOrder(connection, listed) ? 'ORDER BY x._rowid_' : ''}
+    ${sinceSeq === null ? (isInOrder(connection, listed) ? 'ORDER BY x._rowid_' : '') : 'ORDER BY x."seq"'}
   `
   return { sql, values: [...(organizationIds ?? []), ...(since === null ? [] : [since])] }
+}
+
+/** Throws UsageError for what is no view of events, and for one that an earlier version of the program made. */
+export function assertHasSeq({ name, columns }: Pick<Listed, 'name' | 'columns'>, isEvents: boolean): void {
+  if (!isEvents) throw new UsageError(`--since-seq: ${name} has no events`)
+  if (columns[0]?.name !== 'seq')
+    throw new UsageError(
+      `--since-seq: ${name} was made by an earlier admin-mirror and has no column seq; sync (and publish) it with this one`,
+    )
 }
 
 /** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */

@@ -1,7 +1,8 @@
 import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
-import { eventKeyNames } from '../../columns/event-keys.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { tableName } from './declarations.ts'
+import { seqSql } from './seq.ts'
 
 /** In the view's text, to tell it from a view of a user's. */
 const MARK = '/* made by admin-mirror */'
@@ -43,13 +44,25 @@ function isOurs({ type, sql }: Found): boolean {
 }
 
 function changesViewSql({ name, keyColumns }: Shape): string {
+  const raw = quoted(tableName(name, 'raw'))
+  const keys = ['_organization_id', ...keyColumns].map(quoted)
+  const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
   const select = selectChanges({
-    raw: quoted(tableName(name, 'raw')),
+    raw,
     history: quoted(tableName(name, 'history')),
-    keys: ['_organization_id', ...keyColumns].map(quoted),
-    names: ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted),
+    keys,
+    names,
     order: '_rowid_',
+    seq: seqSql,
   })
+  // The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column.
+  const columns = [
+    `"_changed_seq" AS ${quoted(SEQ)}`,
+    ...keys.map((key, index) => `${key} AS ${names[index]}`),
+    ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
+  ]
   return `CREATE VIEW ${quoted(name + CHANGES_END)} AS ${MARK}
+SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
+UNION ALL
 ${select}`
 }

@@ -4,14 +4,7 @@ import { type Connection, quoted } from '../sql.ts'
 import { dropViews } from './array-views.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { assertKey, knownKey, loadCatalog, registerKey } from './column-records.ts'
-import {
-  completeTables,
-  createMissingTables,
-  declarationOf,
-  KINDS,
-  namesOfTables,
-  tableName,
-} from './declarations.ts'
+import { createMissingTables, declarationOf, KINDS, namesOfTables, tableName } from './declarations.ts'
 import { ensureHelp } from './help-view.ts'
 
 /** A collection of the configuration, its key as dotted paths. */
@@ -49,7 +42,6 @@ export function makeTables(connection: Connection, name: string, keyPaths: KeyPa
   }
   if (declarationOf(connection, name) === undefined)
     createMissingTables(connection, shapeOf(name, loadCatalog(connection, name, keyPaths)))
-  else completeTables(connection, name)
   ensureChangesView(connection, { name, keyColumns: keyColumnNames(keyPaths) })
 }
 

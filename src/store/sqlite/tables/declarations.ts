@@ -1,8 +1,16 @@
 import type { TableShape } from '../../columns/catalog.ts'
+import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import { type Connection, quoted } from '../sql.ts'
+import { seqSql } from './seq.ts'
 
-/** Columns of the history that tables of earlier versions get: null in the rows that those wrote. */
-const LATER = ['"_first_seen_at"', '"_changed_fields"']
+const seqColumns = (...times: EventTime[]) => times.map((time) => `${quoted(SEQ_COLUMNS[time])} INTEGER`)
+
+/** Columns that tables of earlier versions get: null in the rows that those wrote. */
+const LATER = {
+  typed: [],
+  raw: seqColumns('_first_seen_at', '_changed_at'),
+  history: ['"_first_seen_at" TEXT', '"_changed_fields" TEXT', ...seqColumns('_valid_from', '_valid_to')],
+}
 
 /** Our own columns of each of a collection's tables, around the key. */
 const OWN = {
@@ -16,7 +24,12 @@ const OWN = {
   },
   raw: {
     before: ['"_organization_id" TEXT NOT NULL'],
-    after: ['"_json" TEXT NOT NULL', '"_first_seen_at" TEXT NOT NULL', '"_changed_at" TEXT NOT NULL'],
+    after: [
+      '"_json" TEXT NOT NULL',
+      '"_first_seen_at" TEXT NOT NULL',
+      '"_changed_at" TEXT NOT NULL',
+      ...LATER.raw,
+    ],
   },
   history: {
     before: ['"_organization_id" TEXT NOT NULL'],
@@ -25,7 +38,7 @@ const OWN = {
       '"_valid_from" TEXT NOT NULL',
       '"_valid_to" TEXT NOT NULL',
       '"_reason" TEXT NOT NULL',
-      ...LATER.map((column) => `${column} TEXT`),
+      ...LATER.history,
     ],
   },
 }
@@ -37,12 +50,18 @@ export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
-/** For `orders_changes`, by time. The partial one costs a first sync nothing. */
+const IS_CHANGED = ' WHERE "_changed_at" > "_first_seen_at"'
+
+/** For `orders_changes`, by time and by `seq`. The partial ones cost a first sync nothing. */
 const EVENT_INDEXES = [
   { end: '_history_at_end', kind: 'history', on: '("_valid_to")' },
   { end: '_history_at_start', kind: 'history', on: '("_valid_from")' },
   { end: '_raw_at_start', kind: 'raw', on: '("_first_seen_at")' },
-  { end: '_raw_at_change', kind: 'raw', on: '("_changed_at") WHERE "_changed_at" > "_first_seen_at"' },
+  { end: '_raw_at_change', kind: 'raw', on: `("_changed_at")${IS_CHANGED}` },
+  { end: '_history_seq_at_end', kind: 'history', on: `(${seqSql('_valid_to')})` },
+  { end: '_history_seq_at_start', kind: 'history', on: `(${seqSql('_valid_from')})` },
+  { end: '_raw_seq_at_start', kind: 'raw', on: `(${seqSql('_first_seen_at')})` },
+  { end: '_raw_seq_at_change', kind: 'raw', on: `(${seqSql('_changed_at')})${IS_CHANGED}` },
 ] as const
 
 /**
@@ -80,13 +99,15 @@ export function createMissingTables(connection: Connection, shape: TableShape): 
   completeTables(connection, shape.name)
 }
 
-/** Adds what the tables of earlier versions have not: columns of the history, and indexes by time. */
+/** Adds what the tables of earlier versions have not: columns, and indexes for events. */
 export function completeTables(connection: Connection, collection: string): void {
-  const history = tableName(collection, 'history')
-  const has = connection.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?')
-  for (const column of LATER) {
-    if (has.get(history, column.slice(1, -1)) === undefined)
-      connection.exec(`ALTER TABLE ${quoted(history)} ADD COLUMN ${column} TEXT`)
+  for (const kind of KINDS) {
+    const table = tableName(collection, kind)
+    for (const column of LATER[kind]) {
+      const [, name = ''] = column.split('"')
+      if (typeOfColumn(connection, table, name) === undefined)
+        connection.exec(`ALTER TABLE ${quoted(table)} ADD COLUMN ${column}`)
+    }
   }
   const byEnd = { end: BY_END, kind: 'history', on: '("_organization_id", "_valid_to")' } as const
   for (const { end, kind, on } of [byEnd, ...EVENT_INDEXES]) {

@@ -134,6 +134,7 @@ export const WORKINGS: Readonly<Record<string, string>> = {
     'a working of the program: the keys on pages that refreshes read while a full walk was open',
   sync_view_columns: 'a working of the program: the fields of the elements of arrays',
   sync_gates: 'a working of the program: the budgets of requests',
+  sync_seq: 'a working of the program: the greatest seq of each collection',
   sync_settings: 'a working of the program',
 }
 
@@ -157,6 +158,8 @@ export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
       _json: 'the item as it was sent, every number exact',
       _first_seen_at: 'as in the table without _raw',
       _changed_at: 'as in the table without _raw',
+      _first_seen_seq: 'seq of the event at _first_seen_at; null: an earlier program wrote it',
+      _changed_seq: 'seq of the event at _changed_at; null: an earlier program wrote it',
     },
   ],
   _history: [
@@ -170,11 +173,14 @@ export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
       _reason: 'why it ended: changed, removed, out_of_scope (the filters changed)',
       _first_seen_at: 'when the item had first been seen; null in versions of an earlier program',
       _changed_fields: 'JSON list of the paths that the next version changed; null: removed, or not known',
+      _valid_from_seq: 'seq of the event at _valid_from; null: an earlier program wrote it',
+      _valid_to_seq: 'seq of the event at _valid_to; null: an earlier program wrote it',
     },
   ],
   _changes: [
     'one row per event, of history and live rows',
     {
+      seq: 'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read',
       _organization_id: ORGANIZATION,
       KEY: 'the key, which tells the items of an organization apart',
       change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',

@@ -1,4 +1,4 @@
-import { EVENT_COLUMNS } from '../../columns/event-keys.ts'
+import { EVENT_COLUMNS, SEQ } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKINGS } from './help-texts.ts'
 
@@ -21,7 +21,7 @@ function helpSql(): string {
   // A key's path has dots where its column has two underscores, and a name with `_` in front gets a prefix.
   const key = `iif(key.value LIKE '\\_%' ESCAPE '\\', 'field', '') || replace(key.value, '.', '__')`
   // As `eventKeyNames` does it.
-  const isTaken = `lower(key.value) IN (${EVENT_COLUMNS.map((column) => `'${column}'`).join(', ')})`
+  const isTaken = `lower(key.value) IN (${[SEQ, ...EVENT_COLUMNS].map((column) => `'${column}'`).join(', ')})`
   const eventKey = `iif(ending = '_changes' AND ${isTaken}, key.value || '_2', ${key})`
   const ofKeys = `
     FROM sync_collections AS of, json_each(of.key) AS key`

@@ -8,20 +8,26 @@ import { boundKey } from './lookup.ts'
 
 /** Writes one collection's rows, inside the caller's transaction. */
 export interface RowWriter {
-  insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, at: string): void
+  insert(organizationId: string, key: readonly KeyPart[], json: string, typed: TypedRow, event: Written): void
   /** `changedFields`: the paths that changed, for the version that the history keeps; null: it keeps none. */
   update(
     organizationId: string,
     key: readonly KeyPart[],
     json: string,
     typed: TypedRow,
-    at: string,
+    event: Written,
     changedFields: readonly string[] | null,
   ): void
   /** Writes the typed row of a raw one, or replaces it. */
   restore(organizationId: string, key: readonly KeyPart[], times: StoredTimes, typed: TypedRow): void
   /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
   pruneHistory(organizationId: string, before: string): boolean
+}
+
+/** When a row is written, and with which number of its collection. */
+export interface Written {
+  at: string
+  seq: number
 }
 
 /** When an item was first seen, and since when it is as it is now. */
@@ -48,18 +54,18 @@ export function createRowWriter(connection: Connection, shape: TableShape): RowW
   }
 
   return {
-    insert(organizationId, key, json, typed, at) {
+    insert(organizationId, key, json, typed, { at, seq }) {
       const primary = [organizationId, ...bind(key)]
       // If the clock went back, an item that returns begins when its last version ended.
       const lastEnd = statements.lastEnd.get(...primary) as string | null
       const since = lastEnd !== null && lastEnd > at ? lastEnd : at
-      statements.insertRaw.run(...primary, json, since, since)
+      statements.insertRaw.run(...primary, json, since, since, seq, seq)
       writeTyped(primary, [since, since], typed)
     },
-    update(organizationId, key, json, typed, at, changedFields) {
+    update(organizationId, key, json, typed, { at, seq }, changedFields) {
       const primary = [organizationId, ...bind(key)]
-      if (changedFields) statements.keepVersion.run(at, JSON.stringify(changedFields), ...primary)
-      const times = statements.updateRaw.get(json, at, ...primary) as [string, string] | undefined
+      if (changedFields) statements.keepVersion.run(at, JSON.stringify(changedFields), seq, ...primary)
+      const times = statements.updateRaw.get(json, at, seq, ...primary) as [string, string] | undefined
       if (!times) throw new Error(`${shape.name} has no row ${JSON.stringify(key)} to update`)
       writeTyped(primary, times, typed)
     },
@@ -82,21 +88,29 @@ function prepareStatements(connection: Connection, shape: TableShape) {
   const written = ['"_first_seen_at"', '"_changed_at"', ...shape.columns.map(({ name }) => quoted(name))]
   return {
     insertRaw: connection.prepare(
-      insertSql(raw, [...primary, '"_json"', '"_first_seen_at"', '"_changed_at"']),
+      insertSql(raw, [
+        ...primary,
+        '"_json"',
+        '"_first_seen_at"',
+        '"_changed_at"',
+        '"_first_seen_seq"',
+        '"_changed_seq"',
+      ]),
     ),
     // No version ends before it began, even if the clock went back.
     updateRaw: connection
       .prepare(`
-        UPDATE ${raw} SET "_json" = ?, "_changed_at" = max("_changed_at", ?) WHERE ${byKey}
+        UPDATE ${raw} SET "_json" = ?, "_changed_at" = max("_changed_at", ?), "_changed_seq" = ? WHERE ${byKey}
         RETURNING "_first_seen_at", "_changed_at"
       `)
       .raw(),
     keepVersion: connection.prepare(`
       INSERT INTO ${history} (
-        ${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields"
+        ${primary.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields",
+        "_valid_from_seq", "_valid_to_seq"
       )
       SELECT
-        ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed', "_first_seen_at", ?
+        ${primary.join(', ')}, "_json", "_changed_at", max("_changed_at", ?), 'changed', "_first_seen_at", ?, "_changed_seq", ?
       FROM ${raw}
       WHERE ${byKey}
     `),

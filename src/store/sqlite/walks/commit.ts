@@ -14,6 +14,8 @@ import { rowOf } from '../../ledger.ts'
 import { type Connection, castParameter } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
 import type { CollectionTables } from '../tables/collection.ts'
+import type { Written } from '../tables/rows.ts'
+import { createSeqs } from '../tables/seq.ts'
 import { nameOf, OF_JOB, scopeOf } from './jobs.ts'
 import { countHeld } from './missing.ts'
 import { createRefreshStore } from './refreshes.ts'
@@ -35,6 +37,7 @@ const IS_OTHER_LIST = '(scope_path <> :path OR scope_filters <> :filters)'
 
 export function createCommit(connection: Connection): Commit {
   const { save } = createRefreshStore(connection)
+  const nextSeq = createSeqs(connection)
   const addAnswer = connection.prepare(`
     INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
     VALUES (:walkId, :ordinal, :pass, :page, :total, :keys, :at, :why, :places)
@@ -126,7 +129,8 @@ export function createCommit(connection: Connection): Commit {
   /** What the page of a walk and that of a refresh write alike. */
   function savePage(job: Job, page: PageChanges, { tables, run, by, at }: Writing): Outcome<SavedPage> {
     const { upserts, keys } = page
-    const saved = saveRows(job, upserts, tables, at)
+    const written = () => ({ at, seq: nextSeq(job.collection.name, at) })
+    const saved = saveRows(job, upserts, tables, written)
     if (saved.changes) return saved
     const newRejects = saveRejects(job, page, by, at)
     const added = upserts.filter(({ change }) => change === 'added').length
@@ -188,7 +192,7 @@ function saveRows(
   { organization, collection }: Job,
   upserts: readonly Upsert[],
   tables: CollectionTables,
-  at: string,
+  written: () => Written,
 ): Outcome<Notice[]> {
   if (upserts.length === 0) return { result: [], notices: [] }
   const rows = tables.toRows(
@@ -196,12 +200,13 @@ function saveRows(
     upserts.map(({ value }) => value),
   )
   if (rows.changes) return rows
+  const event = written()
   for (const [index, { key, text, change, fields = [] }] of upserts.entries()) {
     const typed = rows.result[index]
     if (!typed) continue
     const kept = collection.history === false ? null : fields.map(sqlitePath)
-    if (change === 'added') tables.insert(organization.id, key.parts, text, typed, at)
-    else tables.update(organization.id, key.parts, text, typed, at, kept)
+    if (change === 'added') tables.insert(organization.id, key.parts, text, typed, event)
+    else tables.update(organization.id, key.parts, text, typed, event, kept)
   }
   return { result: tables.extendViews(rows.result), notices: rows.notices }
 }

@@ -3,6 +3,7 @@ import type { Job } from '../../../sync/types.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName } from '../tables/declarations.ts'
 import { hasId, idOfRow, type KeyColumns, readKeyColumns } from '../tables/lookup.ts'
+import { createSeqs } from '../tables/seq.ts'
 import { createJobStore, nameOf } from './jobs.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one
@@ -133,14 +134,16 @@ function keepVersions(connection: Connection, job: Job, columns: KeyColumns, at:
   connection
     .prepare(`
       INSERT INTO ${quoted(tableName(name, 'history'))} (
-        "_organization_id", ${keys}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at"
+        "_organization_id", ${keys}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at",
+        "_valid_from_seq", "_valid_to_seq"
       )
       SELECT
         stored."_organization_id", ${stored}, stored."_json", stored."_changed_at",
-        max(stored."_changed_at", :at), missing.reason, stored."_first_seen_at"
+        max(stored."_changed_at", :at), missing.reason, stored."_first_seen_at",
+        stored."_changed_seq", :seq
       ${removableRows(columns, tableName(name, 'raw'))}
     `)
-    .run({ ...nameOf(job), at })
+    .run({ ...nameOf(job), at, seq: createSeqs(connection)(name, at) })
 }
 
 function removeFrom(connection: Connection, job: Job, columns: KeyColumns, table: string): number {

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
@@ -5,6 +6,7 @@ import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/reb
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { removeMissing } from '../../../../src/store/sqlite/walks/missing.ts'
+import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
@@ -212,16 +214,19 @@ describe('orders_changes', () => {
     )
   }, 60_000)
 
-  it('finds events by their time through indexes alone', async () => {
-    const test = openTestMirror()
-    await createStage(test).write('{"id":1}')
+  it.each(["at >= '2026' ORDER BY at", 'seq > 5 ORDER BY seq'])(
+    'finds events %s through indexes alone',
+    async (which) => {
+      const test = openTestMirror()
+      await createStage(test).write('{"id":1}')
 
-    const plan = test.rows(`EXPLAIN QUERY PLAN SELECT * FROM orders_changes WHERE at >= '2026' ORDER BY at`)
+      const plan = test.rows(`EXPLAIN QUERY PLAN SELECT * FROM orders_changes WHERE ${which}`)
 
-    expect(
-      plan.map(({ detail }) => detail).filter((line) => /^SCAN (?!\(|orders_changes)/.test(String(line))),
-    ).toEqual([])
-  })
+      expect(
+        plan.map(({ detail }) => detail).filter((line) => /^SCAN (?!\(|orders_changes)/.test(String(line))),
+      ).toEqual([])
+    },
+  )
 
   it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
     const test = openTestMirror()
@@ -230,23 +235,54 @@ describe('orders_changes', () => {
       test.clock.advance(HOUR)
       await stage.write(`{"id":1,"a":${a}}`)
     }
+    beforeSeq(test.connection)
     test.connection.exec(`
-      DROP VIEW orders_changes;
       DROP INDEX orders_history_at_end;
       ALTER TABLE orders_history DROP COLUMN _changed_fields;
       ALTER TABLE orders_history DROP COLUMN _first_seen_at;
+      DROP TABLE sync_seq;
+      PRAGMA user_version = 10;
     `)
+    test.close()
 
-    for (const a of [3, 4]) {
-      test.clock.advance(HOUR)
-      await stage.write(`{"id":1,"a":${a}}`)
-    }
+    const { file, clock } = test
+    const next = openTestMirror({ file, clock })
+    const old = next.rows(`SELECT change, seq, at FROM orders_changes ORDER BY seq`)
+    expect(old).toEqual(
+      [
+        { change: 'added', at: timeAt(HOUR) },
+        { change: 'changed', at: timeAt(2 * HOUR) },
+      ].map((event) => ({ ...event, seq: Date.parse(event.at) })),
+    )
+    const later = createStage(next)
+    // The clock was set back meanwhile.
+    clock.advance(-10 * HOUR)
+    for (const a of [3, 4]) await later.write(`{"id":1,"a":${a}}`)
 
-    expect(eventsOf(test).map(({ change, changed_fields }) => [change, changed_fields])).toEqual([
-      ['added', null],
-      ['changed', null],
-      ['changed', '["$.a"]'],
-      ['changed', '["$.a"]'],
+    const last = Date.parse(timeAt(2 * HOUR))
+    expect(next.rows(`SELECT change, changed_fields, seq FROM orders_changes ORDER BY seq`)).toEqual([
+      { change: 'added', changed_fields: null, seq: Date.parse(timeAt(HOUR)) },
+      { change: 'changed', changed_fields: null, seq: last },
+      { change: 'changed', changed_fields: '["$.a"]', seq: last + 1 },
+      { change: 'changed', changed_fields: '["$.a"]', seq: last + 2 },
+    ])
+  })
+
+  it('gives no number twice after an earlier copy of the file took its place', async () => {
+    const test = openTestMirror()
+    await createStage(test).write('{"id":1,"a":1}')
+    const copy = path.join(path.dirname(test.file), 'copy.db')
+    test.connection.exec(`VACUUM INTO '${copy}'`)
+    for (const a of [2, 3, 4]) await createStage(test).write(`{"id":1,"a":${a}}`)
+    const read = Number(test.value('SELECT max(seq) FROM orders_changes'))
+    const { clock } = test
+    clock.advance(1000)
+
+    const restored = openTestMirror({ file: copy, clock })
+    await createStage(restored).write('{"id":1,"a":4}')
+
+    expect(restored.rows(`SELECT change, after FROM orders_changes WHERE seq > ${read}`)).toEqual([
+      { change: 'changed', after: '{"id":1,"a":4}' },
     ])
   })
 

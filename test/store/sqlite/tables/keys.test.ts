@@ -158,8 +158,12 @@ describe('a key column of whole numbers that meets a text', () => {
       'orders_history_at_start',
       'orders_history_by_end',
       'orders_history_by_key',
+      'orders_history_seq_at_end',
+      'orders_history_seq_at_start',
       'orders_raw_at_change',
       'orders_raw_at_start',
+      'orders_raw_seq_at_change',
+      'orders_raw_seq_at_start',
       'sqlite_autoindex_orders_1',
       'sqlite_autoindex_orders_raw_1',
     ])

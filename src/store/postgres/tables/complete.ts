@@ -1,0 +1,49 @@
+import { splitKey } from '../../columns/catalog.ts'
+import { quoted, type Sql } from '../sql.ts'
+import { changesViewName, changesViewSql, commentOfChanges } from './changes-view.ts'
+import { withoutDependents } from './dependents.ts'
+import { raiseSeq } from './seq.ts'
+import { completeSql, keyNames } from './shape.ts'
+
+/** Gives the collections of a schema of an earlier version what their tables and views have not, with the grants of the views as they were. */
+export async function completeCollections(sql: Sql): Promise<void> {
+  const known = await sql.rows<{ name: string; key: string }>('SELECT name, key FROM sync_collections')
+  for (const { name, key } of known) {
+    const keyColumns = keyNames(splitKey(JSON.parse(key) as string[]))
+    await sql.exec(completeSql(name, keyColumns))
+    await raiseSeq(sql, name)
+    await replaceChangesView(sql, name, keyColumns)
+  }
+}
+
+/** Leaves a view of that name that a user has made. */
+async function replaceChangesView(sql: Sql, name: string, keyColumns: readonly string[]): Promise<void> {
+  const view = changesViewName(name)
+  if (!(await isOurs(sql, name, view))) return
+  const grants = await sql.rows<{ statement: string }>(GRANTS, [quoted(view)])
+  await withoutDependents(sql, [view], async () => {
+    await sql.exec(`DROP VIEW ${quoted(view)}`)
+    await sql.exec(changesViewSql(name, keyColumns))
+  })
+  for (const { statement } of grants) await sql.exec(statement)
+}
+
+/** By the comment that ours has. */
+async function isOurs(sql: Sql, name: string, view: string): Promise<boolean> {
+  const found = await sql.rows(
+    "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND relkind = 'v' AND obj_description(oid, 'pg_class') = $2",
+    [quoted(view), commentOfChanges(name)],
+  )
+  return found.length > 0
+}
+
+/** What others than the owner may do with a view, as statements; $1: its name. */
+const GRANTS = `
+  SELECT format(
+    'GRANT %s ON %s TO %s%s', acl.privilege_type, relation.oid::regclass,
+    CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END,
+    CASE WHEN acl.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+  ) AS statement
+  FROM pg_class AS relation, aclexplode(relation.relacl) AS acl
+  WHERE relation.oid = to_regclass($1) AND acl.grantee <> relation.relowner
+`

@@ -1,0 +1,75 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { runJob } from '../../../src/sync/job.ts'
+import { createClock } from '../../helpers/clock.ts'
+import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { jobOptions } from '../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import type { TestMirror } from '../../helpers/test-mirror.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+/** How many events the long form follows: FOLLOWED_EVENTS=20000. */
+const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 1000)
+const POLL_MS = EVENTS > 1000 ? 200 : 20
+const ITEMS = 25
+const WORKERS = [ACME, GLOBEX, { ...ACME, id: '9d0b3c4a-52c7-4a86-9d0b-3c4a5f6b7c8d', name: 'initech' }]
+
+describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeout: 1_800_000 }, () => {
+  it('misses no event and has none twice beside three workers whose commits wait', async () => {
+    const first = await openPostgresMirror(newSchema(server), { ...createClock(), now: Date.now })
+    const others = await Promise.all([2, 3].map(() => openPostgresMirror(first.address, first.clock)))
+    const workers = [first, ...others]
+    const rounds = Math.ceil(EVENTS / ITEMS / workers.length)
+    const work = (round: number, index: number) => {
+      const mirror = workers[index] as unknown as TestMirror
+      const { source } = scriptedList({ ids: upTo(ITEMS), item: (id) => `{"id":${id},"a":${round}}` })
+      return runJob({ ...jobOptions(mirror, source), job: jobOf({}, WORKERS[index]) })
+    }
+    expect((await work(0, 0)).error).toBeNull()
+    // Each transaction waits before its COMMIT, one of them for longer than the others.
+    await first.rows(`
+      CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_sleep(random() * random() * 0.2); RETURN NULL; END $$
+    `)
+    await first.rows(`
+      CREATE CONSTRAINT TRIGGER stall AFTER UPDATE ON sync_runs DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION stall()
+    `)
+    const read: string[] = []
+    let last = '0'
+    const poll = async () => {
+      const sql = `SELECT seq, _organization_id AS org, id, change, after FROM orders_changes WHERE seq > $1 ORDER BY seq`
+      for (const { seq, ...event } of await first.rows(sql, last)) {
+        last = String(seq)
+        read.push(JSON.stringify({ seq, ...event }))
+      }
+    }
+    const done = new AbortController()
+    const following = (async () => {
+      while (!done.signal.aborted) {
+        await poll()
+        await new Promise((wake) => setTimeout(wake, POLL_MS))
+      }
+    })()
+    await Promise.all(
+      workers.map(async (_, index) => {
+        for (let round = 1; round <= rounds; round++) expect((await work(round, index)).error).toBeNull()
+      }),
+    )
+    done.abort()
+    await following
+    await poll()
+
+    const all = await first.rows(
+      'SELECT seq, _organization_id AS org, id, change, after FROM orders_changes ORDER BY seq',
+    )
+    const written = all.map((event) => JSON.stringify(event))
+    expect(all.length).toBeGreaterThanOrEqual(EVENTS)
+    expect(new Set(read).size).toBe(read.length)
+    expect(read.toSorted()).toEqual(written.toSorted())
+  })
+})
