@@ -487,6 +487,27 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       expect(kept.map((entries) => entries.length)).toEqual([0, 1, 1])
     })
 
+    it('gives a column to a field that is called like SQL, and another type when it meets a fraction', async () => {
+      const names = [
+        '"',
+        'b\n  "" INTEGER',
+        'b\n """ INTEGER',
+        '", "x" INTEGER',
+        "d'--\n/*",
+        ') STRICT;',
+        '$1\\',
+      ]
+      const itemOf = (id: number, value: unknown) =>
+        JSON.stringify({ id, ...Object.fromEntries(names.map((field) => [field, value])) })
+      await walkOf(store, itemOf(1, 1))
+      await walkOf(store, itemOf(1, 1), itemOf(2, 1.5))
+      const at = await walkOf(store, itemOf(1, 1), itemOf(2, 1.5), itemOf(3, 'x'))
+
+      const columns = await opened.columns()
+      expect(names.map((field) => columns[field])).toEqual(names.map(() => [2, 1, at]))
+      expect((await opened.troubles()).map(({ type }) => type)).toEqual(names.map(() => 'REAL'))
+    })
+
     describe('the values of columns', () => {
       it('are counted at the end of a full walk, with those that did not fit', async () => {
         const open = await begin(store)

@@ -95,9 +95,7 @@ export function belongingsOf(connection: Connection, table: string): string[] {
 function createCopy(connection: Connection, table: string, types: ReadonlyMap<string, ColumnType>): void {
   const [copy, columns] = [nameOfCopy(table), columnsOf(connection, table)]
   const wanted = columns.map((column) => ({ ...column, type: types.get(column.name) ?? column.type }))
-  let declaration = declarationOf(connection, table) ?? ''
-  for (const { name, type } of columns)
-    declaration = withType(declaration, name, type, types.get(name) ?? type)
+  const declaration = withTypes(declarationOf(connection, table) ?? '', types)
   connection.exec(declaration.replace(`CREATE TABLE ${quoted(table)}`, () => `CREATE TABLE ${quoted(copy)}`))
   if (JSON.stringify(columnsOf(connection, copy)) !== JSON.stringify(wanted))
     throw new Error(`the table ${table} is declared in a way that cannot be changed here`)
@@ -109,13 +107,16 @@ function columnsOf(connection: Connection, table: string): { name: string; type:
   return connection.prepare(sql).all(table) as { name: string; type: string }[]
 }
 
-/** Finds a column on a line of its own, or where ALTER TABLE put it. */
-function withType(declaration: string, column: string, from: string, to: string): string {
-  return ['\n  ', ', '].reduce(
-    (text, before) =>
-      text.replaceAll(`${before}${quoted(column)} ${from}`, () => `${before}${quoted(column)} ${to}`),
-    declaration,
-  )
+/** Names, texts and comments, and the type behind a name: what a field is called may look like any SQL. */
+const TOKENS =
+  /("(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/)(?: (?:INTEGER|REAL|TEXT)\b)?/g
+
+function withTypes(declaration: string, types: ReadonlyMap<string, ColumnType>): string {
+  const wanted = new Map([...types].map(([name, type]) => [quoted(name), type]))
+  return declaration.replaceAll(TOKENS, (all, token: string) => {
+    const type = all === token ? undefined : wanted.get(token)
+    return type === undefined ? all : `${token} ${type}`
+  })
 }
 
 const BEFORE_ALL_ROWS = -(2n ** 63n)
