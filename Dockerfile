@@ -41,7 +41,8 @@ ENV ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
     NODE_COMPILE_CACHE=/app/compiled \
     SQLITE_TMPDIR=/data
 # A new named volume takes over the owner that its folder has here. /published is for a volume that readers share.
-RUN install -d -o 10001 -g 10001 /data /published
+RUN install -d -o 10001 -g 10001 /data /published \
+ && ln -s /app/src/bin.js /usr/local/bin/admin-mirror
 VOLUME /data
 # Where a relative --output goes: the one folder that can be written under a read-only root.
 WORKDIR /data

@@ -45,7 +45,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
       .action(async (...args: unknown[]) => {
         const { run } = await load()
         // commander passes the arguments, the options, and last the command itself.
-        const globals = program.opts<Globals>()
+        const globals = globalsOf(program, runtime)
         exitCode = await run(
           globals.quiet ? silenced(runtime) : runtime,
           globals,
@@ -62,8 +62,15 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return reportError(error, runtime, typedConfig(program.opts<Globals>()))
+    return reportError(error, runtime, typedConfig(globalsOf(program, runtime)))
   }
+}
+
+/** The configuration may be named by the environment. Containers pass an empty variable where they mean none. */
+function globalsOf(program: Command, { env }: Runtime): Globals {
+  const typed = program.opts<Globals>()
+  const config = typed.config ?? (env.ADMIN_MIRROR_CONFIG || undefined)
+  return config === undefined ? typed : { ...typed, config }
 }
 
 function createProgram({ stdout, stderr }: Runtime): Command {
@@ -155,7 +162,7 @@ function defineReaders(define: Define): void {
     .option('--json', 'as JSON')
     .option(
       '--check',
-      'exit with 3 for a held token, else 5 for removals held back, else 1 for a failed or overdue list',
+      'exit with 4 for a full disk, else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
     )
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
     .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')

@@ -1,5 +1,6 @@
 import { type Context, Hono } from 'hono'
 import { KnownError } from '../errors.ts'
+import { troubleLines } from '../report/job-lines.ts'
 import { cached } from './cache.ts'
 import { isLoopbackHost } from './host.ts'
 import { healthMetricsText, metricsText } from './metrics.ts'
@@ -21,6 +22,9 @@ export interface AppOptions {
 
 /** A mirror that is known to be away gets so long for the metrics: most scrapers give up after ten seconds. */
 const AWAY_MS = 3000
+
+/** Lists that /check names. */
+const MOST_TOLD = 20
 
 const STARTING = 'the mirror is being opened'
 
@@ -59,7 +63,9 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
     if (stalled !== null || unusable !== null) return stalled ?? unusable
     const status = (await overview())?.status
     if (!status) return STARTING
-    return status.check_exit_code === 0 ? null : status.verdict
+    return status.check_exit_code === 0
+      ? null
+      : [status.verdict, ...troubleLines(status, MOST_TOLD)].join('\n')
   }
 
   const app = new Hono()

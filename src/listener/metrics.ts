@@ -138,10 +138,11 @@ function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
       if (value !== null) values.set(labelsOf(job), value)
     }
   }
-  const failed = gauge('last_run_failed', '1 if the last run failed, with its error code.', [
-    ...JOB,
-    'error_code',
-  ])
+  const failed = gauge(
+    'last_run_failed',
+    '1 from the end of a run that failed until one succeeds, with its error code.',
+    [...JOB, 'error_code'],
+  )
   const coverage = gauge('coverage', '1 for what the last complete full walk says of itself.', [
     ...JOB,
     'coverage',
@@ -153,7 +154,10 @@ function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
   )
   for (const job of jobs) {
     const labels = labelsOf(job)
-    failed.set({ ...labels, error_code: job.error_code ?? '' }, job.last_run_status === 'failed' ? 1 : 0)
+    failed.set(
+      { ...labels, error_code: job.failing_code ?? job.error_code ?? '' },
+      job.failing_since === null ? 0 : 1,
+    )
     if (job.coverage !== null) coverage.set({ ...labels, coverage: job.coverage }, 1)
     tokenHeld.set({ organization: labels.organization }, job.held_since === null ? 0 : 1)
   }

@@ -68,7 +68,7 @@ interface Target {
   line: Line
   /** The jobs whose last run failed: another schedule's success must not hide them. */
   failed: Map<string, Outcome>
-  /** Those of them that a refresh found out, or that a refused token explains: a refresh that succeeds clears them. */
+  /** Those of them that a refresh found out, or a held token without a line in `sync_runs`: a refresh that succeeds clears them. */
   byRefresh: Set<string>
   /** The refused tokens that the last outcome told of. */
   toldTokens: Set<string | null>
@@ -140,11 +140,11 @@ export function createPings(options: PingsOptions): Pings {
   }
 
   function noteRun({ failed, byRefresh }: Target, outcome: Outcome): void {
-    const { job, state, heldToken } = outcome
+    const { job, state, hasLine, heldToken } = outcome
     const hidesWalk = failed.has(job) && !byRefresh.has(job)
     if (state === 'failed') failed.set(job, outcome)
     else if (state === 'succeeded') failed.delete(job)
-    if (state === 'failed' && heldToken !== null && !hidesWalk) byRefresh.add(job)
+    if (state === 'failed' && heldToken !== null && !hasLine && !hidesWalk) byRefresh.add(job)
     else byRefresh.delete(job)
   }
 

@@ -9,6 +9,8 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
+  /** Whether `sync_runs` tells of it, so that the list is failing in all that reads the mirror. */
+  hasLine: boolean
   /** Names its token, which is refused for runs and refreshes alike; null for another end. */
   heldToken: string | null
   rows: { seen: number; added: number; changed: number; removed: number }
@@ -23,12 +25,16 @@ export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult, tok
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,
   }
+  const hasLine = run !== null
   const name = nameOf(job.organization.name, job.collection.name)
-  if (code === undefined) return { job: name, state: 'succeeded', reason: '', heldToken: null, rows }
-  if (code === 'INTERRUPTED') return { job: name, state: 'stopped', reason: '', heldToken: null, rows }
+  if (code === undefined) return { job: name, state: 'succeeded', reason: '', hasLine, heldToken: null, rows }
+  if (code === 'INTERRUPTED')
+    return { job: name, state: 'stopped', reason: '', hasLine, heldToken: null, rows }
   if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
-    return { job: name, state: 'busy', reason: '', heldToken: null, rows }
-  return { job: name, state: 'failed', reason: reasonOf(code), heldToken: heldBy(code, token), rows }
+    return { job: name, state: 'busy', reason: '', hasLine, heldToken: null, rows }
+  // The words are our own, and a full disk is nothing that a code explains.
+  const reason = code === 'DATABASE' && error ? `${code}: ${printable(error.message, 300)}` : reasonOf(code)
+  return { job: name, state: 'failed', reason, hasLine, heldToken: heldBy(code, token), rows }
 }
 
 /** What an earlier process left behind. */
@@ -43,6 +49,7 @@ export function standingOutcome(
     job: nameOf(organization, collection),
     state: 'failed',
     reason: reasonOf(code),
+    hasLine: true,
     heldToken: heldBy(code, token),
     rows,
   }

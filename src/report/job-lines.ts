@@ -2,6 +2,7 @@ import { counted, grouped, inWords, printable } from '../text.ts'
 import type { JobStatus } from './job-status.ts'
 import { missedText, progressNotes } from './progress.ts'
 import type { DaemonStatus, Status } from './status.ts'
+import { needsSomebody } from './verdict.ts'
 
 /** What is said of a list below its line. `usual`: of what happens to lists that are well. */
 interface Note {
@@ -30,6 +31,20 @@ export function conditionOf(job: JobStatus, status: Status): 'troubled' | 'runni
   return isRunning ? 'running' : 'well'
 }
 
+/** Each list that needs somebody: what is wrong with it, and what to type. At most so many lines. */
+export function troubleLines(status: Status, most: number): string[] {
+  const now = Date.parse(status.now)
+  const lines = status.jobs.filter(needsSomebody).map((job) => {
+    const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'trouble' ? [text] : []))
+    const name = `${printable(job.organization, 40)} ${job.collection}`
+    // A list that was never tried has no note: its line says so.
+    if (why.length === 0) why.push('never read')
+    return `${name}: ${[...why, ...(job.next === null ? [] : [`next: ${job.next}`])].join('; ')}`
+  })
+  const more = lines.length - most
+  return more > 0 ? [...lines.slice(0, most), `and ${counted(more, 'more list')}`] : lines
+}
+
 function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status): Note[] {
   const notes: Note[] = []
   const note = (text: string, kind: Note['kind'] = 'trouble') => notes.push({ kind, text })
@@ -44,12 +59,14 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
     note(`waits until ${job.waiting_until} (${left}): ${job.waiting_for}`, 'progress')
   }
   // Other notes say what is held, or held back.
-  const isSaid = job.error_code === 'REMOVALS_HELD' || (job.error_code === 'UNAUTHORIZED' && job.held_since)
-  if (job.error_code && !isSaid && job.last_run_at) {
+  const code = job.failing_code ?? job.error_code
+  const isSaid = code === 'REMOVALS_HELD' || (code === 'UNAUTHORIZED' && job.held_since !== null)
+  const failing = failingNote(job, now)
+  if (failing !== null && !isSaid) note(failing)
+  else if (job.error_code && !isSaid && job.last_run_at)
     note(
-      `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${job.error_code}: ${printable(job.error_message ?? '', 500)}`,
+      `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${errorText(job.error_code, job.error_message)}`,
     )
-  }
   if (job.removals_held > 0) note(heldNote(job))
   if (job.rows_missed > 0) note(missedNote(job), 'usual')
   if (job.untrusted !== null)
@@ -67,6 +84,17 @@ function tooStaleNote({ fresh_as_of: freshAsOf }: JobStatus, fresh: string | nul
   return freshAsOf === null
     ? `too stale: nothing says how fresh its newest rows are, and --fresh is ${fresh}`
     : `too stale: its newest rows are those of ${freshAsOf}, and --fresh is ${fresh}`
+}
+
+/** Since when a list fails, and why; null for one that is not failing. */
+export function failingNote(job: JobStatus, now: number): string | null {
+  if (job.failing_since === null) return null
+  const since = `failing since ${job.failing_since} (${inWords(now - Date.parse(job.failing_since))})`
+  return `${since}: ${errorText(job.failing_code ?? 'failed', job.failing_message)}`
+}
+
+function errorText(code: string, message: string | null): string {
+  return `${code}: ${printable(message ?? '', 500)}`
 }
 
 function overdueNote({ due_at: dueAt, schedule }: JobStatus, now: number): string {

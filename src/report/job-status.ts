@@ -43,11 +43,12 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const tooOld = isOlder(row.as_of, maxAge)
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
-  const next = nextStep(known, now, tooOld === true || tooStale === true || overdue === true)
+  const next = nextStep(known, now, tooOld === true || tooStale === true, overdue === true)
   return {
     ...withoutInternal(known),
     configured: isConfigured,
     error_message: pasteableOrNull(row.error_message),
+    failing_message: pasteableOrNull(row.failing_message),
     held_reason: pasteableOrNull(row.held_reason),
     backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
     age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),

@@ -2,25 +2,35 @@ import type { OpenBackfill, StatusRow } from '../store/status.ts'
 import { printable, shellWord } from '../text.ts'
 
 /**
- * What to type or do about a job; null if there is nothing to do, or a process works on it.
+ * What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong.
  * @param isTooOld True if it is older than `--max-age`.
+ * @param isOverdue True if it should have been read by now.
  */
-export function nextStep(row: StatusRow, now: number, isTooOld = false): string | null {
+export function nextStep(row: StatusRow, now: number, isTooOld = false, isOverdue = false): string | null {
   const org = orgWord(row)
   const sync = syncCommand(row)
   if (row.held_since)
     return `give ${printable(row.organization, 80)} a new token, or if it is valid again: admin-mirror resume --org ${org}`
-  if (row.configured === 0 || row.running) return null
+  if (row.configured === 0) return null
+  if (row.removals_held > 0)
+    return `look whether they are gone, then: ${syncListCommand(row)} --accept-removals`
+  if (row.running) return whileRunning(row, isOverdue)
   if (row.last_run_at === null) return sync
   if (mustWait(row, now))
     return `wait until ${row.waiting_until}, or forget the wait: admin-mirror resume --org ${org}`
-  if (row.last_run_status === 'failed') return `look at the error, then: ${afterFailure(row)}`
+  if (row.failing_since !== null) return `look at the error, then: ${afterFailure(row)}`
   if (row.running === false && row.walk_origin === 'sync') return sync
   if (isStopped(row)) return afterBackfill(row)
-  if (row.removals_held > 0)
-    return `look whether they are gone, then: ${syncListCommand(row)} --accept-removals`
   if (row.total_is_wrong) return ignoreTotal(row)
-  return row.as_of === null || isTooOld ? sync : null
+  return row.as_of === null || isTooOld || isOverdue ? sync : null
+}
+
+/** A run under way may end what is wrong: so nobody has to type anything yet. */
+function whileRunning({ failing_since: failingSince }: StatusRow, isOverdue: boolean): string | null {
+  if (isOverdue) return 'look into the log of the process that reads it: it has written nothing for an hour'
+  return failingSince === null
+    ? null
+    : 'wait for the run that is under way, and look again: admin-mirror status'
 }
 
 /** With a wrong total, nothing is removed from a list until its configuration changes. */

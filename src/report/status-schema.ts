@@ -53,6 +53,15 @@ const LastRun = {
 }
 
 const Trouble = {
+  failing_since: time()
+    .nullable()
+    .describe('End of the first run that failed since one succeeded; null: it is not failing'),
+  failing_by: z
+    .enum(['walk', 'refresh'])
+    .nullable()
+    .describe('A refresh that succeeds ends what a refresh began'),
+  failing_code: z.string().nullable().describe('error_code of the last run that failed'),
+  failing_message: z.string().nullable(),
   removals_held: count(),
   held_why: z.enum(['brake', 'empty']).nullable(),
   untrusted: z.string().nullable().describe('Why the last complete full walk removes nothing'),
@@ -98,7 +107,8 @@ export const StatusSchema = z
     database: z.string(),
     now: time(),
     verdict: z.string().describe('How things are, in a sentence'),
-    check_exit_code: z.literal([0, 1, 3, 5]).describe('What status --check exits with'),
+    check_exit_code: z.literal([0, 1, 3, 4, 5]).describe('What status --check exits with'),
+    unusable: z.string().nullable().describe('Why the mirror cannot be written; null: it can'),
     daemon: z.object({
       running: z.boolean().nullable().describe('Whether a start runs; null: this user cannot tell'),
       processes: z

@@ -52,10 +52,11 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 
 /** The next steps, each once, and at most MOST_STEPS. */
 function nextLines(status: Status, configOption: string, ask: string): string[] {
-  const { jobs, daemon, timezone } = status
+  const { jobs, daemon, timezone, unusable } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
   const begin = isDead ? [`begin the daemon again: admin-mirror start${configOption}`] : []
-  const all = [...new Set([...begin, ...endOne(status), ...jobs.flatMap(({ next }) => next ?? [])])]
+  const room = unusable === null ? [] : ['see to what is said above; until then nothing is written']
+  const all = [...new Set([...room, ...begin, ...endOne(status), ...jobs.flatMap(({ next }) => next ?? [])])]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
     ? 'wait for the readings that are under way'
     : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`

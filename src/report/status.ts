@@ -11,18 +11,22 @@ export type DaemonStatus = Status['daemon']
 
 /** Completes what `status` says. */
 export function createStatus(
-  facts: Omit<Status, 'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes'> &
-    Partial<Pick<Status, 'advice' | 'notes'>>,
+  facts: Omit<
+    Status,
+    'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes' | 'unusable'
+  > &
+    Partial<Pick<Status, 'advice' | 'notes' | 'unusable'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, advice = [], notes = [], ...others } = facts
+  const { database, now, advice = [], notes = [], unusable = null, ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
     database,
     now,
-    verdict: verdict({ ...facts, daemon }),
-    check_exit_code: checkExitCode(facts.jobs),
+    verdict: verdict({ ...facts, unusable, daemon }),
+    check_exit_code: checkExitCode({ ...facts, unusable }),
+    unusable,
     daemon,
     advice,
     notes,

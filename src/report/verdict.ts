@@ -2,22 +2,42 @@ import { grouped } from '../text.ts'
 import type { JobStatus } from './job-status.ts'
 import type { Status } from './status.ts'
 
-/** What `status --check` exits with: 3 for a held token, else 5 for removals held back, else 1 for a list that failed or is overdue. */
-export function checkExitCode(jobs: readonly JobStatus[]): Status['check_exit_code'] {
+/**
+ * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for a held token, else 5 for removals held back,
+ * else 1 for a list that is failing or overdue. Every other place that says whether all is well goes by it.
+ */
+export function checkExitCode({
+  jobs,
+  unusable,
+}: Pick<Status, 'unusable'> & { jobs: readonly JobStatus[] }): Status['check_exit_code'] {
+  if (unusable !== null) return 4
   const configured = jobs.filter((job) => job.configured)
+  if (configured.some((job) => job.failing_code === 'DATABASE')) return 4
   if (configured.some((job) => job.held_since !== null)) return 3
   if (configured.some((job) => job.removals_held > 0)) return 5
-  return configured.some(isBad) ? 1 : 0
+  return configured.some(needsSomebody) ? 1 : 0
 }
 
-function isBad({ last_run_status: status, overdue }: JobStatus): boolean {
-  return status === 'failed' || overdue === true
+/** Whether a list is not well: its token is held, removals are held back, it is failing, or overdue. A run under way changes nothing. */
+export function needsSomebody(job: JobStatus): boolean {
+  const { held_since: held, removals_held: removals, failing_since: failing, overdue } = job
+  return job.configured && (held !== null || removals > 0 || failing !== null || overdue === true)
 }
 
-type Facts = Pick<Status, 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
+/** Less room than a page with its WAL may take. Bytes. */
+const FULL_BELOW = 1_000_000
+
+/** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
+export function fullDisk(file: string, freeBytes: number | null): string | null {
+  if (freeBytes === null || freeBytes >= FULL_BELOW) return null
+  return `the disk of ${file} is full (${grouped(freeBytes)} bytes are free), so nothing can be written: make room`
+}
+
+type Facts = Pick<Status, 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
 
 /** How things are, in a sentence. "Well" is only said if a `start` keeps it so. */
 export function verdict(status: Facts): string {
+  if (status.unusable !== null) return `${status.unusable}${daemonText(status)}`
   const trouble = troubleOf(status)
   if (trouble !== null) return `${trouble}${daemonText(status)}`
   const { jobs, daemon, timezone } = status
@@ -35,8 +55,7 @@ type Words = readonly [one: string, several: string]
 /** The first trouble that there is. */
 function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   const troubles: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
-    // What is read at this moment has no next step, but what is held back waits for somebody.
-    [(job) => job.next !== null || isHeldBack(job), 'needs attention', 'need attention'],
+    [(job) => job.next !== null || needsSomebody(job), 'needs attention', 'need attention'],
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
     [(job) => job.too_stale === true, ...bothSay(`may lack what was added within ${fresh}`)],
     [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
@@ -52,10 +71,6 @@ function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
     if (number > 0) return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs) : ''}`
   }
   return null
-}
-
-function isHeldBack({ configured, removals_held: held }: JobStatus): boolean {
-  return configured && held > 0
 }
 
 function bothSay(text: string): Words {
@@ -79,7 +94,7 @@ function reasonsOf(jobs: readonly JobStatus[]): string {
   const reasons: [number, string][] = [
     [count((job) => job.held_since !== null), 'held for a refused token'],
     [count((job) => job.removals_held > 0), 'with removals held back'],
-    [count((job) => job.held_since === null && job.last_run_status === 'failed'), 'failed'],
+    [count((job) => job.held_since === null && job.failing_since !== null), 'failed'],
     [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
     [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
     [count((job) => job.last_run_status === 'interrupted'), 'interrupted'],

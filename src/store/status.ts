@@ -25,6 +25,13 @@ export interface StatusRow {
   last_run_trigger: string | null
   error_code: string | null
   error_message: string | null
+  /** End of the first run that failed since one succeeded; null: none did. */
+  failing_since: string | null
+  /** Whether a refresh that succeeds ends it. */
+  failing_by: 'walk' | 'refresh' | null
+  /** Of the last run that failed. */
+  failing_code: string | null
+  failing_message: string | null
   removals_held: number
   /** Why they are held back; null if none are. */
   held_why: 'brake' | 'empty' | null
@@ -110,6 +117,8 @@ export interface StatusDialect {
   /** A column of `sync_status`, which older mirrors may not have. */
   fresh: (column: 'fresh_as_of' | 'newest') => string
   refreshedEvery: string
+  /** A column of `sync_jobs`, which older mirrors do not have. */
+  failing: (column: 'failing_since' | 'failing_by' | 'failing_code' | 'failing_message') => string
   /** A LEFT JOIN of the first of the rows, in this order. */
   joinFirst: (join: { table: string; as: string; where: string; order: string }) => string
   /** A LEFT JOIN, as `gate`, of the budget of the job that is waited for longest. */
@@ -122,7 +131,14 @@ const OF_JOB = 'organization_id = job.organization_id AND collection = job.colle
 export const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
 /** All jobs that `sync_status` shows, by organization and collection. */
-export function statusSql({ greatest, fresh, refreshedEvery, joinFirst, joinGate }: StatusDialect): string {
+export function statusSql({
+  greatest,
+  fresh,
+  refreshedEvery,
+  failing,
+  joinFirst,
+  joinGate,
+}: StatusDialect): string {
   return `
   SELECT
     job.organization_id,
@@ -148,6 +164,10 @@ export function statusSql({ greatest, fresh, refreshedEvery, joinFirst, joinGate
     run.rows_seen AS last_run_rows_seen,
     attempt.started_at AS last_sync_at,
     attempt.finished_at AS last_sync_finished_at,
+    ${failing('failing_since')},
+    ${failing('failing_by')},
+    ${failing('failing_code')},
+    ${failing('failing_message')},
     job.removals_held,
     CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
     last.untrusted,

@@ -148,7 +148,7 @@ describe.concurrent('check', () => {
     const server = await serve(() => new Promise<Reply>(() => {}))
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
     const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8')) as { api: object }
-    config.api = { ...config.api, timeout: '200ms' }
+    config.api = { ...config.api, timeout: '2s' }
     fs.writeFileSync(workspace.file('admin-mirror.yaml'), JSON.stringify(config))
 
     const { code, failed } = await checked(workspace)

@@ -50,13 +50,16 @@ describe('help', async () => {
   })
 })
 
+/** In a process of its own: the library for completion writes to that one's standard output. */
+const typed = (...words: string[]) => createWorkspace().start(words).ended
+
 describe.concurrent('completion', () => {
   it.each([
     [['sy'], 'sync'],
     [['sync', '--acc'], '--accept-removals'],
     [['--log-level', 'debug', 'query', '--format', ''], 'ndjson'],
   ])('of %j offers %s', async (words, offered) => {
-    const { code, stdout, stderr } = await createWorkspace().run(['complete', '--', ...words])
+    const { code, stdout, stderr } = await typed('complete', '--', ...words)
 
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout.split('\n').map((line) => line.split('\t')[0])).toContain(offered)
@@ -68,20 +71,20 @@ describe.concurrent('completion', () => {
     [['snapshot', ''], ':0'],
     [['sync', '--org', ''], ':4'],
   ])('of %j has the shell complete files where one is meant: %s', async (words, directive) => {
-    const { stdout } = await createWorkspace().run(['complete', '--', ...words])
+    const { stdout } = await typed('complete', '--', ...words)
 
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(directive)
   })
 
   it.each(['bash', 'zsh', 'fish'])('prints a script for %s that asks this program', async (shell) => {
-    const { code, stdout } = await createWorkspace().run(['completion', shell])
+    const { code, stdout } = await typed('completion', shell)
 
     expect(code).toBe(0)
     expect(stdout).toContain('admin-mirror complete --')
   })
 
   it('asks bash to complete files, which its script leaves to it', async () => {
-    const { stdout } = await createWorkspace().run(['completion', 'bash'])
+    const { stdout } = await typed('completion', 'bash')
 
     expect(stdout).toContain('\n__admin_mirror_complete() {')
     expect(stdout).toMatch(/\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/)

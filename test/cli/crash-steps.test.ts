@@ -44,7 +44,7 @@ const OF_A_NEW_MIRROR: Step[] = [
       }`,
     },
   ],
-  ['before its version', dyingBefore(MIGRATE, 'if (steps.length > 0) connection.pragma(')],
+  ['before its version', dyingBefore(MIGRATE, 'connection.pragma(`user_version = ')],
   ['before the commit', dyingBefore(MIGRATE, '})\n  run.immediate()')],
   ['after the commit', dyingAfter(MIGRATE, 'run.immediate()')],
   [

@@ -174,7 +174,7 @@ describe.concurrent('status --check', () => {
     await workspace.run(['sync'])
     const codes: (number | null)[] = []
     for (const change of [
-      "UPDATE sync_runs SET status = 'failed', error_code = 'NETWORK', error_message = 'no'",
+      "UPDATE sync_jobs SET failing_since = '2026-01-01T00:00:00.000Z', failing_by = 'walk', failing_code = 'NETWORK'",
       "UPDATE sync_jobs SET removals_held = 3, held_why = 'brake'",
       "UPDATE organizations SET held_since = '2026-01-01T00:00:00.000Z', held_reason = 'refused'",
     ]) {

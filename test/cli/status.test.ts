@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { runInProcess } from './in-process.ts'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 import { written } from './written.ts'
@@ -183,7 +184,10 @@ describe.concurrent('status', () => {
     await sync.ended
 
     const human = await workspace.run(['status'])
-    const elsewhere = await workspace.run(['status', '--config', workspace.file('admin-mirror.yaml')])
+    const config = workspace.file('admin-mirror.yaml')
+    const place = { cwd: workspace.folder, env: {} }
+    const typed = await runInProcess(['status', '--config', config], place)
+    const named = await runInProcess(['status'], { ...place, env: { ADMIN_MIRROR_CONFIG: config } })
 
     expect(running).toMatchObject({
       last_run_status: 'running',
@@ -193,9 +197,9 @@ describe.concurrent('status', () => {
     })
     expect(human.stdout).toMatch(/stopped at page 2, 2 of 6 items seen/)
     expect(human.stdout).toMatch(/next: admin-mirror sync --org acme$/m)
-    // As it was called, so that it can be pasted as it stands.
-    const config = workspace.file('admin-mirror.yaml')
-    expect(elsewhere.stdout).toContain(`next: admin-mirror sync --org acme --config ${config}\n`)
+    // It can be pasted as it stands, however the configuration was named.
+    for (const { stdout } of [typed, named])
+      expect(stdout).toContain(`next: admin-mirror sync --org acme --config ${config}\n`)
   })
 
   it('takes no killed sync for a running one', async () => {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, expect } from 'vitest'
 import { runInProcess } from './in-process.ts'
-import { type Ended, type Running, type StartOptions, startProgram } from './processes.ts'
+import { type Ended, logLines, type Running, type StartOptions, startProgram } from './processes.ts'
 
 export interface OrganizationSettings {
   id: string
@@ -26,7 +26,7 @@ export interface Workspace {
    * configuration ever named; the tests of the file fail where one shows.
    */
   start(args: readonly string[], options?: Partial<StartOptions>): Running
-  /** Runs a command to its end: in this process, or where options name one that starts it, in a process of its own. */
+  /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
   run(args: readonly string[], options?: Partial<StartOptions>): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
   leaks: Leak[]
@@ -109,13 +109,17 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
   }
 
   async function run(args: readonly string[], options: Partial<StartOptions> = {}): Promise<Ended> {
-    const ownProcess = options.through !== undefined || options.node !== undefined
+    const isForNode = Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))
+    const ownProcess = isForNode || options.through !== undefined || options.node !== undefined
     return ownProcess ? start(args, options).ended : checked(await runInProcess(args, placed(options)))
   }
 
-  function checked(ended: Ended): Ended {
-    leaks.push(...leaksOf(tokens, [ended.stdout, ended.stderr, ...databaseFiles(folder)]))
-    return ended
+  /** Without the option at the end of each command that is proposed: it names a folder of chance. */
+  const shown = (text: string) => text.replaceAll(` --config ${file('admin-mirror.yaml')}`, '')
+
+  function checked({ stdout, stderr, ...ended }: Ended): Ended {
+    leaks.push(...leaksOf(tokens, [stdout, stderr, ...databaseFiles(folder)]))
+    return { ...ended, stdout: shown(stdout), stderr: shown(stderr), logs: logLines(shown(stderr)) }
   }
 
   function rows<T>(sql: string): T[] {

@@ -4,7 +4,7 @@ import { MirrorError, UsageError } from '../../src/errors.ts'
 import { createApp } from '../../src/listener/app.ts'
 import type { JobStatus } from '../../src/report/job-status.ts'
 import { listen } from './listening.ts'
-import { at, job, NOW, overview, source } from './overviews.ts'
+import { at, failedBy, job, NOW, overview, source } from './overviews.ts'
 
 const PATHS = ['', 'check', 'healthz', 'readyz', 'metrics', 'status.json']
 const well = () => source(overview([job('acme')]))
@@ -103,7 +103,7 @@ describe('the listener', () => {
 
 const TROUBLE = { stalled: 'the scheduler sleeps', unusable: 'the disk is full' }
 
-function failing(error: Error) {
+function sourceThatThrows(error: Error) {
   return source(overview([]), {
     overview() {
       throw error
@@ -130,7 +130,7 @@ describe('health', () => {
   })
 
   it('is in the metrics of a mirror that cannot be read, which are there all the same', async () => {
-    const { url } = await listen(failing(new MirrorError('the server does not answer')))
+    const { url } = await listen(sourceThatThrows(new MirrorError('the server does not answer')))
 
     const metrics = await fetch(url('metrics'))
 
@@ -166,16 +166,33 @@ describe('health', () => {
   })
 
   it.each<[wrong: Partial<JobStatus>, told: string]>([
-    [{ held_since: at(1), next: 'resume' }, 'the only list needs attention (held for a refused token)'],
-    [{ removals_held: 30, next: 'sync' }, 'the only list needs attention (with removals held back)'],
-    [{ last_run_status: 'failed', next: 'sync' }, 'the only list needs attention (failed)'],
-    [{ overdue: true, next: 'sync' }, 'the only list needs attention (overdue)'],
+    [
+      { held_since: at(1), held_reason: 'HTTP 401', next: 'resume' },
+      `the only list needs attention (held for a refused token)\nacme orders: held since ${at(1)}: HTTP 401; next: resume\n`,
+    ],
+    [
+      { removals_held: 30, held_why: 'empty', next: 'sync' },
+      'the only list needs attention (with removals held back)\nacme orders: 30 of these 1,500 rows left the list and are held back: the list came without items; next: sync\n',
+    ],
+    [
+      { ...failedBy(), next: 'sync' },
+      `the only list needs attention (failed)\nacme orders: failing since ${at(30)} (30 minutes): NETWORK: away; next: sync\n`,
+    ],
+    [
+      // The tries that follow change nothing of it.
+      { ...failedBy(), last_run_status: 'running', running: true, next: 'wait' },
+      `the only list needs attention (failed)\nacme orders: failing since ${at(30)} (30 minutes): NETWORK: away; next: wait\n`,
+    ],
+    [
+      { overdue: true, due_at: at(9), next: 'sync' },
+      `the only list needs attention (overdue)\nacme orders: overdue: by its schedule (*/15 * * * *) it was to be read at ${at(9)}, 9 minutes ago; next: sync\n`,
+    ],
   ])('as an uptime monitor asks for it says what needs somebody: %j', async (wrong, told) => {
     const { url } = await listen(source(overview([job('acme', 'orders', wrong)])))
 
     const check = await fetch(url('check'))
 
-    expect([check.status, await check.text()]).toEqual([503, `${told}\n`])
+    expect([check.status, await check.text()]).toEqual([503, told])
   })
 
   it('as an uptime monitor asks for it counts the scheduler and the mirror, too', async () => {
@@ -191,8 +208,8 @@ describe('health', () => {
   })
 
   it('of a mirror that cannot be read is shown with its message, and an error of ours without', async () => {
-    const known = await listen(failing(new MirrorError('mirror.db is damaged; restore a copy')))
-    const unknown = await listen(failing(new TypeError('secret internals')))
+    const known = await listen(sourceThatThrows(new MirrorError('mirror.db is damaged; restore a copy')))
+    const unknown = await listen(sourceThatThrows(new TypeError('secret internals')))
 
     const first = await fetch(known.url('status.json'))
     const second = await fetch(unknown.url('metrics'))

@@ -14,6 +14,11 @@ function uuid(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 }
 
+/** What the mirror keeps of a list whose last run failed. */
+export function failedBy(code = 'NETWORK', message = 'away') {
+  return { failing_since: at(30), failing_by: 'walk', failing_code: code, failing_message: message } as const
+}
+
 /** A list that was read five minutes ago, unless `more` says otherwise. */
 export function job(organization: string, collection = 'orders', more: Partial<JobStatus> = {}): JobStatus {
   const row: StatusRow = {
@@ -33,8 +38,14 @@ export function job(organization: string, collection = 'orders', more: Partial<J
   return { ...jobStatus(row, { now: NOW, configOption: '', plan }), ...more }
 }
 
-export function overview(jobs: readonly JobStatus[], more: Partial<Overview> = {}): Overview {
+/** `unusable`: why the mirror cannot be written. */
+export function overview(
+  jobs: readonly JobStatus[],
+  more: Partial<Overview> = {},
+  unusable: string | null = null,
+): Overview {
   const facts = {
+    unusable,
     database: '/data/mirror.db',
     now: new Date(NOW).toISOString(),
     timezone: 'UTC',
@@ -97,6 +108,7 @@ export const FULL = overview(
       held_since: at(50),
       last_run_status: 'failed',
       error_code: 'UNAUTHORIZED',
+      ...failedBy('UNAUTHORIZED'),
       overdue: true,
     }),
   ],

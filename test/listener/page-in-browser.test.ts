@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Overview } from '../../src/listener/overview.ts'
 import { HAS_BROWSER, openBrowser } from './browser.ts'
 import { listen } from './listening.ts'
-import { at, job, overview, source } from './overviews.ts'
+import { at, failedBy, job, overview, source } from './overviews.ts'
 
 const HOSTILE = [
   '<script>alert(1)</script>',
@@ -132,10 +132,7 @@ describe.skipIf(!HAS_BROWSER)('the status page in a browser', () => {
     await page.locator('#more-lists summary').click()
     expect(await page.locator('#stale').isVisible()).toBe(false)
 
-    known = overview([
-      ...jobs,
-      job('late', 'orders', { last_run_status: 'failed', error_message: 'just now', next: 'look' }),
-    ])
+    known = overview([...jobs, job('late', 'orders', { ...failedBy('NETWORK', 'just now'), next: 'look' })])
     time += 60_000
     await page.getByText('just now').first().waitFor()
     const isUnfolded = await page.locator('#more-lists').getAttribute('open')

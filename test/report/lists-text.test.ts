@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JobStatus } from '../../src/report/job-status.ts'
 import { listsText } from '../../src/report/lists-text.ts'
 import { createStatus } from '../../src/report/status.ts'
-import { at, job, NOW } from '../listener/overviews.ts'
+import { at, failedBy, job, NOW } from '../listener/overviews.ts'
 
 function told(jobs: readonly JobStatus[]): string[] {
   const facts = {
@@ -83,7 +83,7 @@ describe('the lists in the text of status', () => {
   it.each<[string, Partial<JobStatus>]>([
     ['has a next step', { next: 'admin-mirror sync' }],
     ['was never read whole', { as_of: null }],
-    ['failed', { last_run_status: 'failed', error_code: 'NETWORK', error_message: 'away' }],
+    ['failed', failedBy()],
     ['failed, and is read again', { ...RUNNING, error_code: 'NETWORK', error_message: 'away' }],
     ['is held', { held_since: at(9), held_reason: '401' }],
     ['has removals held back', { removals_held: 1 }],

@@ -49,6 +49,7 @@ function textOf(row: StatusRow): string {
 
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders --filter state=paid'
+const FAILED = { failing_since: timeAt(0), failing_code: 'NETWORK' }
 const STOPPED_BACKFILL: Partial<StatusRow> = {
   last_run_trigger: 'backfill',
   last_run_status: 'interrupted',
@@ -72,16 +73,27 @@ describe('the next step', () => {
       `the total of orders cannot be counted by, so nothing that left the list is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
     ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
+    [
+      'of one that failed and is tried again',
+      { ...FAILED, running: true },
+      'wait for the run that is under way, and look again: admin-mirror status',
+    ],
+    [
+      'of one that failed and was interrupted',
+      { ...FAILED, last_run_status: 'interrupted' },
+      `look at the error, then: ${SYNC} --collection orders`,
+    ],
+    [
+      'of one with removals held back that is read',
+      { removals_held: 1, running: true },
+      `look whether they are gone, then: ${SYNC} --collection orders --accept-removals`,
+    ],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
     ['of one whose walk is open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
     ['of one that may be running', { last_run_status: 'running', running: null }, null],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
     ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],
-    [
-      'of a failed backfill',
-      { ...STOPPED_BACKFILL, last_run_status: 'failed' },
-      `look at the error, then: ${BACKFILL}`,
-    ],
+    ['of a failed backfill', { ...STOPPED_BACKFILL, ...FAILED }, `look at the error, then: ${BACKFILL}`],
     [
       'of a list that the server refuses to answer now',
       { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(60_000) },
@@ -89,7 +101,7 @@ describe('the next step', () => {
     ],
     [
       'of one whose wait is over',
-      { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
+      { ...FAILED, error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
       `look at the error, then: ${SYNC} --collection orders`,
     ],
     [

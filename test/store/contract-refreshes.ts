@@ -66,16 +66,27 @@ async function openWalk(
   return { lease, walk, run }
 }
 
-/** A refresh of one page that holds these texts, to its end. */
-async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
+export async function openRefresh(store: Store, within: Run | null) {
   const lease = await leaseOf(store)
-  const run = { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() }
+  return { lease, run: { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() } }
+}
+
+type OpenRefresh = Awaited<ReturnType<typeof openRefresh>>
+
+/** Writes one page of a refresh. */
+export async function refreshPage(store: Store, { lease, run }: OpenRefresh, ...texts: string[]) {
   const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
   const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
   const at = createPageTimes(lease, Date.now).ofRefresh()
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: null })
+  return store.commitRefresh(lease, { ...changes, run, at, saved: null })
+}
+
+/** A refresh of one page that holds these texts, to its end. */
+async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
+  const open = await openRefresh(store, within)
+  const committed = await refreshPage(store, open, ...texts)
   const succeeded = { status: 'succeeded' as const, errorCode: null, errorMessage: null }
-  return { committed, record: await store.finishRun(lease, run, succeeded) }
+  return { committed, record: await store.finishRun(open.lease, open.run, succeeded) }
 }
 
 /** What each store has to keep of the promises of the port about refreshes. */
@@ -87,6 +98,41 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     beforeEach(async () => {
       opened = await openStore()
       store = opened.store
+    })
+
+    const HOUR = 3_600_000
+
+    // W and R: a walk and a refresh; + succeeded, - failed, ~ interrupted, 0 refused, . only begun.
+    it.each<[runs: string, failing: [by: string, hours: number, code: string] | null]>([
+      ['W+', null],
+      ['W-', ['walk', 1, 'W1']],
+      ['W- W- W-', ['walk', 1, 'W3']],
+      ['W- W+', null],
+      ['W- W.', ['walk', 1, 'W1']],
+      ['W- W~ W0 R~', ['walk', 1, 'W1']],
+      ['W- R+', ['walk', 1, 'W1']],
+      ['W- R-', ['walk', 1, 'W1']],
+      ['W+ R-', ['refresh', 2, 'R2']],
+      ['W+ R- R.', ['refresh', 2, 'R2']],
+      ['W+ R- R+', null],
+      ['W+ R- W-', ['walk', 2, 'W3']],
+      ['W+ R- W- R+', ['walk', 2, 'W3']],
+      ['W+ R- W+', null],
+    ])('is failing from the end of a run that failed until one succeeds: %s', async (runs, failing) => {
+      const began = new Date((await openWalk(store, ['{"id":1}'])).walk.startedAt).getTime()
+      const ends = { '+': 'succeeded', '-': 'failed', '~': 'interrupted', '0': 'refused' } as const
+      for (const [index, [kind, end = '']] of runs.split(' ').entries()) {
+        opened.advance(HOUR)
+        const { lease, run } =
+          kind === 'W' ? await openWalk(store, ['{"id":1}']) : await openRefresh(store, null)
+        if (end === '.') continue
+        const status = ends[end as keyof typeof ends]
+        const code = status === 'succeeded' ? null : `${kind}${index + 1}`
+        await store.finishRun(lease, run, { status, errorCode: code, errorMessage: code })
+      }
+
+      const at = (hours: number) => new Date(began + hours * HOUR).toISOString()
+      expect(await opened.failing()).toEqual(failing && [failing[0], at(failing[1]), failing[2]])
     })
 
     it('add and change rows, keep versions, and count the rows that were ever added', async () => {

@@ -27,6 +27,8 @@ export interface OpenedStore {
   /** `sync_columns` of orders, without its keys: by column [filled, misfits, last_filled_at]. */
   columns(): Promise<Record<string, [number | null, number | null, string | null]>>
   troubles(): Promise<ColumnTrouble[]>
+  /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
+  failing(): Promise<[by: string, since: string, code: string] | null>
   advance(ms: number): void
 }
 
@@ -54,7 +56,7 @@ async function leaseOf(store: Store, job: Job): Promise<Lease> {
   return lease
 }
 
-async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): Promise<OpenRun> {
+export async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): Promise<OpenRun> {
   const lease = await leaseOf(store, job)
   await store.release(lease)
   const filters = filtersText(job.collection.filters)

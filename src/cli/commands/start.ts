@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { MirrorLostError, toKnownError } from '../../errors.ts'
@@ -10,7 +11,7 @@ import {
   startScheduler,
 } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import { DEFAULT_CONFIG, type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
 import { typedConfig } from '../names.ts'
 import { nextRunText } from '../output/progress/next-run.ts'
@@ -27,7 +28,9 @@ import { type CommandSession, type HowToRun, syncPlan, withSession } from '../wi
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
-export async function run(runtime: Runtime, globals: Globals): Promise<number> {
+export async function run(runtime: Runtime, typed: Globals): Promise<number> {
+  // Those who read what it proposes are in other folders.
+  const globals = { ...typed, config: path.resolve(runtime.cwd, typed.config ?? DEFAULT_CONFIG) }
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.

@@ -1,6 +1,8 @@
 import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
+import { fullDisk } from '../../report/verdict.ts'
+import { freeBytes } from '../../store/sqlite/read/overview.ts'
 import type { Globals } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
 import { jsonText } from '../json/results.ts'
@@ -30,7 +32,17 @@ export async function run(
   const reader = config?.postgres
     ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
     : undefined
-  const report = readStatus({ database, config, now: runtime.now(), configOption, maxAge, fresh, reader })
+  const report = readStatus({
+    database,
+    config,
+    now: runtime.now(),
+    configOption,
+    maxAge,
+    fresh,
+    reader,
+    // Others write the file that --database names, if anybody does.
+    unusable: config && !config.postgres ? fullDisk(database, freeBytes(database)) : null,
+  })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])

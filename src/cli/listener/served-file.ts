@@ -28,6 +28,7 @@ export function createServedFile(connection: Connection, file: string, processNa
         throw new MirrorError(`${file} cannot be written by this user`)
       }
     },
+    freeBytes: async () => mirrorSize(file).freeBytes,
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,

@@ -3,6 +3,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { KnownError, MirrorError } from '../../errors.ts'
 import { jobKey, type Overview, type Published, type Source } from '../../listener/overview.ts'
+import { fullDisk } from '../../report/verdict.ts'
 import type { Scheduler } from '../../schedule/scheduler.ts'
 import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/overview.ts'
 import type { JobResult } from '../../sync/job.ts'
@@ -14,6 +15,8 @@ import type { Counts } from './counts.ts'
 export interface ServedMirror {
   /** Throws MirrorError if the mirror cannot be used. */
   probe(): Promise<void>
+  /** On the mirror's disk for this user; null: unknown. */
+  freeBytes(): Promise<number | null>
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>
@@ -52,10 +55,12 @@ export function createSource(options: SourceOptions): MirrorSource {
   const names = new Map(organizations.map(({ id, name }) => [id, name]))
   let fault: string | null = null
 
+  const unwritable = (free: number | null) => fault ?? fullDisk(database, free)
+
   async function unusable(): Promise<string | null> {
     try {
       await served.probe()
-      return fault
+      return unwritable(await served.freeBytes())
     } catch (error) {
       return error instanceof KnownError ? error.message : `${database} cannot be read`
     }
@@ -67,7 +72,13 @@ export function createSource(options: SourceOptions): MirrorSource {
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: statusOf(reader, { database, config, now: time, configOption }),
+      status: statusOf(reader, {
+        database,
+        config,
+        now: time,
+        configOption,
+        unusable: unwritable(size.freeBytes),
+      }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
       counters: counts.counters((id) => names.get(id) ?? id),

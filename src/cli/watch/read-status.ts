@@ -30,6 +30,8 @@ export interface StatusOptions {
   configOption: string
   maxAge?: AgeLimit | null
   fresh?: AgeLimit | null
+  /** Why the mirror cannot be written; null: it can. */
+  unusable?: string | null
   /** What was read of a mirror that is no file; null: there is none yet. */
   reader?: StatusReader | null | undefined
 }
@@ -63,7 +65,7 @@ function openFile(database: string, isCopy: boolean): Reader | null {
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
 export function statusOf(
   reader: Omit<StatusReader, 'close'> | null,
-  { database, config, now, configOption, maxAge = null, fresh = null }: StatusOptions,
+  { database, config, now, configOption, maxAge = null, fresh = null, unusable = null }: StatusOptions,
 ): Status {
   const known = reader?.status() ?? []
   const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
@@ -74,6 +76,7 @@ export function statusOf(
   return createStatus(
     {
       database,
+      unusable,
       now: new Date(now).toISOString(),
       queue: reader?.queue?.() ?? null,
       timezone: config?.timezone ?? null,

@@ -13,7 +13,7 @@ export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTroubl
       collection,
       code,
       waitsForSomebody: held !== null || job.removals_held > 0,
-      endsByRefresh: held !== null || job.last_run_trigger === 'refresh',
+      endsByRefresh: job.failing_since === null || job.failing_by === 'refresh',
     }
   })
 }
@@ -21,5 +21,5 @@ export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTroubl
 function codeOf(job: Status['jobs'][number]): string | null {
   if (job.held_since !== null) return 'UNAUTHORIZED'
   if (job.removals_held > 0) return 'REMOVALS_HELD'
-  return job.last_run_status === 'failed' ? job.error_code : null
+  return job.failing_since === null ? null : (job.failing_code ?? 'INTERNAL')
 }

@@ -1,3 +1,4 @@
+import { failingNote } from '../../report/job-lines.ts'
 import type { JobStatus } from '../../report/job-status.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 
@@ -21,7 +22,8 @@ export function stateOf(job: JobStatus, now: number): State {
   if (!job.configured) return state(9, 'not configured', 'quiet')
   if (job.held_since !== null) return state(0, 'held', 'bad', heldReason(job))
   if (job.removals_held > 0) return state(1, 'removals held', 'bad', removalsReason(job))
-  if (job.last_run_status === 'failed') return state(2, 'failed', 'bad', failure(job))
+  if (job.failing_since !== null)
+    return state(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
   if (job.overdue === true) return state(3, 'overdue', 'bad', overdueReason(job, now))
   if (job.running) return state(job.as_of === null ? 7 : 8, 'being read', 'busy')
   if (job.next !== null)
@@ -39,10 +41,6 @@ function heldReason({ held_since: since, held_reason: reason }: JobStatus): stri
 function removalsReason({ removals_held: held, held_why: why, rows }: JobStatus): string {
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
   return `${grouped(held)} of ${counted(rows, 'row')} left the list and are held back: ${reason}`
-}
-
-function failure({ error_code: code, error_message: message }: JobStatus): string {
-  return `${code ?? 'failed'}: ${printable(message ?? '', 500)}`
 }
 
 function overdueReason({ due_at: due }: JobStatus, now: number): string {

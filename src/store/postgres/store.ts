@@ -196,7 +196,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         close((sql) => removeMissing(sql, shape, job, run.id, at)),
       )
     },
-    finishRun: (_lease, run, outcome) => finishRun(server, run, outcome, time()),
+    finishRun: (_lease, run, outcome) => server.transaction((sql) => finishRun(sql, run, outcome, time())),
 
     async prune(job) {
       const { history } = job.collection

@@ -46,6 +46,12 @@ async function openStore(): Promise<OpenedStore> {
         ]),
       )
     },
+    failing: async () => {
+      const [row] = await test.rows(
+        'SELECT *, floor(extract(epoch FROM failing_since) * 1000)::text AS at FROM sync_jobs WHERE failing_since IS NOT NULL',
+      )
+      return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
+    },
     troubles: async () =>
       (await test.rows(COLUMN_TROUBLES_SQL)).map(
         ({ misfits, emptied, ...row }) =>

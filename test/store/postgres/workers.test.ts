@@ -15,11 +15,13 @@ import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { lockName } from '../../helpers/lock-name.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { startProxy } from '../../helpers/proxy.ts'
+import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { BEGIN, type TestMirror } from '../../helpers/test-mirror.ts'
+import { begin } from '../contract.ts'
+import { openRefresh, refreshPage } from '../contract-refreshes.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
@@ -44,6 +46,71 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
   const LOCKS =
     "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
+
+  /** Has commits wait for a standby that is not there; `false`: no longer. */
+  async function stallCommits(isStalled: boolean): Promise<void> {
+    await first.rows(`ALTER SYSTEM SET synchronous_standby_names = '${isStalled ? 'nobody' : ''}'`)
+    await first.rows('SELECT pg_reload_conf()')
+  }
+
+  /** How many connections wait for this. */
+  const waiting = async (event: string) =>
+    (await first.rows(`SELECT 1 FROM pg_stat_activity WHERE wait_event = '${event}'`)).length
+
+  const counted = async (sql: string) => Number((await first.rows(`SELECT (${sql})::int AS n`))[0]?.n)
+
+  /** Cuts the connections of a worker while the server commits its statement, and lets that end when it was sent again. */
+  async function sentTwice(proxy: TestProxy, task: () => Promise<unknown>): Promise<void> {
+    await stallCommits(true)
+    try {
+      const done = task()
+      await expect.poll(() => waiting('SyncRep')).toBeGreaterThan(0)
+      proxy.cut()
+      await expect.poll(() => waiting('transactionid')).toBeGreaterThan(0)
+      await stallCommits(false)
+      await done
+    } finally {
+      await stallCommits(false)
+    }
+  }
+
+  describe('a page whose statement is sent again while its first copy still runs', () => {
+    let proxy: TestProxy
+    let worker: PostgresMirror
+    beforeEach(async () => {
+      proxy = await startProxy(first.address.port)
+      worker = await openPostgresMirror({ ...first.address, port: proxy.port }, first.clock)
+    })
+
+    it('of a walk is written once, and the next one is not taken for it', async () => {
+      const open = await begin(worker.store)
+      await open.page('{"id":1,"a":1}', '{"id":2}')
+
+      await sentTwice(proxy, () => open.page('{"id":1,"a":2}', '{"id":3}'))
+      await open.page('{"id":4}')
+
+      expect(await counted('SELECT count(*) FROM orders_history')).toBe(1)
+      expect(await counted('SELECT count(*) FROM sync_pages')).toBe(3)
+      expect(await counted('SELECT pages FROM sync_walks')).toBe(3)
+      expect(await counted('SELECT rows_added FROM sync_runs')).toBe(4)
+      expect(await counted('SELECT rows FROM sync_jobs WHERE rows > 0')).toBe(4)
+      expect(await counted('SELECT count(*) FROM orders')).toBe(4)
+    })
+
+    it('of a refresh is written once', async () => {
+      const open = await begin(worker.store)
+      await open.page('{"id":1,"a":1}', '{"id":2}')
+      await open.close()
+      await worker.store.release(open.lease)
+      const refresh = await openRefresh(worker.store, null)
+
+      await sentTwice(proxy, () => refreshPage(worker.store, refresh, '{"id":1,"a":2}', '{"id":3}'))
+
+      expect(await counted('SELECT count(*) FROM orders_history')).toBe(1)
+      expect(await counted("SELECT pages FROM sync_runs WHERE trigger = 'refresh'")).toBe(1)
+      expect(await counted('SELECT rows FROM sync_jobs WHERE rows > 0')).toBe(3)
+    })
+  })
 
   /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
   async function breakConnections(): Promise<void> {

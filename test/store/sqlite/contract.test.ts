@@ -31,6 +31,12 @@ async function openStore(): Promise<OpenedStore> {
         rows.map((row) => [String(row.column), [row.filled, row.misfits, row.last_filled_at]]),
       ) as Awaited<ReturnType<OpenedStore['columns']>>
     },
+    failing: async () => {
+      const [row] = test.rows(
+        'SELECT failing_by, failing_since, failing_code FROM sync_jobs WHERE failing_since IS NOT NULL',
+      )
+      return row ? (Object.values(row) as [string, string, string]) : null
+    },
     troubles: async () => readColumnTroubles(test.connection),
     advance: test.clock.advance,
   }

@@ -13,6 +13,7 @@ const STEPS = [
   '0003-refreshes-of-many-workers.sql',
   '0004-values-of-columns.sql',
   '0005-order-of-events.sql',
+  '0006-failing.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

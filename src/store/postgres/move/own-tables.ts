@@ -25,9 +25,9 @@ export const OWN_TABLES: readonly OwnTable[] = [
   table('sync_collections', { text: 'name key' }),
   table('sync_seq', { text: 'collection', bigint: 'seq' }),
   table('sync_jobs', {
-    text: 'organization_id collection held_why scope_path scope_filters refresh newest',
+    text: 'organization_id collection held_why scope_path scope_filters refresh newest failing_by failing_code failing_message',
     bigint: 'configured rows removals_held scope_mixed rows_added columns_run',
-    timestamptz: 'fresh_as_of columns_as_of',
+    timestamptz: 'fresh_as_of columns_as_of failing_since',
   }),
   table('sync_runs', {
     text: 'organization_id collection trigger status error_code error_message',

@@ -33,15 +33,26 @@ export function commitSql(shape: TableShape): string {
         WHERE organization_id = :organization AND collection = :collection AND epoch = :epoch
         FOR NO KEY UPDATE
       ),
+      -- Sent again while its first copy still runs, the statement has waited for that one at the job's row. Everything else shows it
+      -- the rows as they were before; a row that it locks is checked again as it is now.
+      walk_before AS (
+        SELECT pages
+        FROM job, sync_walks
+        WHERE id = :walk AND pages = :ordinal - 1
+        FOR NO KEY UPDATE OF sync_walks
+      ),
+      refresh_before AS (
+        SELECT pages
+        FROM job, sync_runs
+        WHERE :walk IS NULL AND id = :run AND pages = :ordinal - 1
+        FOR NO KEY UPDATE OF sync_runs
+      ),
       fence AS (
         SELECT ever_added
         FROM job
         WHERE EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = :schemaVersion)
           AND EXISTS (SELECT 1 FROM sync_collections WHERE name = :collection AND version = :tablesVersion)
-          AND CASE
-            WHEN :walk IS NULL THEN EXISTS (SELECT 1 FROM sync_runs WHERE id = :run AND pages = :ordinal - 1)
-            ELSE EXISTS (SELECT 1 FROM sync_walks WHERE id = :walk AND pages = :ordinal - 1)
-          END
+          AND (EXISTS (SELECT 1 FROM walk_before) OR EXISTS (SELECT 1 FROM refresh_before))
       ),
       input AS MATERIALIZED (
         SELECT line.*

@@ -97,7 +97,8 @@ export function createCommit(server: Server, collections: Collections): Commit {
         `
           UPDATE sync_walks
           SET next_page = $4, passes = $5, account = $6, updated_at = $7
-          WHERE id = $8 AND EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE)
+          -- Sent again, its first copy may come after the next page.
+          WHERE id = $8 AND updated_at <= $7 AND EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE)
           RETURNING 1
         `,
         [...ofJob(job), epoch, next.nextPage, next.pass, checkpointText(next), timeOf(at), walkId],

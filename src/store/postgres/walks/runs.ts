@@ -1,5 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
+import { failingSql } from '../../failing.ts'
 import { LAST_RUNS, type LastRuns } from '../../tokens.ts'
 import { type Sql, storable } from '../sql.ts'
 import { trafficOf } from './commit-values.ts'
@@ -40,7 +41,7 @@ export async function beginRun(
 
 /** Closes the line of a run that is still its own: a worker that took the job over has closed it already. */
 export async function finishRun(
-  sql: Pick<Sql, 'rows'>,
+  sql: Sql,
   { id, traffic }: Run,
   { status, errorCode, errorMessage }: RunOutcome,
   at: string,
@@ -53,6 +54,7 @@ export async function finishRun(
       ? []
       : [status, at, requests, retries, rateLimitHits, rateLimitWaitMs, errorCode, message]),
   ])
+  if (status !== 'refused') await sql.rows(NOTE_FAILING, [id])
   return row ?? { pages: 0, rowsSeen: 0, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
 }
 
@@ -81,6 +83,8 @@ const FINISH_RUN = `
   WHERE id = $1
   RETURNING ${RECORD}
 `
+
+const NOTE_FAILING = failingSql('$1')
 
 interface JobRuns extends LastRuns {
   organizationId: string

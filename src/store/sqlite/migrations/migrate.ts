@@ -20,6 +20,7 @@ const STEPS = [
   '0009-types-of-status.sql',
   '0010-values-of-columns.sql',
   '0011-order-of-events.sql',
+  '0012-failing.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

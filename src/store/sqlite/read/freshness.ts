@@ -21,6 +21,10 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     last_run_trigger: null,
     error_code: null,
     error_message: null,
+    failing_since: null,
+    failing_by: null,
+    failing_code: null,
+    failing_message: null,
     removals_held: 0,
     held_why: null,
     untrusted: null,
@@ -61,5 +65,9 @@ export function readFreshness(connection: Connection): StatusRow[] {
     ...neverSynced({ id: row.organization_id, name: row.organization }, row.collection),
     running: null,
     ...row,
+    // A copy has no more than its last run.
+    ...(row.last_run_status === 'failed'
+      ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
+      : {}),
   }))
 }

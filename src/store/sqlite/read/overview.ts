@@ -78,15 +78,17 @@ export function readTokensUsed(connection: Connection): Map<string, string | nul
 /** Opens nothing, since closing any handle of the file drops SQLite's locks. */
 export function mirrorSize(file: string): MirrorSize {
   const real = fs.realpathSync(file)
-  return { bytes: sizeOf(real), walBytes: sizeOf(`${real}-wal`), freeBytes: freeBytes(path.dirname(real)) }
+  return { bytes: sizeOf(real), walBytes: sizeOf(`${real}-wal`), freeBytes: freeBytes(real) }
 }
 
 function sizeOf(file: string): number {
   return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-function freeBytes(folder: string): number | null {
+/** What this user may use on the disk of a file, through links. Null if the system does not say, or there is no such file. */
+export function freeBytes(file: string): number | null {
   try {
+    const folder = path.dirname(fs.realpathSync(file))
     const { bavail, bsize } = fs.statfsSync(folder)
     return bavail * bsize
   } catch {

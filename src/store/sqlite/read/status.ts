@@ -15,7 +15,9 @@ import type { Connection } from '../sql.ts'
  * one; it lives, and must not be opened here.
  */
 export function readStatus(connection: Connection, file: string, own: string | null = null): StatusRow[] {
-  const statement = connection.prepare(sqlFor(columnsOf(connection, 'sync_status')))
+  const statement = connection.prepare(
+    sqlFor(columnsOf(connection, 'sync_status'), columnsOf(connection, 'sync_jobs')),
+  )
   const read = () => statement.all() as JobRow[]
   const first = read()
   const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
@@ -39,11 +41,20 @@ function columnsOf(connection: Connection, view: string): Set<string> {
   return new Set(names)
 }
 
-/** Columns that not every version of `sync_status` has are null. */
-function sqlFor(columns: ReadonlySet<string>): string {
+/** Of a mirror that no command of this version has written yet, the last run alone is known. */
+const BEFORE_FAILING = {
+  failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
+  failing_by: "CASE run.status WHEN 'failed' THEN iif(run.trigger = 'refresh', 'refresh', 'walk') END",
+  failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
+  failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
+}
+
+/** Columns that not every version of `sync_status` and `sync_jobs` has are null. */
+function sqlFor(columns: ReadonlySet<string>, ofJobs: ReadonlySet<string>): string {
   return statusSql({
     greatest: 'max',
     fresh: (name) => (columns.has(name) ? `sync_status.${name}` : `NULL AS ${name}`),
+    failing: (name) => (ofJobs.has(name) ? `job.${name}` : `${BEFORE_FAILING[name]} AS ${name}`),
     refreshedEvery: columns.has('newest') ? "job.refresh ->> '$.interval'" : 'NULL',
     joinFirst: ({ table, as, where, order }) =>
       `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,

@@ -1,5 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
+import { failingSql } from '../../failing.ts'
 import { LAST_RUNS, type LastRuns, NEVER_RUN } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
@@ -48,6 +49,7 @@ export function createRunStore(connection: Connection): RunStore {
       rows_changed AS rowsChanged,
       rows_removed AS rowsRemoved
   `)
+  const noteFailing = connection.prepare(failingSql('?'))
   function insert({ organization, collection }: Job, run: Opening, at: string): number {
     const { trigger, walk, brief } = run
     const firstPage = walk?.checkpoint.nextPage ?? null
@@ -78,6 +80,7 @@ export function createRunStore(connection: Connection): RunStore {
         id,
       ) as RunRecord
       if (status === 'refused') deleteRun.run(id)
+      else noteFailing.run(id)
       return record
     },
   }
