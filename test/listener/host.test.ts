@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { isLoopback, isLoopbackHost } from '../../src/listener/host.ts'
+import { isLoopbackHost } from '../../src/listener/host.ts'
+import { isLoopback } from '../../src/loopback.ts'
 
 describe('the Host header of a request to a listener on loopback', () => {
   it.each([
     'localhost',
     'LocalHost:9464',
     'localhost.',
-    'mirror.localhost:9464',
     '127.0.0.1',
     '127.0.0.1:9464',
     '127.1.2.3',
@@ -22,6 +22,9 @@ describe('the Host header of a request to a listener on loopback', () => {
     'evil.example',
     'evil.example:9464',
     'localhost.evil.example',
+    'mirror.localhost:9464',
+    '127.evil.example',
+    '127.1',
     '127.0.0.1.evil.example',
     'evil.example@127.0.0.1',
     'notlocalhost',
@@ -43,6 +46,9 @@ describe('an address', () => {
     ['0.0.0.0', false],
     ['::', false],
     ['192.168.127.1', false],
+    ['localhost', true],
+    ['127.evil.example', false],
+    ['::ffff:8.8.8.8', false],
     ['fe80::127', false],
   ])('%s is reached from this machine alone: %s', (address, expected) => {
     expect(isLoopback(address)).toBe(expected)

@@ -1,3 +1,5 @@
+import { isLoopback } from '../../loopback.ts'
+
 /** A PostgreSQL schema that holds the mirror. */
 export interface PostgresSettings {
   host: string
@@ -75,7 +77,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
 }
 
 function tlsOf(mode: string | null, host: string): boolean | null {
-  if (mode === null) return !['localhost', '::1'].includes(host) && !host.startsWith('127.')
+  if (mode === null) return !isLoopback(host)
   if (mode === 'disable') return false
   return ['require', 'verify-ca', 'verify-full'].includes(mode) ? true : null
 }
