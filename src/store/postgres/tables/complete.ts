@@ -2,6 +2,8 @@ import { splitKey } from '../../columns/catalog.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { changesViewName, changesViewSql, commentOfChanges } from './changes-view.ts'
 import { withoutDependents } from './dependents.ts'
+import { isTaken, replaceView } from './fit.ts'
+import { loadViews } from './records.ts'
 import { raiseSeq } from './seq.ts'
 import { completeSql, keyNames } from './shape.ts'
 
@@ -13,6 +15,8 @@ export async function completeCollections(sql: Sql): Promise<void> {
     await sql.exec(completeSql(name, keyColumns))
     await raiseSeq(sql, name)
     await replaceChangesView(sql, name, keyColumns)
+    for (const view of (await loadViews(sql, name)).values())
+      if (!(await isTaken(sql, view.name))) await replaceView(sql, name, keyColumns, view)
   }
 }
 
