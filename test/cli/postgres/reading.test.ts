@@ -93,6 +93,10 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     ]
     for (const sql of writes) expect(await run(['query', sql])).toMatchObject({ code: 2, stdout: '' })
     expect(await (await rows())('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
+    // The server runs it, also where a transaction can only read.
+    await run(['query', 'EXPLAIN ANALYZE CREATE TABLE stolen AS SELECT * FROM orders'])
+    await run(['query', 'EXPLAIN ANALYZE SELECT * INTO stolen FROM orders'])
+    expect(await (await rows())("SELECT to_regclass('stolen') AS it")).toEqual([{ it: null }])
   })
 
   it('tells the status of a list whose refreshes the budget has set apart', { timeout: 60_000 }, async () => {

@@ -14,6 +14,7 @@ const STEPS = [
   '0004-values-of-columns.sql',
   '0005-order-of-events.sql',
   '0006-failing.sql',
+  '0007-elements-of-lists.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -2,6 +2,8 @@ import { splitKey } from '../../columns/catalog.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { changesViewName, changesViewSql, commentOfChanges } from './changes-view.ts'
 import { withoutDependents } from './dependents.ts'
+import { isTaken, replaceView } from './fit.ts'
+import { loadViews } from './records.ts'
 import { raiseSeq } from './seq.ts'
 import { completeSql, keyNames } from './shape.ts'
 
@@ -13,6 +15,8 @@ export async function completeCollections(sql: Sql): Promise<void> {
     await sql.exec(completeSql(name, keyColumns))
     await raiseSeq(sql, name)
     await replaceChangesView(sql, name, keyColumns)
+    for (const view of (await loadViews(sql, name)).values())
+      if (!(await isTaken(sql, view.name))) await replaceView(sql, name, keyColumns, view)
   }
 }
 
@@ -20,12 +24,10 @@ export async function completeCollections(sql: Sql): Promise<void> {
 async function replaceChangesView(sql: Sql, name: string, keyColumns: readonly string[]): Promise<void> {
   const view = changesViewName(name)
   if (!(await isOurs(sql, name, view))) return
-  const grants = await sql.rows<{ statement: string }>(GRANTS, [quoted(view)])
   await withoutDependents(sql, [view], async () => {
     await sql.exec(`DROP VIEW ${quoted(view)}`)
     await sql.exec(changesViewSql(name, keyColumns))
   })
-  for (const { statement } of grants) await sql.exec(statement)
 }
 
 /** By the comment that ours has. */
@@ -36,14 +38,3 @@ async function isOurs(sql: Sql, name: string, view: string): Promise<boolean> {
   )
   return found.length > 0
 }
-
-/** What others than the owner may do with a view, as statements; $1: its name. */
-const GRANTS = `
-  SELECT format(
-    'GRANT %s ON %s TO %s%s', acl.privilege_type, relation.oid::regclass,
-    CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END,
-    CASE WHEN acl.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
-  ) AS statement
-  FROM pg_class AS relation, aclexplode(relation.relacl) AS acl
-  WHERE relation.oid = to_regclass($1) AND acl.grantee <> relation.relowner
-`

@@ -2,47 +2,90 @@ import { JobError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { quoted, type Sql } from '../sql.ts'
 
-/** A view that reads a table, with what is needed to make it again. */
-interface Dependent {
+/** A view that reads a table, or one of the tables itself where that is a view; with what is needed to make it again. */
+interface View {
   name: string
   kind: string
+  /** 0: it is one of the tables itself. */
+  depth: number
   definition: string
+  /** `(security_invoker=true)`; null for none. */
+  options: string | null
   owner: string
   mayDrop: boolean
-  comment: string | null
+  /** Statements: comments and grants, of columns too. */
+  comments: string[] | null
   grants: string[] | null
 }
 
 /**
  * Runs `change` without the views that read these tables: PostgreSQL changes no type of a column that a view reads. They are
- * made again afterwards as they were, with owner, comment and grants. Throws JobError for one that this role may not drop.
+ * made again afterwards as they were, with options, owner, comments and grants; so are the rights of a table that is a view
+ * itself, which `change` makes again. Call it in a transaction. Throws JobError where `obstacleTo` finds one.
  */
 export async function withoutDependents(
   sql: Sql,
   tables: readonly string[],
   change: () => Promise<void>,
 ): Promise<void> {
-  const views = await sql.rows<Dependent>(DEPENDENTS, [tables.map(quoted)])
-  const inTheWay = views.find(({ kind, mayDrop }) => kind !== 'v' || !mayDrop)
-  if (inTheWay) {
+  const all = await sql.rows<View>(VIEWS, [tables.map(quoted)])
+  const views = all.filter(({ depth }) => depth > 0)
+  const inTheWay = await firstInTheWay(sql, views, tables)
+  if (inTheWay !== null) {
     throw new JobError(
       'DATABASE',
-      `a column has to get another type, and ${printable(inTheWay.name)} reads it, which this role cannot make again: drop it, ` +
+      `a column has to get another type, and ${printable(inTheWay)} depends on it, which this role cannot make again: drop it, ` +
         'sync, and make it again',
     )
   }
   for (const { name } of views.toReversed()) await sql.exec(`DROP VIEW IF EXISTS ${name}`)
   await change()
-  for (const { name, definition, comment, grants, owner } of views) {
-    await sql.exec(`CREATE VIEW ${name} AS ${definition}`)
-    await sql.exec(`ALTER VIEW ${name} OWNER TO ${quoted(owner)}`)
-    for (const grant of grants ?? []) await sql.exec(grant)
-    if (comment !== null) await sql.exec(comment)
+  for (const view of all) {
+    if (view.depth > 0)
+      await sql.exec(
+        `CREATE VIEW ${view.name}${view.options ? ` WITH ${view.options}` : ''} AS ${view.definition}`,
+      )
+    await restoreRights(sql, view)
   }
 }
 
-/** From the tables outwards: a view stands after all that it reads. */
-const DEPENDENTS = `
+/** The rights are those that it had: a new view has those of ALTER DEFAULT PRIVILEGES, which may have been revoked from it. */
+async function restoreRights(
+  sql: Sql,
+  { name, options, depth, owner, comments, grants }: View,
+): Promise<void> {
+  if (depth === 0 && options) await sql.exec(`ALTER VIEW ${name} SET ${options}`)
+  await sql.exec(`ALTER VIEW ${name} OWNER TO ${quoted(owner)}`)
+  const given = await sql.rows<{ revoke: string }>(GIVEN_BY_DEFAULT, [name])
+  for (const { revoke } of given) await sql.exec(revoke)
+  for (const statement of [...(grants ?? []), ...(comments ?? [])]) await sql.exec(statement)
+}
+
+/** What keeps these columns from another type; null if nothing does: it cannot be made again as it is, or not by this role. */
+export async function obstacleTo(
+  sql: Sql,
+  tables: readonly string[],
+  columns: readonly string[],
+): Promise<string | null> {
+  const views = (await sql.rows<View>(VIEWS, [tables.map(quoted)])).filter(({ depth }) => depth > 0)
+  const [used] = await sql.rows<{ name: string }>(USES_OF_COLUMNS, [tables.map(quoted), columns])
+  return used?.name ?? (await firstInTheWay(sql, views, tables))
+}
+
+async function firstInTheWay(
+  sql: Sql,
+  views: readonly View[],
+  tables: readonly string[],
+): Promise<string | null> {
+  const fixed = views.find(({ kind, mayDrop }) => kind !== 'v' || !mayDrop)
+  if (fixed) return fixed.name
+  const [used] =
+    views.length === 0 ? [] : await sql.rows<{ name: string }>(USES_OF_VIEWS, [tables.map(quoted)])
+  return used?.name ?? null
+}
+
+/** From the tables outwards, to the views that read them. */
+const FOUND = `
   WITH RECURSIVE reading (oid, depth) AS (
     SELECT to_regclass(name)::oid, 0 FROM unnest($1::text[]) AS name
     UNION
@@ -52,28 +95,86 @@ const DEPENDENTS = `
       ON dependency.refobjid = reading.oid AND dependency.refclassid = 'pg_class'::regclass AND dependency.classid = 'pg_rewrite'::regclass
     JOIN pg_rewrite AS rule ON rule.oid = dependency.objid AND rule.ev_class <> reading.oid
     WHERE reading.depth < 50
-  )
+  ),
+  found AS (SELECT oid, max(depth) AS depth FROM reading GROUP BY oid)
+`
+
+const GRANTEE = "CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END"
+const GRANTABLE = "CASE WHEN acl.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
+
+/** A view stands after all that it reads. */
+const VIEWS = `
+  ${FOUND}
   SELECT
-    format('%I.%I', namespace.nspname, relation.relname) AS name,
+    relation.oid::regclass::text AS name,
     relation.relkind AS kind,
+    found.depth,
     pg_get_viewdef(relation.oid) AS definition,
+    '(' || array_to_string(relation.reloptions, ', ') || ')' AS options,
     pg_get_userbyid(relation.relowner) AS owner,
     pg_has_role(relation.relowner, 'USAGE') AS "mayDrop",
     (
-      SELECT format('COMMENT ON VIEW %I.%I IS %L', namespace.nspname, relation.relname, description)
+      SELECT array_agg(
+        CASE objsubid
+          WHEN 0 THEN format('COMMENT ON VIEW %s IS %L', relation.oid::regclass, description)
+          ELSE format('COMMENT ON COLUMN %s.%I IS %L', relation.oid::regclass, attname, description)
+        END
+      )
       FROM pg_description
-      WHERE objoid = relation.oid AND classoid = 'pg_class'::regclass AND objsubid = 0
-    ) AS comment,
+      LEFT JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid
+      WHERE objoid = relation.oid AND classoid = 'pg_class'::regclass
+    ) AS comments,
     (
-      SELECT array_agg(format(
-        'GRANT %s ON %I.%I TO %s', acl.privilege_type, namespace.nspname, relation.relname,
-        CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END
-      ))
-      FROM aclexplode(relation.relacl) AS acl
+      SELECT array_agg(statement)
+      FROM (
+        SELECT format('GRANT %s ON %s TO %s%s', acl.privilege_type, relation.oid::regclass, ${GRANTEE}, ${GRANTABLE})
+        FROM aclexplode(relation.relacl) AS acl
+        UNION ALL
+        SELECT format('GRANT %s (%I) ON %s TO %s%s', acl.privilege_type, attname, relation.oid::regclass, ${GRANTEE}, ${GRANTABLE})
+        FROM pg_attribute, aclexplode(attacl) AS acl
+        WHERE attrelid = relation.oid AND NOT attisdropped
+      ) AS given (statement)
     ) AS grants
-  FROM (SELECT oid, max(depth) AS depth FROM reading GROUP BY oid) AS found
+  FROM found
   JOIN pg_class AS relation USING (oid)
-  JOIN pg_namespace AS namespace ON namespace.oid = relation.relnamespace
-  WHERE found.depth > 0
+  WHERE found.depth > 0 OR relation.relkind = 'v'
   ORDER BY found.depth, relation.oid
+`
+
+/** What depends on one of the views, apart from the views that read it: a trigger, a rule, a function, a default. */
+const USES_OF_VIEWS = `
+  ${FOUND}
+  SELECT pg_describe_object(dependency.classid, dependency.objid, dependency.objsubid) AS name
+  FROM found
+  JOIN pg_class AS relation USING (oid)
+  JOIN pg_depend AS dependency
+    ON (dependency.refclassid = 'pg_class'::regclass AND dependency.refobjid = relation.oid)
+    OR (dependency.refclassid = 'pg_type'::regclass AND dependency.refobjid = relation.reltype)
+  WHERE found.depth > 0 AND dependency.deptype <> 'i' AND NOT EXISTS (
+    SELECT 1 FROM pg_rewrite WHERE dependency.classid = 'pg_rewrite'::regclass AND oid = dependency.objid AND rulename = '_RETURN'
+  )
+  ORDER BY 1
+  LIMIT 1
+`
+
+/** What names one of the columns and keeps its type: a policy, a trigger, a function, a publication. */
+const USES_OF_COLUMNS = `
+  SELECT pg_describe_object(dependency.classid, dependency.objid, dependency.objsubid) AS name
+  FROM unnest($1::text[]) AS one (name)
+  JOIN pg_attribute AS attribute ON attribute.attrelid = to_regclass(one.name) AND attribute.attname = ANY ($2::text[])
+  JOIN pg_depend AS dependency
+    ON dependency.refclassid = 'pg_class'::regclass
+    AND dependency.refobjid = attribute.attrelid
+    AND dependency.refobjsubid = attribute.attnum
+  WHERE dependency.classid IN (
+    'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass, 'pg_publication_rel'::regclass, 'pg_attrdef'::regclass
+  )
+  ORDER BY 1
+  LIMIT 1
+`
+
+const GIVEN_BY_DEFAULT = `
+  SELECT DISTINCT format('REVOKE ALL ON %s FROM %s', relation.oid::regclass, ${GRANTEE}) AS revoke
+  FROM pg_class AS relation, aclexplode(relation.relacl) AS acl
+  WHERE relation.oid = to_regclass($1) AND acl.grantee <> relation.relowner
 `

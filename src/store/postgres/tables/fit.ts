@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
+import { printable } from '../../../text.ts'
 import { type Catalog, fitsKeys, type KeyPaths, keyTypesOf } from '../../columns/catalog.ts'
 import type { ColumnChange } from '../../columns/column.ts'
 import { discoverElements } from '../../columns/elements.ts'
@@ -8,7 +9,7 @@ import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../../columns/row.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
-import { withoutDependents } from './dependents.ts'
+import { obstacleTo, withoutDependents } from './dependents.ts'
 import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView, viewName } from './records.ts'
 import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
 import { VIEW_MARK, viewSql } from './view.ts'
@@ -73,10 +74,12 @@ export function fitTables(
     // One worker at a time changes a collection; the others then find what they need.
     const found = await sql.rows('SELECT 1 FROM sync_collections WHERE name = $1 FOR UPDATE', [collection])
     if (found.length === 0) throw new Error(`${collection} has no tables`)
-    const stored = await loadCatalog(sql, collection, keyPaths, isFullReported)
-    const extension = extendCatalog(stored, keys, items)
+    const load = () => loadCatalog(sql, collection, keyPaths, isFullReported)
+    const first = extendCatalog(await load(), keys, items)
+    const refused = await refuseTypes(sql, collection, first.changes)
+    const extension = refused.length === 0 ? first : extendCatalog(await load(), keys, items)
     const { catalog, changes } = extension
-    const notices = noticesOf(extension)
+    const notices = [...refused, ...noticesOf(extension)]
     const keyColumns = keyNames(keyPaths)
     await changeColumns(sql, collection, changes, at)
     const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
@@ -84,6 +87,30 @@ export function fitTables(
     await sql.rows('UPDATE sync_collections SET version = version + 1 WHERE name = $1', [collection])
     return { notices, isFullReported: catalog.isFullReported, strangers }
   })
+}
+
+/** Keeps the types of columns that something of a user depends on: values that do not fit go beside them. Returns what to report. */
+async function refuseTypes(
+  sql: Sql,
+  collection: string,
+  changes: readonly ColumnChange[],
+): Promise<Notice[]> {
+  const names = changes.flatMap(({ kind, column }) =>
+    kind === 'type' && column.role !== 'key' ? [column.name] : [],
+  )
+  if (names.length === 0) return []
+  const obstacle = await obstacleTo(
+    sql,
+    KINDS.map((kind) => tableName(collection, kind)),
+    names,
+  )
+  if (obstacle === null) return []
+  await sql.rows('UPDATE sync_known_columns SET wide = 1 WHERE collection = $1 AND "column" = ANY ($2)', [
+    collection,
+    names,
+  ])
+  const message = `${names.join(', ')} of ${collection} cannot hold fractions, since ${obstacle} depends on it and could not be made again as it is: they go to NAME__text`
+  return [{ level: 'warn', message: printable(message, 500) }]
 }
 
 /** All three tables have the key columns, made as INTEGER before their type was known. */

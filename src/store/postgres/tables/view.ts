@@ -32,11 +32,9 @@ function valueSql({ path, type, holds }: ElementColumn): string {
   const at = `e.value #> ARRAY[${names.join(', ')}]::text[]`
   const text = `e.value #>> ARRAY[${names.join(', ')}]::text[]`
   const kind = `json_typeof(${at})`
-  if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN (${text} = 'true')::int END`
-  if (type === 'INTEGER') return `CASE WHEN ${kind} = 'number' THEN (${text})::numeric END`
-  // -0e0 is 0 in the table's own columns.
-  if (type === 'REAL')
-    return `CASE WHEN ${kind} = 'number' THEN (${text})::double precision + 0.0::double precision END`
+  if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN ((${at})::text = 'true')::int END`
+  if (type === 'INTEGER') return `CASE WHEN ${kind} = 'number' THEN json_whole(${at}) END`
+  if (type === 'REAL') return `CASE WHEN ${kind} = 'number' THEN json_real(${at}) END`
   return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
 }
 

@@ -1,0 +1,106 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { begin } from '../contract.ts'
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+describe.skipIf(server.missing !== null)('a column that gets another type', () => {
+  let mirror: PostgresMirror
+  /** Roles belong to the server: each test has its own. */
+  let [analyst, stranger] = ['', '']
+  beforeEach(async () => {
+    mirror = await openPostgresMirror(newSchema(server))
+    const { schema } = mirror.address
+    analyst = `analyst_${schema}`
+    stranger = `stranger_${schema}`
+    for (const role of [analyst, stranger]) await mirror.rows(`CREATE ROLE ${role}`)
+    await page('{"id":1,"a":1,"items":[{"n":1}]}')
+  })
+
+  async function page(...texts: string[]): Promise<void> {
+    const open = await begin(mirror.store)
+    await open.page(...texts)
+    await open.close()
+    await mirror.store.release(open.lease)
+  }
+
+  const value = async (sql: string) => Object.values((await mirror.rows(sql))[0] ?? {})[0]
+  const typeOf = (column: string) =>
+    value(
+      `SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = '${column}'`,
+    )
+  const mayRead = (role: string, view: string) =>
+    value(`SELECT has_table_privilege('${role}', '${view}', 'SELECT')`)
+
+  it('leaves the views of users as they were: options, owner, comments, and who may read what', async () => {
+    await mirror.rows(`ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO ${stranger}`)
+    for (const sql of [
+      'CREATE VIEW mine WITH (security_barrier, security_invoker = true) AS SELECT id, a FROM orders WHERE a < 3',
+      `REVOKE ALL ON mine FROM ${stranger}`,
+      `GRANT SELECT (id) ON mine TO ${analyst} WITH GRANT OPTION`,
+      "COMMENT ON COLUMN mine.a IS 'cents'",
+      `CREATE VIEW theirs AS SELECT id FROM mine`,
+      `ALTER VIEW theirs OWNER TO ${analyst}`,
+    ])
+      await mirror.rows(sql)
+
+    await page('{"id":2,"a":1.5,"items":[{"n":1.5}]}')
+
+    expect(await typeOf('a')).toBe('double precision')
+    expect(
+      await value(
+        "SELECT array_agg(option ORDER BY option) FROM pg_class, unnest(reloptions) AS option WHERE oid = 'mine'::regclass",
+      ),
+    ).toEqual(['security_barrier=true', 'security_invoker=true'])
+    expect(await mayRead(stranger, 'mine')).toBe(false)
+    expect(await mayRead(analyst, 'mine')).toBe(false)
+    expect(
+      await value(`SELECT has_column_privilege('${analyst}', 'mine', 'id', 'SELECT WITH GRANT OPTION')`),
+    ).toBe(true)
+    expect(await value("SELECT col_description('mine'::regclass, 2)")).toBe('cents')
+    expect(await value("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'theirs'::regclass")).toBe(
+      analyst,
+    )
+    await mirror.rows(`ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM ${stranger}`)
+  })
+
+  it('leaves who may read our own view of an array', async () => {
+    await mirror.rows(`GRANT SELECT ON orders__items TO ${analyst}`)
+
+    await page('{"id":2,"items":[{"n":1.5}]}')
+
+    expect(await value('SELECT count(*)::int FROM orders__items WHERE n = 1.5')).toBe(1)
+    expect([await mayRead(analyst, 'orders__items'), await mayRead(stranger, 'orders__items')]).toEqual([
+      true,
+      false,
+    ])
+  })
+
+  it.each([
+    ['a materialized view', 'CREATE MATERIALIZED VIEW mine AS SELECT a FROM orders'],
+    ['a policy', 'CREATE POLICY mine ON orders USING (a < 3)'],
+    [
+      'a view with a rule',
+      'CREATE VIEW mine AS SELECT id, a FROM orders; CREATE RULE quiet AS ON INSERT TO mine DO INSTEAD NOTHING',
+    ],
+    [
+      'a view that a function returns',
+      'CREATE VIEW mine AS SELECT id, a FROM orders; CREATE FUNCTION rows_of_mine() RETURNS SETOF mine LANGUAGE sql AS $$ SELECT * FROM mine $$',
+    ],
+  ])('stays as it is where %s depends on it, and the value goes beside it', async (_what, sql) => {
+    for (const statement of sql.split('; ')) await mirror.rows(statement)
+
+    await page('{"id":2,"a":1.5}')
+    await page('{"id":3,"a":2.5}')
+
+    expect(await typeOf('a')).toBe('bigint')
+    expect(await mirror.rows('SELECT id::int, a::int, a__text FROM orders ORDER BY id')).toEqual([
+      { id: 1, a: 1, a__text: null },
+      { id: 2, a: null, a__text: '1.5' },
+      { id: 3, a: null, a__text: '2.5' },
+    ])
+  })
+})
