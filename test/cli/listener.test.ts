@@ -82,7 +82,7 @@ describe.concurrent('the listener of start', () => {
     }))
     const start = workspace.start(['start'])
     const url = await urlOf(start)
-    await start.log(({ event }) => /^run_(?:not_begun|finished)$/.test(event))
+    await start.log(({ event }) => /^run_(?:not_begun|finished)$/.test(String(event)))
 
     const shown = await bodies(url)
     start.kill('SIGTERM')
