@@ -9,8 +9,10 @@ import type { Runtime } from './runtime.ts'
 
 /** Whether there is no mirror yet. Call it before this process opens the file. */
 export function isNotMadeYet(file: string): boolean {
-  assertMayRead(file)
-  const { kind } = translatingErrors(file, () => inspectHeader(file))
+  const { kind } = translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
   return kind === 'absent' || kind === 'empty'
 }
 

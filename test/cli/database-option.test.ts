@@ -73,6 +73,8 @@ describe.concurrent('--database', () => {
         [`text-${args[0]}`, /no SQLite database/],
         ['absent.db', /there is no mirror, and no copy of one/],
         ['.', /is a folder/],
+        // Its first bytes cannot be read.
+        ['/proc/self/mem', /DATABASE: \/proc\/self\/mem .*EIO/],
         ['', /--database: name a file/],
       ] as const) {
         const { code, stdout, stderr } = await bare([...args, '--database', file])

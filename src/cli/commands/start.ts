@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { MirrorLostError, toKnownError } from '../../errors.ts'
+import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
 import { createDueCheck } from '../../schedule/catch-up.ts'
 import {
   type ScheduledJob,
@@ -11,6 +11,7 @@ import {
   startScheduler,
 } from '../../schedule/scheduler.ts'
 import type { JobResult } from '../../sync/job.ts'
+import { counted } from '../../text.ts'
 import { DEFAULT_CONFIG, type Globals, readConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
 import { typedConfig } from '../names.ts'
@@ -21,6 +22,7 @@ import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import type { Sharing } from '../session.ts'
 import { statusOf } from '../watch/read-status.ts'
+import { createSkips } from '../watch/skips.ts'
 import { standingTroubles } from '../watch/standing.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
@@ -40,6 +42,11 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
     return await withSession(config, runtime, globals, mode, async (session) => {
       try {
         return await runScheduled(config, runtime, jobs, session, listening, typedConfig(globals))
+      } catch (error) {
+        // Stopped while it still waited for the server, or for somebody's lock there.
+        if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
+        logStop(session.logger, runtime.signal)
+        return 0
       } finally {
         // Before the mirror, from which it answers.
         await listening?.close()
@@ -81,12 +88,17 @@ async function runScheduled(
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
   await recallTrouble(config, session, configOption)
+  const skip = createSkips(now)
   const events: SchedulerEvents = {
-    onOverlap: (name) =>
+    onOverlap(name) {
+      const skipped = skip(name)
+      if (skipped === null) return
+      const times = skipped === 1 ? '' : ` (${counted(skipped, 'time')} since this was last said)`
       logger.warn(
-        { event: 'schedule_skipped', job: name },
-        'its time has come again while it still runs; this time is skipped',
-      ),
+        { event: 'schedule_skipped', job: name, skipped },
+        `its time has come again while it still runs; this time is skipped${times}`,
+      )
+    },
     onError: (name, error) =>
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   }

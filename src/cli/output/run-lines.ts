@@ -36,13 +36,15 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
 /** The log lines of a run that ended. `ms`: how long it took. */
 export function logRun(log: Logger, result: JobResult, ms: number): void {
   const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
-  const level = error ? levelOf(error) : heldBack ? 'warn' : 'info'
+  const level = isLeft(result) ? 'info' : error ? levelOf(error) : heldBack ? 'warn' : 'info'
   if (!run) {
-    const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
+    const lost = isLeft(result)
+      ? 'run left to another worker'
+      : 'run ended, and the mirror cannot say what it did'
+    const message = walk ? lost : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
-    const usual = error && !walk ? levelOfNotBegun(result) : level
     const known = error ?? heldBack
-    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(known) }, because(message, known))
+    log[isExpected(result) ? 'debug' : level]({ event, trigger, ...failure(known) }, because(message, known))
     return
   }
   const fields = {
@@ -127,9 +129,9 @@ function levelOf(error: KnownError | null): 'warn' | 'error' {
   return error?.code === 'INTERRUPTED' ? 'warn' : 'error'
 }
 
-/** Of a run that has not begun: a schedule leaves a list to the process that works on it, and comes again. */
-function levelOfNotBegun({ trigger, error }: JobResult): 'warn' | 'error' {
-  return trigger === 'schedule' && error?.code === 'BUSY' ? 'warn' : levelOf(error)
+/** Nothing is wrong where another process works on the list, and nobody asked for it by hand: it goes on there, or comes again. */
+function isLeft({ trigger, walk, error }: JobResult): boolean {
+  return error?.code === 'BUSY' && (walk !== null || trigger === 'schedule')
 }
 
 function failure(error: KnownError | null): object {

@@ -10,13 +10,20 @@ import { openTestMirror } from '../../helpers/test-mirror.ts'
 async function levelOf(
   trigger: 'refresh' | 'schedule' | 'manual',
   code: 'BUSY' | 'UNAUTHORIZED' | 'DATABASE',
+  isBegun = false,
 ) {
   const options = jobOptions(openTestMirror(), scriptedList({ ids: upTo(2) }).source)
   const ended = await runJob(options)
   const told: string[] = []
   const listen = (level: string) => () => told.push(level)
-  const log = { debug: listen('debug'), warn: listen('warn'), error: listen('error') }
-  const result = { ...ended, trigger, walk: null, run: null, error: new JobError(code, 'why') }
+  const log = { debug: listen('debug'), info: listen('info'), warn: listen('warn'), error: listen('error') }
+  const result = {
+    ...ended,
+    trigger,
+    walk: isBegun ? ended.walk : null,
+    run: null,
+    error: new JobError(code, 'why'),
+  }
   logRun(log as unknown as Parameters<typeof logRun>[0], result, 0)
   return told
 }
@@ -26,10 +33,17 @@ describe('the line of a job that did not begin', () => {
     ['refresh', 'BUSY', 'debug'],
     ['refresh', 'UNAUTHORIZED', 'debug'],
     ['refresh', 'DATABASE', 'error'],
-    ['schedule', 'BUSY', 'warn'],
+    ['schedule', 'BUSY', 'info'],
     ['schedule', 'DATABASE', 'error'],
     ['manual', 'BUSY', 'error'],
   ] as const)('of a %s that is %s is %s', async (trigger, code, level) => {
     expect(await levelOf(trigger, code)).toEqual([level])
+  })
+})
+
+describe('the line of a run that another worker has taken over', () => {
+  it.each(['schedule', 'manual'] as const)('of a %s is info: nothing is wrong', async (trigger) => {
+    expect(await levelOf(trigger, 'BUSY', true)).toEqual(['info'])
+    expect(await levelOf(trigger, 'DATABASE', true)).toEqual(['error'])
   })
 })

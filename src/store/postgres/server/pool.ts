@@ -40,9 +40,9 @@ const CONNECT_MS = 10_000
 /** `signal`: once it is aborted, no answer is waited for long. */
 export function createPool(
   address: PostgresAddress,
-  { signal, after }: Omit<Parameters<typeof createAnswers>[0], 'newClient'>,
+  options: Omit<Parameters<typeof createAnswers>[0], 'newClient'>,
 ): Pool {
-  const answers = createAnswers({ newClient: () => new Client(config), signal, after })
+  const answers = createAnswers({ ...options, newClient: () => new Client(config) })
   const config = { ...clientConfig(address), stream: answers.socket }
   const ask = <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
     answers.of(client, askRows<T>(client, text, values))
