@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { DEFAULT_COLLECTIONS } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
@@ -12,6 +13,20 @@ export function checkConfigured({ file, organizations, collections }: Config): F
     `${file}: ${counted(organizations.length, 'organization')}, ${counted(lists, 'list')}`,
   )
   return [first, ...suspiciousNames(collections)]
+}
+
+/** Whether other users of this machine can read a token that is written in the file. */
+export function checkReadable({ file, literalTokens }: Pick<Config, 'file' | 'literalTokens'>): Finding[] {
+  const [name] = literalTokens
+  const isReadable = ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
+  if (name === undefined || !isReadable) return []
+  return [
+    warn(
+      'configuration',
+      `${file} can be read by every user of this machine, and holds the token of ${name}${literalTokens.length > 1 ? ` and ${literalTokens.length - 1} more` : ''}`,
+      `type: chmod o-rwx '${file}'; or name a tokenFile or an environment variable instead`,
+    ),
+  ]
 }
 
 /** Collections whose names are close to a known one. */

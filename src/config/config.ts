@@ -21,6 +21,8 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   /** Null if the mirror is a file. */
   postgres: PostgresSettings | null
   publish: string | null
+  /** The organizations whose token is written in the file itself. */
+  literalTokens: string[]
   /** Those that are on by default, or that some organization syncs. */
   collections: CollectionConfig[]
   /** In the order of the file. */
@@ -73,6 +75,9 @@ function createConfig(
     file,
     database: postgres?.shown ?? resolve(dirname(file), parsed.database),
     postgres,
+    literalTokens: parsed.organizations.flatMap(({ name, token }, index) =>
+      token !== undefined && variablesOf(['organizations', index, 'token']).length === 0 ? [name] : [],
+    ),
     publish: parsed.publish === null ? null : resolve(dirname(file), parsed.publish),
     collections: defined
       .filter(({ config, enabled }) => enabled || synced.has(config.name))

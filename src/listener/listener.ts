@@ -134,7 +134,9 @@ async function listen(
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process listens there; end it, or choose another port',
+  EADDRINUSE:
+    'another process listens there, maybe another start with this file; end it, or give this one another port: ' +
+    'http.port may name an environment variable, and port 0 is any that is free (the log names it)',
   EACCES: 'this user may not use that port; choose one above 1023',
   EADDRNOTAVAIL:
     'the machine has no such address; 127.0.0.1 is this machine alone, 0.0.0.0 all its addresses',

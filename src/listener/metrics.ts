@@ -103,7 +103,12 @@ const JOB_GAUGES: readonly JobGauge[] = [
     (job) => seconds(job.fresh_as_of),
   ],
   ['last_run_timestamp_seconds', 'Start of the last run.', (job) => seconds(job.last_run_at)],
-  ['last_run_seconds', 'How long the last run that ended took.', (_job, run) => run?.seconds ?? null],
+  ['last_run_seconds', 'How long the last walk that ended took.', (_job, run) => run?.seconds ?? null],
+  [
+    'last_refresh_seconds',
+    'How long the last refresh that ended took.',
+    (_job, run) => run?.refresh_seconds ?? null,
+  ],
   ['next_run_timestamp_seconds', 'The next time of the schedule.', (job) => seconds(job.next_run_at)],
   ['overdue', '1 if the list should have been read by now, by its schedule.', (job) => flag(job.overdue)],
   ['running', '1 while a process works on the list.', (job) => flag(job.running)],

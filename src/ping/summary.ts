@@ -17,10 +17,14 @@ export interface Outcome {
 }
 
 /** `token`: returns a name of the organization's token. */
-export function outcomeOf({ job, trigger, run, error, heldBack }: JobResult, token: () => string): Outcome {
+export function outcomeOf(
+  { job, trigger, run, walk, items, error, heldBack }: JobResult,
+  token: () => string,
+): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    seen: run?.rowsSeen ?? 0,
+    // An item that moved to the next page meanwhile is on two answers.
+    seen: walk && run ? items : (run?.rowsSeen ?? 0),
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,

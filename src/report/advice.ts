@@ -11,6 +11,8 @@ export interface AdviceFacts {
   every: number
   /** Minutes between two full walks, as configured; null if unknown. */
   betweenWalks: number | null
+  /** The schedule that leaves so many; null if unknown. */
+  schedule: string | null
 }
 
 export interface Advice {
@@ -116,7 +118,7 @@ function depthsOf(pages: number): number[] {
 /** The same in sentences. */
 export function adviceText(
   advice: Advice,
-  { lists, requestsPerMinute, sharePercent }: AdviceFacts,
+  { lists, requestsPerMinute, sharePercent, betweenWalks, schedule }: AdviceFacts,
 ): string[] {
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
   const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
@@ -125,8 +127,10 @@ export function adviceText(
     some.flatMap((band) => (band ? [[inMinutes(band.minutes), band.rows] as const] : [])),
   )
   const shown = [...deepest].map(([time, rows]) => `${time} among the newest ${grouped(rows)} rows`)
+  // One that is configured and fits is no worse than ours.
+  const fits = betweenWalks !== null && advice.walk_minutes <= betweenWalks * BUSY
   return [
-    `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${advice.schedule}" leaves most of them free`,
+    `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${(fits ? schedule : null) ?? advice.schedule}" leaves most of them free`,
     `refresh: { every: ${asDuration(advice.refresh_every_minutes)}, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
     ...(shown.length > 0
       ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]

@@ -6,8 +6,9 @@ export interface LastRuns {
   collection: string
   /** Of RUN_MARK, the latest run first. */
   marks: string
-  /** How long the last one that ended took; null if none has. */
+  /** How long the last walk that ended took, and the last refresh; null if none has. */
   seconds: number | null
+  refresh_seconds: number | null
 }
 
 /** Runs that are shown of a job. */

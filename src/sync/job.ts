@@ -59,6 +59,8 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   run: (RunRecord & RunTraffic) | null
   /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; the observer knows its result. */
   isInstead: boolean
+  /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
+  items: number
   /** Its line of `sync_runs`. */
   runId?: number
   error: KnownError | null
@@ -74,6 +76,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     trigger,
     walk: null,
     run: null,
+    items: 0,
     isInstead: false,
     coverage: null,
     expectedMissed: null,
@@ -129,12 +132,18 @@ async function refreshOrWalk(
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
+  result.items = walk.rowsSeen
   result.runId = run.id
   observer.onStart(walk)
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
-    const watched = { ...options, source, observer: counting(observer, traffic) }
+    const counts = counting(observer, traffic)
+    const onPage: WalkObserver['onPage'] = (page, written, items) => {
+      result.items = items
+      counts.onPage(page, written, items)
+    }
+    const watched = { ...options, source, observer: { ...counts, onPage } }
     const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
       ...watched,
       lease,

@@ -42,7 +42,7 @@ describe.concurrent('a job that another process is working on', () => {
 
     expect(other.code).toBe(1)
     expect(other.logs.filter(({ error_code: code }) => code === 'BUSY')).toMatchObject([
-      { msg: 'run not begun', organization: 'acme', collection: 'orders' },
+      { event: 'run_not_begun', organization: 'acme', collection: 'orders' },
     ])
     expect(first.code).toBe(0)
     expect(
@@ -122,7 +122,7 @@ describe.concurrent('a job that another process is working on', () => {
     await owner.ended
 
     expect(ended.code).toBe(143)
-    expect(ended.logs.at(-1)).toMatchObject({ msg: 'run not begun', error_code: 'INTERRUPTED' })
+    expect(ended.logs.at(-1)).toMatchObject({ event: 'run_not_begun', error_code: 'INTERRUPTED' })
     expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
   })
 
@@ -171,7 +171,7 @@ describe.concurrent('a job that another process is working on', () => {
 
     const all = ended.flatMap(({ logs }) => logs)
     const busy = all.filter(({ error_code: code }) => code === 'BUSY')
-    const finished = all.filter(({ msg }) => msg === 'run finished')
+    const finished = all.filter(({ event }) => event === 'run_finished')
     expect(busy.length + finished.length).toBe(4)
     expect(finished.length).toBeGreaterThan(0)
     // However many had their turn, one after another: each read the whole list alone.

@@ -67,6 +67,37 @@ describe.concurrent('check', () => {
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
   })
 
+  it('warns of a file that every user can read, if a token stands in it, not if a variable does', async () => {
+    const { server, workspace } = await createScene()
+    const warned = async () =>
+      (await checked(workspace, '--offline')).named('configuration').filter(({ state }) => state === 'warn')
+
+    expect(await warned()).toEqual([])
+    fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o644)
+    expect(await warned()).toMatchObject([
+      {
+        message: expect.stringMatching(/read by every user of this machine, .* token of acme and 1 more$/),
+        cure: expect.stringContaining('chmod o-rwx'),
+      },
+    ])
+    fs.writeFileSync(workspace.file('token'), 'a-token-of-a-file', { mode: 0o600 })
+    const inFile = { id: ACME.id, name: 'acme', tokenFile: 'token' }
+    workspace.configure({ baseUrl: server.url, organizations: [inFile] })
+    expect(await warned()).toEqual([])
+  })
+
+  it('prints the configured schedule where full walks leave it most of the time', async () => {
+    const { workspace } = await createScene(undefined, {
+      schedule: '* * * * *',
+      rateLimit: { requestsPerMinute: 600 },
+    })
+
+    expect((await checked(workspace)).named('schedule').map(({ message }) => message)).toEqual([
+      expect.stringContaining('"* * * * *" of 2 organizations'),
+      expect.stringMatching(/; schedule: "\* \* \* \* \*" leaves most of them free$/),
+    ])
+  })
+
   it('after an upgrade, takes a mirror of the older version for what it is, and leaves it so', async () => {
     const { workspace } = await createScene()
     await workspace.run(['sync'])

@@ -26,6 +26,7 @@ function result(code: ErrorCode | null): JobResult {
     walk: null,
     run: null,
     isInstead: false,
+    items: 0,
     coverage: null,
     expectedMissed: null,
     error,

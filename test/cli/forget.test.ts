@@ -56,6 +56,7 @@ describe.concurrent('forget', () => {
       code: 0,
       stdout: expect.stringMatching(/^forgot acme orders: 4 rows, .*1 run\n$/),
     })
+    expect(ended.stderr).toContain('still names acme, so the next sync reads orders again')
     expect(server.asked).toEqual([])
     expect(
       workspace.rows('SELECT organization, collection, rows FROM sync_status ORDER BY 1, 2'),

@@ -141,7 +141,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expectRefusal(ended, /mirror\.db.* full.*make room.*continues from here/)
     expect(ended.logs.at(-1)).toMatchObject({
       level: 'error',
-      msg: 'run finished',
+      event: 'run_finished',
       status: 'failed',
       error_code: 'DATABASE',
     })

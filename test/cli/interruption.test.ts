@@ -128,7 +128,7 @@ describe.concurrent.each([
       const ended = await command.ended
 
       expect(ended).toMatchObject({ code, signal: null, stdout: '' })
-      expect(ended.logs.filter(({ msg }) => msg === 'run finished')).toEqual([
+      expect(ended.logs.filter(({ event }) => event === 'run_finished')).toEqual([
         expect.objectContaining({
           level: 'warn',
           status: 'interrupted',

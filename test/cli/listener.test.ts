@@ -8,7 +8,7 @@ import { createWorkspace, leaksOf, organization } from './workspace.ts'
 
 const NEVER = '0 0 29 2 *'
 const PATHS = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
-const finished = ({ msg }: LogLine) => msg === 'run finished'
+const finished = ({ event }: LogLine) => event === 'run_finished'
 
 async function createScene(reply?: () => Promise<Reply>, more: object = {}) {
   const server = await serve(reply ?? ((asked) => pageOf(items(6), asked)))
@@ -82,7 +82,7 @@ describe.concurrent('the listener of start', () => {
     }))
     const start = workspace.start(['start'])
     const url = await urlOf(start)
-    await start.log(({ msg }) => /not begun|finished/.test(msg))
+    await start.log(({ event }) => /^run_(?:not_begun|finished)$/.test(String(event)))
 
     const shown = await bodies(url)
     start.kill('SIGTERM')

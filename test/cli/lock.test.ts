@@ -105,7 +105,7 @@ describe.concurrent('a lock that is held for longer than we wait, when a token i
       { name: 'acme' },
     ])
     const next = workspace.start(['start'])
-    await next.log(({ msg }) => msg === 'run not begun')
+    await next.log(({ event }) => event === 'run_not_begun')
     next.kill('SIGTERM')
     await next.ended
     expect(requests()).toHaveLength(1)

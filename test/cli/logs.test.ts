@@ -56,7 +56,7 @@ describe('the log', () => {
     expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
     const [run] = workspace.rows('SELECT id, walk_id FROM sync_runs')
     expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject({
-      msg: 'run finished',
+      event: 'run_finished',
       run_id: run?.id,
       walk_id: run?.walk_id,
       duration_ms: expect.any(Number),
@@ -97,7 +97,12 @@ describe('the log', () => {
     const { logs } = await workspace.run(['sync', '--log-level', 'trace'])
 
     expect(logs.filter((line) => JSON.stringify(line).includes('not found (404)'))).toMatchObject([
-      { level: 'error', event: 'run_finished', error_code: 'ORGANIZATION_NOT_FOUND' },
+      {
+        level: 'error',
+        event: 'run_finished',
+        error_code: 'ORGANIZATION_NOT_FOUND',
+        msg: expect.stringMatching(/^run failed: ORGANIZATION_NOT_FOUND: .*not found \(404\)/),
+      },
     ])
   })
 

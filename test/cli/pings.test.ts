@@ -50,6 +50,52 @@ async function createScene(ping: string, reply: (organization: string) => Reply 
   return { server, settings, workspace: createWorkspace(settings) }
 }
 
+describe.concurrent('the test ping of check', () => {
+  it.each([
+    ['that all is well', 200, '', /^ok {4}ping +127\.0\.0\.1:\d+ took a test ping$/m],
+    [
+      'that a list fails now, or failed when it was read last, so that no alarm ends by it',
+      404,
+      '/fail',
+      /^ok {4}ping +127\.0\.0\.1:\d+ took a test ping \(fail: something is not well\)$/m,
+    ],
+  ])('tells %s', async (_title, status, end, line) => {
+    const { pings, url, paths } = await createWatch()
+    const { workspace } = await createScene(url, () => (status === 404 ? { status, body: {} } : null))
+
+    const { stdout } = await workspace.run(['check'])
+
+    expect(paths()).toEqual([`/${SECRET}${end}`])
+    expect(pings[0]?.body).toBe('admin-mirror: a test by "check"\n')
+    expect(stdout).toMatch(line)
+    expect(stdout).not.toContain(SECRET)
+  })
+
+  it('is no success while a list fails that an earlier run left so', async () => {
+    const { url, paths } = await createWatch()
+    let isBroken = true
+    const { workspace } = await createScene(url, () => (isBroken ? { status: 404, body: {} } : null))
+    await workspace.run(['sync'])
+    isBroken = false
+
+    await workspace.run(['check'])
+
+    expect(paths().at(-1)).toBe(`/${SECRET}/fail`)
+  })
+
+  it('that is refused is a warning with what came back, and --offline sends none', async () => {
+    const { url, paths } = await createWatch((response) => response.writeHead(410).end())
+    const { workspace } = await createScene(url)
+
+    expect((await workspace.run(['check', '--offline'])).stdout).not.toMatch(/ping/)
+    expect(paths()).toEqual([])
+    expect(await workspace.run(['check'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^warn {2}ping +127\.0\.0\.1:\d+ did not take a test ping: status 410;/m),
+    })
+  })
+})
+
 describe.concurrent('pings', () => {
   it('tell of a sync that begins and succeeds, by POST, without a token or an item', async () => {
     const { pings, url, paths } = await createWatch()
@@ -61,7 +107,7 @@ describe.concurrent('pings', () => {
     expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`])
     expect(pings.map(({ method }) => method)).toEqual(['POST', 'POST'])
     expect(pings[1]?.body).toMatch(
-      /^admin-mirror: 2 lists in .*; 12 rows seen, 8 new, 0 changed, 0 removed\n$/,
+      /^admin-mirror: 2 lists in .*; 8 rows seen, 8 new, 0 changed, 0 removed\n$/,
     )
     expect(JSON.stringify(pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"/i)
     // The address is a secret of its own.
@@ -162,7 +208,7 @@ describe.concurrent('pings', () => {
     const { url } = await createWatch(() => {})
     const { workspace } = await createScene(url)
     const sync = workspace.start(['sync'])
-    await sync.logs(({ msg }) => msg === 'run finished', 2)
+    await sync.logs(({ event }) => event === 'run_finished', 2)
 
     const before = performance.now()
     sync.kill('SIGTERM')

@@ -232,7 +232,7 @@ describe.concurrent('an organization that is held', () => {
     const start = workspace.start(['start', '--log-level', 'trace'])
     const isShared = (line: LogLine) => SHARING.some(({ name }) => name === line.organization)
     // Each has two collections.
-    await start.logs((line) => isShared(line) && line.msg === 'run finished', 2 * SHARING.length)
+    await start.logs((line) => isShared(line) && line.event === 'run_finished', 2 * SHARING.length)
     start.kill('SIGTERM')
     await start.ended
 
@@ -265,13 +265,13 @@ describe.concurrent('an organization that is held', () => {
       }),
     )
     const start = workspace.start(['start', '--log-level', 'trace'])
-    await start.logs(({ msg }) => msg === 'run not begun', 2)
+    await start.logs(({ event }) => event === 'run_not_begun', 2)
 
     expect(server.asked).toHaveLength(1)
 
     status.of = 200
     await workspace.run(['resume', '--org', 'acme'])
-    await start.log((line) => line.msg === 'run finished' && line.status === 'succeeded')
+    await start.log((line) => line.event === 'run_finished' && line.status === 'succeeded')
     start.kill('SIGTERM')
     expect((await start.ended).code).toBe(0)
   })
@@ -290,7 +290,7 @@ describe.concurrent('an organization that is held', () => {
     await workspace.run(['resume', '--org', 'acme'])
     const asked = server.asked.length
     const start = workspace.start(['start'])
-    await start.logs(({ msg, organization: name }) => msg === 'run finished' && name === 'acme', 1)
+    await start.logs(({ event, organization: name }) => event === 'run_finished' && name === 'acme', 1)
     start.kill('SIGTERM')
     await start.ended
 

@@ -21,7 +21,7 @@ describe('removals that are held back', () => {
     expect([first, second, typed].map(({ code }) => code)).toEqual([0, 5, 0])
     expect(second.logs.at(-1)).toMatchObject({
       level: 'warn',
-      msg: 'run finished',
+      event: 'run_finished',
       status: 'succeeded',
       rows_removed: 0,
       error_code: 'REMOVALS_HELD',

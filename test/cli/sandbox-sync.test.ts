@@ -204,7 +204,7 @@ describe('the first sync', () => {
   })
 
   it('logs the end of each job once, with the numbers of its line in sync_runs', () => {
-    const finished = first.logs.filter(({ msg }) => msg === 'run finished')
+    const finished = first.logs.filter(({ event }) => event === 'run_finished')
 
     const runs = rows(`
       SELECT

@@ -13,7 +13,7 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 const ITEMS = items(6)
 const EVERY_SECOND = '* * * * * *'
 
-const succeeded = ({ msg, status }: LogLine) => msg === 'run finished' && status === 'succeeded'
+const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 const failed = ({ error_code: code }: LogLine) => code === 'DATABASE'
 
 async function createScene() {

@@ -7,7 +7,7 @@ import { written } from './written.ts'
 const ITEMS = items(6)
 const NEVER = '0 0 29 2 *'
 const EVERY_SECOND = '* * * * * *'
-const finished = ({ msg }: LogLine) => msg === 'run finished'
+const finished = ({ event }: LogLine) => event === 'run_finished'
 
 async function createScene(schedule: string, reply?: (asked: Asked) => Promise<Reply>) {
   const server = await serve(reply ?? ((asked) => pageOf(ITEMS, asked)))

@@ -42,7 +42,7 @@ describe.concurrent('a daemon', () => {
   it('is told of while it runs, with the next time of each list', async () => {
     const { workspace } = await createScene()
     const daemon = workspace.start(['start'])
-    await daemon.log(({ msg }) => msg === 'run finished')
+    await daemon.log(({ event }) => event === 'run_finished')
 
     const told = await statusOf(workspace)
     const { stdout } = await workspace.run(['status'])
@@ -68,7 +68,7 @@ describe.concurrent('a daemon', () => {
   it('that was killed is told of as dead, until the next one begins', async () => {
     const { workspace } = await createScene()
     const daemon = workspace.start(['start'])
-    await daemon.log(({ msg }) => msg === 'run finished')
+    await daemon.log(({ event }) => event === 'run_finished')
     daemon.killAll('SIGKILL')
     await daemon.ended
 

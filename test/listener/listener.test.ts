@@ -227,7 +227,7 @@ describe('a port', () => {
 
     await expect(listen(null, { port })).rejects.toThrow(UsageError)
     await expect(listen(null, { port })).rejects.toThrow(
-      `cannot listen on 127.0.0.1 port ${port}: another process listens there; end it, or choose another port`,
+      `cannot listen on 127.0.0.1 port ${port}: another process listens there, maybe another start with this file; end it, or give this one another port: http.port may name an environment variable, and port 0 is any that is free`,
     )
   })
 

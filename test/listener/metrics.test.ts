@@ -31,6 +31,7 @@ describe('a scrape', () => {
     expect(value('fresh_as_of_timestamp_seconds', ACME)).toBe((NOW - 60_000) / 1000)
     expect(value('waiting_until_timestamp_seconds', ACME)).toBe(NOW / 1000 + 30)
     expect(value('last_run_seconds', ACME)).toBe(61.5)
+    expect(value('last_refresh_seconds', ACME)).toBe(0.25)
     expect(value('walk_progress_ratio', ACME)).toBe(0.44)
     expect(value('coverage', { ...ACME, coverage: 'steady' })).toBe(1)
     expect(value('removals_held_rows', ACME)).toBe(12)
@@ -72,6 +73,7 @@ describe('a scrape', () => {
       'as_of_timestamp_seconds',
       'last_success_timestamp_seconds',
       'last_run_seconds',
+      'last_refresh_seconds',
       'disk_free_bytes',
     ])
       expect(names).not.toContain(`admin_mirror_${name}`)

@@ -60,6 +60,7 @@ export function overview(
     collection,
     marks: 'sSSfs',
     seconds: 61.5,
+    refresh_seconds: 0.25,
   }))
   return {
     version: '1.2.3',

@@ -9,7 +9,16 @@ const OTHER = new JobError('BAD_RESPONSE', 'no list')
 
 function resultOf(error: KnownError | null): JobResult {
   const outcome = { coverage: null, expectedMissed: null, untrusted: null, heldBack: null }
-  return { job: jobOf(), trigger: 'schedule', walk: null, run: null, isInstead: false, error, ...outcome }
+  return {
+    job: jobOf(),
+    trigger: 'schedule',
+    walk: null,
+    run: null,
+    isInstead: false,
+    items: 0,
+    error,
+    ...outcome,
+  }
 }
 
 const COUNTS = { pages: 1, rowsSeen: 25, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }

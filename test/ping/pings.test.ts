@@ -18,6 +18,7 @@ function resultOf(job: Job, error: KnownError | null = null, held: KnownError | 
     walk: null,
     run: null,
     isInstead: false,
+    items: 0,
     error,
     heldBack: held,
     ...outcome,

@@ -8,6 +8,7 @@ const ORDERS: AdviceFacts = {
   sharePercent: 10,
   every: 5,
   betweenWalks: 1440,
+  schedule: '0 3 * * *',
 }
 
 describe('the advice', () => {
@@ -62,10 +63,20 @@ describe('the advice', () => {
 
   it('is told in sentences', () => {
     expect(adviceText(advise(ORDERS), ORDERS)).toEqual([
-      'full walks of 1 list take about 67 minutes at 60 requests a minute; schedule: "0 */6 * * *" leaves most of them free',
+      'full walks of 1 list take about 67 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
       'refresh: { every: 5m, share: 10 } shows new rows within 5 minutes, for about 2 requests each time (0.67 % of the limit)',
       'with 10 % of the limit, changes show within 17 minutes among the newest 100 rows, 66 minutes among the newest 1,600 rows, 4 hours among the newest 25,600 rows',
     ])
+  })
+
+  it.each([
+    ['the configured schedule, if it leaves enough', '* * * * *', 1, 300],
+    ['one that leaves enough, if the configured one does not', '*/15 * * * *', 1, 1000],
+    ['one of ours, if none is known', '*/15 * * * *', null, 300],
+  ])('names %s', (_title, schedule, betweenWalks, rows) => {
+    const facts = { ...ORDERS, betweenWalks, schedule: '* * * * *', lists: [{ rows, perPage: 25 }] }
+
+    expect(adviceText(advise(facts), facts)[0]).toContain(`schedule: "${schedule}"`)
   })
 
   it('says once what is the same for several bands', () => {

@@ -219,7 +219,7 @@ describe('a sync to which everything happens', () => {
   })
 
   it('tells each retry with its reason', () => {
-    const retries = ended.logs.filter((line) => line.organization === 'status-500' && 'delayMs' in line)
+    const retries = ended.logs.filter((line) => line.organization === 'status-500' && 'delay_ms' in line)
 
     expect(retries).toHaveLength(ATTEMPTS - 1)
     expect(retries[0]).toMatchObject({
@@ -244,7 +244,7 @@ describe('a sync to which everything happens', () => {
     const lines = ended.stderr.trimEnd().split('\n')
 
     expect(ended.logs).toHaveLength(lines.length)
-    const finished = ended.logs.filter(({ msg }) => msg === 'run finished')
+    const finished = ended.logs.filter(({ event }) => event === 'run_finished')
     expect(finished.map((line) => String(line.organization)).toSorted()).toEqual(
       CASES.map(({ name }) => name).toSorted(),
     )

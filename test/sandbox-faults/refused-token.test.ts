@@ -121,12 +121,12 @@ describe.concurrent('a 401', () => {
     fs.writeFileSync(workspace.file('acme.token'), workspace.secret(before))
     const start = workspace.start(['start', '--log-level', 'trace'])
     // Held, and not asked for again when its time comes, twice.
-    await start.logs(({ msg }) => msg === 'run not begun', 2)
+    await start.logs(({ event }) => event === 'run_not_begun', 2)
     expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])
     expect(server.asked).toHaveLength(1)
 
     fs.writeFileSync(workspace.file('acme.token'), `${workspace.secret(after)}\n`)
-    await start.log((line) => line.msg === 'run finished' && line.status === 'succeeded')
+    await start.log((line) => line.event === 'run_finished' && line.status === 'succeeded')
     start.kill('SIGTERM')
 
     expect((await start.ended).code).toBe(0)

@@ -117,6 +117,7 @@ export function configOf(given: object): Setting['config'] {
     file: '/config.yaml',
     postgres: null,
     publish: null,
+    literalTokens: [],
     collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
     organizations: createOrganizations(parsed, defined, options),
   }

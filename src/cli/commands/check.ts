@@ -1,10 +1,11 @@
-import { checkConfigured, checkTokens } from '../../check/configured.ts'
+import { checkConfigured, checkReadable, checkTokens } from '../../check/configured.ts'
 import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
 import { checkMirrorFile } from '../../check/mirror.ts'
 import { checkPort } from '../../check/port.ts'
 import { checkPublished } from '../../check/published.ts'
 import { checkSchedules } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
+import type { Status } from '../../report/status.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import { asCalled } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
@@ -53,12 +54,14 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   const mirror = config.postgres
     ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime, baseUrl)
     : checkMirrorFile(config.database, baseUrl, config.collections)
+  const status = await statusNow(config, runtime, globals)
   const offline = [
     ...checkConfigured(config),
+    ...checkReadable(config),
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
     ...mirror.findings,
-    ...(await adviceOf(config, runtime, globals)),
+    ...adviceOf(status),
     ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
     ...(config.http === null
       ? []
@@ -66,26 +69,35 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   ]
   if (isOffline) return offline
   const { checkApi } = await import('../watch/check-api.ts')
-  return [...offline, ...(await checkApi(config, runtime))]
+  const online = [...offline, ...(await checkApi(config, runtime))]
+  const isFailing = status?.jobs.some(({ failing_since: since }) => since !== null) === true
+  const isWell = !isFailing && exitCodeOfFindings(online) === 0
+  const { checkPings } = await import('../watch/check-pings.ts')
+  return [...online, ...(await checkPings(config, isWell, runtime))]
 }
 
-/** What `status` advises, once lists were read. A mirror that cannot be read is told of elsewhere. */
-async function adviceOf(config: Config, runtime: Runtime, globals: Globals): Promise<Finding[]> {
+/** What `status` advises, once lists were read. */
+function adviceOf(status: Status | null): Finding[] {
+  const { advice = [], notes = [] } = status ?? {}
+  return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
+}
+
+/** What `status` says; null for a mirror that cannot be read, which is told of elsewhere. */
+async function statusNow(config: Config, runtime: Runtime, globals: Globals): Promise<Status | null> {
   const { database } = config
   try {
     const reader = config.postgres
       ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
       : undefined
-    const { advice, notes } = readStatus({
+    return readStatus({
       database,
       config,
       now: runtime.now(),
       configOption: typedConfig(globals),
       reader,
     })
-    return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
   } catch {
-    return []
+    return null
   }
 }
 

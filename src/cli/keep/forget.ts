@@ -102,6 +102,9 @@ async function forgetAll(
   mirror: WritableMirror,
 ): Promise<number> {
   const configured = config.organizations.find(({ id }) => id === organization.id)
+  const readAgain = collections
+    .filter((collection) => configured?.collections.some(({ name }) => name === collection))
+    .join(', ')
   const forgetting = await mirror.beginForgetting()
   let code = 0
   await forgetting.blank()
@@ -121,6 +124,10 @@ async function forgetAll(
       code = 1
     }
   }
+  if (readAgain && code === 0)
+    stderr.write(
+      `${config.file} still names ${printable(organization.name)}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
+    )
   if (!config.postgres && collections.length > 0 && code === 0) stderr.write(`${VACUUM_TOO}\n`)
   if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
   if (!configured) await forgetting.organization(organization.id)

@@ -15,16 +15,20 @@ export interface Pace {
 /** A few answers say how fast a server is; a single one may have been slow by chance. */
 export const ENOUGH_ANSWERS = 3
 
-/** `4,000 pages, about 67 minutes at 60 a minute` */
-export function estimate(pages: number, pace: Pace): string {
+/** `4,000 pages, about 67 minutes at 60 a minute`, and the same in milliseconds */
+export function estimate(pages: number, pace: Pace): { ms: number; text: string } {
   const { allowed, others, answers } = pace
   if (allowed === null || isSlow(pages, pace)) {
     const basis = answers < ENOUGH_ANSWERS ? 'the first' : `the first ${answers}`
-    return `${counted(pages, 'page')}, about ${inWords(pages * pace.msPerPage)} at the speed of ${basis}`
+    const ms = pages * pace.msPerPage
+    return { ms, text: `${counted(pages, 'page')}, about ${inWords(ms)} at the speed of ${basis}` }
   }
   const ms = (requestsUntilEnd(pages, others) / allowed) * 60_000
   const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
-  return `${counted(pages, 'page')}, about ${inWords(ms)} at ${grouped(allowed)} a minute${shared}`
+  return {
+    ms,
+    text: `${counted(pages, 'page')}, about ${inWords(ms)} at ${grouped(allowed)} a minute${shared}`,
+  }
 }
 
 /**

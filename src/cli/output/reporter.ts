@@ -34,7 +34,7 @@ const LOGGED_WAIT_MS = 5000
 /** How often a line of the log says that a job is still waited for. */
 const BUSY_TOLD_EVERY_MS = 300_000
 
-/** A shorter estimate need not be corrected. */
+/** A shorter estimate is of no use to anybody, and need not be corrected. */
 const LONG_MS = 60_000
 
 /** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
@@ -81,8 +81,9 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
     const left = page.lastPage - progress.furthest + 1
     if (answers > 1 && !(isSlow(left, pace) && left * pace.msPerPage > LONG_MS)) return
     const { number, lastPage: pages, total: items } = page
-    const numbers = { page: number, pages, items, allowedPerMinute: allowed, allowed_per_minute: allowed }
-    log.info({ event: 'estimate', ...numbers }, estimate(left, pace))
+    const numbers = { page: number, pages, items, allowed_per_minute: allowed }
+    const { ms, text } = estimate(left, pace)
+    log[ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, text)
   }
 
   /** What `sync` and `verify` report of a job. `pageMessage` is the log's message of a page. */
@@ -109,11 +110,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
         const { nextPage: page, pass } = checkpoint
         noteStart(progress, page, pass, rowsSeen)
         if (resumed)
-          log.info(
-            { event: 'walk_resumed', walk, walk_id: walk, page, pass },
-            'an interrupted walk continues',
-          )
-        else log.debug({ event: 'walk_started', walk, walk_id: walk, page }, 'a walk begins')
+          log.info({ event: 'walk_resumed', walk_id: walk, page, pass }, 'an interrupted walk continues')
+        else log.debug({ event: 'walk_started', walk_id: walk, page }, 'a walk begins')
       },
       onPage(page, { added, changed, notices }, rowsInWalk) {
         notePage(progress, page, rowsInWalk, now())
@@ -141,7 +139,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
       onRequest: () => noteRequest(progress, now()),
       onRetry(reason, delayMs) {
         noteWait(progress, reason, now() + delayMs, now())
-        log.warn({ event: 'request_retried', delayMs, delay_ms: delayMs }, `${reason}; trying again`)
+        log.warn({ event: 'request_retried', delay_ms: delayMs }, `${reason}; trying again`)
       },
       onWait(reason, until) {
         noteWait(progress, reason, until, now())

@@ -26,19 +26,23 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
     )
     return
   }
-  log[levelOf(error)]({ event: 'not_verified', duration_ms: ms, ...failure(error) }, 'not verified')
+  log[levelOf(error)](
+    { event: 'not_verified', duration_ms: ms, ...failure(error) },
+    because('not verified', error),
+  )
   logStack(log, error)
 }
 
 /** The log lines of a run that ended. `ms`: how long it took. */
 export function logRun(log: Logger, result: JobResult, ms: number): void {
-  const { run, runId, walk, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
+  const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
   const level = error ? levelOf(error) : heldBack ? 'warn' : 'info'
   if (!run) {
     const message = walk ? 'run ended, and the mirror cannot say what it did' : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
     const usual = error && !walk ? levelOfNotBegun(result) : level
-    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(error ?? heldBack) }, message)
+    const known = error ?? heldBack
+    log[isExpected(result) ? 'debug' : usual]({ event, trigger, ...failure(known) }, because(message, known))
     return
   }
   const fields = {
@@ -46,10 +50,11 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     run_id: runId,
     duration_ms: ms,
     trigger,
-    status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+    status: statusOf(error),
     walk_id: walk?.id,
     first_page: walk?.checkpoint.nextPage,
     pages: run.pages,
+    items,
     rows_seen: run.rowsSeen,
     rows_added: run.rowsAdded,
     rows_changed: run.rowsChanged,
@@ -62,7 +67,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
     ...failure(error ?? heldBack),
   }
-  log[level](fields, 'run finished')
+  log[level](fields, endOf('run', error ?? heldBack))
   if (untrusted)
     log.warn({ event: 'walk_untrusted', run_id: runId, walk_id: walk?.id }, untrustedNote(untrusted))
   logStack(log, error)
@@ -88,7 +93,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     ...failure(error),
   }
   // Hundreds of refreshes a day find nothing.
-  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, 'refresh finished')
+  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, endOf('refresh', error))
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },
@@ -101,6 +106,21 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
 /** A refresh that waits its turn comes again every few minutes: what keeps it is reported where it began, or ends by itself. */
 function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
+}
+
+function statusOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
+  if (!error || error.code === 'REMOVALS_HELD') return 'succeeded'
+  return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
+}
+
+/** `run finished`, `run failed: NETWORK: no answer`: whoever reads the message alone knows the end and its cause. */
+function endOf(what: 'run' | 'refresh', error: KnownError | null): string {
+  const status = statusOf(error)
+  return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)
+}
+
+function because(message: string, error: KnownError | null): string {
+  return error ? `${message}: ${error.code}: ${error.message}` : message
 }
 
 function levelOf(error: KnownError | null): 'warn' | 'error' {

@@ -16,7 +16,6 @@ export const HIDDEN_FIELDS = [
   'left_ms',
   'stopped',
   'delay_ms',
-  'delayMs',
   'allowed_per_minute',
   'organization',
   'collection',
@@ -27,7 +26,6 @@ export const HIDDEN_FIELDS = [
   'page',
   'pages',
   'items',
-  'allowedPerMinute',
   'rows_seen',
   'rows_added',
   'rows_changed',
@@ -48,7 +46,7 @@ export function sentence(line: LogFields, messageKey: string): string {
   const list = textOf(line.organization, line.collection)
   // Messages of errors name the list themselves.
   const text = message.startsWith(`${list} `) ? message : textOf(line.organization, line.collection, message)
-  return printable([text, ...details(line)].join(', '), LONGEST)
+  return printable([text, ...details(line, message)].join(', '), LONGEST)
 }
 
 function textOf(...words: unknown[]): string {
@@ -58,12 +56,15 @@ function textOf(...words: unknown[]): string {
 /** Messages are cut and cleaned where they are made. This catches one that was not. */
 const LONGEST = 2000
 
-function details(line: LogFields): string[] {
+function details(line: LogFields, message: string): string[] {
   const { status } = line
-  const isRefresh = line.event === 'refresh_finished'
-  const outcome = typeof status === 'string' ? [status, ...numbers(line)] : isRefresh ? numbers(line) : []
+  const isEnd = typeof status === 'string' || line.event === 'refresh_finished'
+  const outcome = [...(status === 'succeeded' ? [status] : []), ...(isEnd ? numbers(line) : [])]
+  const isTold = message.includes(String(line.error_message))
   const failure =
-    typeof line.error_code === 'string' ? [`${line.error_code}: ${String(line.error_message)}`] : []
+    typeof line.error_code === 'string' && !isTold
+      ? [`${line.error_code}: ${String(line.error_message)}`]
+      : []
   return [...outcome, ...failure]
 }
 
@@ -73,7 +74,7 @@ function numbers(line: LogFields): string[] {
   const removed = number('rows_removed') > 0 ? `, ${grouped(number('rows_removed'))} removed` : ''
   return [
     counted(number('pages'), 'page'),
-    `${counted(number('rows_seen'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed})`,
+    `${counted(number(line.items === undefined ? 'rows_seen' : 'items'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed})`,
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]
       : []),

@@ -99,8 +99,10 @@ function advice(config: Config, asked: readonly AskedList[], now: number): Findi
   if (group.length === 0) return []
   const seen = ok('rate limit', rateText(announcedLimit, ours))
   if (ours === null) return [seen]
-  const schedules = config.organizations.map(({ schedule }) => minutesBetween(schedule, config.timezone, now))
-  const known = schedules.filter((minutes) => minutes !== null)
+  const [often] = config.organizations
+    .map(({ schedule }) => ({ schedule, minutes: minutesBetween(schedule, config.timezone, now) }))
+    .filter(({ minutes }) => minutes !== null)
+    .toSorted((a, b) => Number(a.minutes) - Number(b.minutes))
   const facts: AdviceFacts = {
     lists: group.map(({ page: { total, lastPage, items } }) => ({
       rows: total ?? (lastPage ?? 1) * items.length,
@@ -108,7 +110,8 @@ function advice(config: Config, asked: readonly AskedList[], now: number): Findi
     })),
     requestsPerMinute: ours,
     ...refreshOf(config, group[0]?.job.organization.id),
-    betweenWalks: known.length === 0 ? null : Math.min(...known),
+    betweenWalks: often?.minutes ?? null,
+    schedule: often?.schedule ?? null,
   }
   const proposal = advise(facts)
   const texts = adviceText(proposal, facts)

@@ -45,6 +45,7 @@ function tokenName(
   }
 }
 
-function hostOf(address: string): string {
+/** All of an address that may be shown. */
+export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : 'unknown'
 }

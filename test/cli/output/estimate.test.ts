@@ -40,7 +40,7 @@ describe('estimate', () => {
     ],
     ['one page', 1, { allowed: 60 }, '1 page, about 1 second at 60 a minute'],
   ])('goes by %s', (_, pages, pace, words) => {
-    expect(estimate(pages, { ...PACE, ...pace })).toBe(words)
+    expect(estimate(pages, { ...PACE, ...pace }).text).toBe(words)
   })
 })
 

@@ -29,6 +29,11 @@ describe('a line of the log on a terminal', () => {
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), steady',
     ],
     [
+      'counts an item once that came on two pages',
+      { ...RUN, items: 99_900 },
+      'acme orders run finished, succeeded, 4,000 pages, 99,900 rows (12 new, 3 changed), steady',
+    ],
+    [
       'says what such a walk misses',
       { ...RUN, coverage: 'repaired', expected_missed: 0.0264 },
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), repaired (such a walk misses 0.026 items on average)',
@@ -44,23 +49,24 @@ describe('a line of the log on a terminal', () => {
         ...RUN,
         pages: 1,
         rows_seen: 1,
+        msg: 'run failed: NETWORK: it failed',
         status: 'failed',
         coverage: null,
         error_code: 'NETWORK',
         error_message: 'it failed',
       },
-      'acme orders run finished, failed, 1 page, 1 row (12 new, 3 changed), NETWORK: it failed',
+      'acme orders run failed: NETWORK: it failed, 1 page, 1 row (12 new, 3 changed)',
     ],
     [
       'says why a run did not begin',
       {
-        msg: 'run not begun',
+        msg: 'run not begun: BUSY: it is busy',
         organization: 'acme',
         collection: 'orders',
         error_code: 'BUSY',
         error_message: 'it is busy',
       },
-      'acme orders run not begun, BUSY: it is busy',
+      'acme orders run not begun: BUSY: it is busy',
     ],
   ])('%s', (_title, line, expected) => {
     expect(sentence(line, 'msg')).toBe(expected)

@@ -40,8 +40,18 @@ export async function readOverview(sql: Pick<Sql, 'rows'>, since: number): Promi
   }
 }
 
+function lastSeconds(trigger: string): string {
+  return `(
+    SELECT extract(epoch FROM finished_at - started_at)::double precision AS seconds
+    FROM sync_runs
+    WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL AND trigger ${trigger}
+    ORDER BY id DESC
+    LIMIT 1
+  )`
+}
+
 const LAST_RUNS_SQL = `
-  SELECT job.organization_id, job.collection, coalesce(shown.marks, '') AS marks, ended.seconds
+  SELECT job.organization_id, job.collection, coalesce(shown.marks, '') AS marks, walked.seconds, refreshed.seconds AS refresh_seconds
   FROM sync_jobs AS job
   LEFT JOIN LATERAL (
     SELECT string_agg(mark, '' ORDER BY id DESC) AS marks
@@ -53,13 +63,8 @@ const LAST_RUNS_SQL = `
       LIMIT ${MOST_RUNS}
     ) AS run
   ) AS shown ON true
-  LEFT JOIN LATERAL (
-    SELECT extract(epoch FROM finished_at - started_at)::double precision AS seconds
-    FROM sync_runs
-    WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS ended ON true
+  LEFT JOIN LATERAL ${lastSeconds("<> 'refresh'")} AS walked ON true
+  LEFT JOIN LATERAL ${lastSeconds("= 'refresh'")} AS refreshed ON true
 `
 
 const NEW_COLUMNS_SQL = `

@@ -19,6 +19,16 @@ export function readLastRuns(connection: Connection): LastRuns[] {
 
 // One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
+function lastSeconds(trigger: string): string {
+  return `(
+      SELECT unixepoch(finished_at, 'subsec') - unixepoch(started_at, 'subsec')
+      FROM sync_runs
+      WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL AND trigger ${trigger}
+      ORDER BY id DESC
+      LIMIT 1
+    )`
+}
+
 const LAST_RUNS_SQL = `
   SELECT
     organization_id,
@@ -33,13 +43,8 @@ const LAST_RUNS_SQL = `
         LIMIT :runs
       )
     ), '') AS marks,
-    (
-      SELECT unixepoch(finished_at, 'subsec') - unixepoch(started_at, 'subsec')
-      FROM sync_runs
-      WHERE organization_id = job.organization_id AND collection = job.collection AND finished_at IS NOT NULL
-      ORDER BY id DESC
-      LIMIT 1
-    ) AS seconds
+    ${lastSeconds("<> 'refresh'")} AS seconds,
+    ${lastSeconds("= 'refresh'")} AS refresh_seconds
   FROM sync_jobs AS job
 `
 
