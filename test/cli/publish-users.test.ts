@@ -114,4 +114,23 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     expect(fs.readdirSync(workspace.file('public/new')).toSorted()).toEqual(['copy.db', 'copy.db.json'])
     expect(fs.readdirSync(data)).toContain('mirror.db')
   })
+
+  it.skipIf(!IS_ROOT)(
+    'is no snapshot on a file of another user in a folder for all (needs root)',
+    async () => {
+      const { workspace } = await createScene({ publish: undefined })
+      expect((await workspace.run(['sync'])).code).toBe(0)
+      fs.mkdirSync(workspace.file('all'))
+      fs.chmodSync(workspace.file('all'), 0o1777)
+      const trap = workspace.file('all/copy.db')
+      expect((await workspace.run(['snapshot', trap])).code).toBe(0)
+      fs.chownSync(trap, NOBODY, NOBODY)
+      const before = fs.statSync(trap)
+
+      const { code, stderr } = await workspace.run(['snapshot', trap])
+
+      expect([code, stderr]).toEqual([2, expect.stringContaining('belongs to another user')])
+      expect(fs.statSync(trap)).toMatchObject({ ino: before.ino, uid: NOBODY })
+    },
+  )
 })

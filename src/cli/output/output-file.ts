@@ -1,9 +1,10 @@
 import fs from 'node:fs'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
+import { belongsToAnother } from '../../store/sqlite/publish/place.ts'
 
 /** A file that a command writes for an option. */
 export interface OutputFile {
@@ -86,17 +87,25 @@ export async function writeOutput(
 
 /** Writes beside the file and moves the result there, so that a reader never finds half of it. */
 async function replaceWhole(
-  { place, before }: OutputFile,
+  { shown, place, before }: OutputFile,
   token: string,
   write: (handle: FileHandle) => Promise<void>,
 ): Promise<void> {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
   // With a random name, and only if it does not exist: in a shared folder it could be another user's link.
   const unfinished = path.join(path.dirname(place), `.admin-mirror-${token}.unfinished`)
-  const handle = await open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before ? 0o600 : 0o666)
+  const make = (mode: number) => open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
+  const newMode = before ? null : await modeOfNew(unfinished, make)
+  // Until it is whole, nobody else reads it.
+  const handle = await make(0o600)
   try {
-    if (before) await makeLike(before, handle)
+    if (before && belongsToAnother(before, await stat(path.dirname(place)), await handle.stat()))
+      throw new UsageError(
+        `${shown} belongs to another user, who would get what is written: name another file`,
+      )
     await write(handle)
+    if (before) await makeLike(before, handle)
+    else if (newMode !== null) await handle.chmod(newMode)
     await handle.sync()
     await handle.close()
     await rename(unfinished, place)
@@ -104,6 +113,17 @@ async function replaceWhole(
     await handle.close().catch(() => {})
     await rm(unfinished, { force: true })
     throw error
+  }
+}
+
+/** The mode that a new file has here, as umask says. */
+async function modeOfNew(file: string, make: (mode: number) => Promise<FileHandle>): Promise<number> {
+  const handle = await make(0o666)
+  try {
+    return (await handle.stat()).mode & 0o777
+  } finally {
+    await handle.close()
+    await rm(file, { force: true })
   }
 }
 

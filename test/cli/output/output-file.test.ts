@@ -47,7 +47,7 @@ describe('an output file', () => {
   it.skipIf(!IS_ROOT)('keeps its owner (needs root)', async () => {
     const target = path.join(tempFolder(), 'orders.csv')
     fs.writeFileSync(target, 'yesterday', { mode: 0o600 })
-    fs.chownSync(target, 10_001, 10_001)
+    for (const one of [target, path.dirname(target)]) fs.chownSync(one, 10_001, 10_001)
 
     await writeOutput(outputFile('--output', target), ['rows'], newToken)
 
@@ -63,7 +63,7 @@ describe('an output file', () => {
       const modes = ['10002', '10003'].map((group) => {
         const target = path.join(folder, `${group}.csv`)
         fs.writeFileSync(target, 'yesterday')
-        fs.chownSync(target, 1000, 10_002)
+        fs.chownSync(target, 10_001, 10_002)
         fs.chmodSync(target, 0o640)
         const module = path.resolve(import.meta.dirname, '../../../src/cli/output/output-file.ts')
         const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], () => '0123456789ab')`
@@ -77,6 +77,44 @@ describe('an output file', () => {
         [10_001, 10_002, '640'],
         [10_001, 10_001, '600'],
       ])
+    },
+  )
+
+  it.skipIf(!IS_ROOT)('is not what another user has put into a folder for all (needs root)', async () => {
+    const folder = tempFolder()
+    fs.chmodSync(folder, 0o1777)
+    const target = path.join(folder, 'orders.csv')
+    fs.writeFileSync(target, 'trap')
+    fs.chownSync(target, 65_534, 65_534)
+    fs.chmodSync(target, 0o666)
+
+    await expect(writeOutput(outputFile('--output', target), ['rows'], newToken)).rejects.toThrow(
+      'belongs to another user',
+    )
+
+    expect(fs.readFileSync(target, 'utf8')).toBe('trap')
+    expect(fs.readdirSync(folder)).toEqual(['orders.csv'])
+  })
+
+  it.each([null, 0o606])(
+    "is its owner's alone until it is whole, where the one before had the mode %j",
+    async (before) => {
+      const folder = tempFolder()
+      const target = path.join(folder, 'orders.csv')
+      if (before !== null) {
+        fs.writeFileSync(target, 'yesterday')
+        fs.chmodSync(target, before)
+      }
+      const modes: number[] = []
+      function* pieces() {
+        modes.push(fs.statSync(path.join(folder, '.admin-mirror-foreseen.unfinished')).mode & 0o777)
+        yield 'rows'
+      }
+
+      await writeOutput(outputFile('--output', target), pieces(), newToken)
+
+      expect(modes).toEqual([0o600])
+      expect(fs.statSync(target).mode & 0o777).toBe(before ?? 0o666 & ~process.umask())
     },
   )
 

@@ -83,6 +83,18 @@ export function makePublicFolder(folder: string, mode: number, mirror: Ownership
 /** Of a folder: what is made in it gets the group of the folder. */
 const SETGID = 0o2000
 
+/**
+ * Whether a file is another user's trap rather than a place for ours: in a folder for all (/tmp) its owner would get what is written.
+ * The owner of the folder may have put it there; he can replace it anyway.
+ */
+export function belongsToAnother(
+  before: Pick<fs.Stats, 'uid'>,
+  folder: Pick<fs.Stats, 'uid'>,
+  own: Pick<fs.Stats, 'uid'>,
+): boolean {
+  return before.uid !== own.uid && before.uid !== folder.uid
+}
+
 export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
 
 /** Whose the published file is to be: the mirror's owner; the group of the file that it replaces, of its folder, or of the mirror. */

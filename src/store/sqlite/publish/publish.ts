@@ -1,12 +1,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError } from '../../../errors.ts'
+import { MirrorError, UsageError } from '../../../errors.ts'
 import { holdLock } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
 import { assertNumbersOrNothing, type Numbers, numbersFile } from './numbers.ts'
 import { assertOwnCopy, type Origin } from './origin.ts'
 import {
+  belongsToAnother,
   finishFile,
   inspectPlace,
   isCopyFile,
@@ -17,7 +18,7 @@ import {
   sha256,
   syncFolder,
 } from './place.ts'
-import { makeUnfinished, removeUnfinished, sweepUnfinished } from './unfinished.ts'
+import { makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
 
 /** What the child process is asked to do. */
 export interface CopyTask {
@@ -66,10 +67,18 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
     const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName, now())
     const isNew = mode === null && place.before === null
     try {
-      const copy = makeUnfinished(place.file, lockName, isNew ? 0o666 : 0o600)
+      const fileMode = isNew ? modeOfNew(place.file, lockName) : mode
+      const copy = makeUnfinished(place.file, lockName, 0o600)
       // Before the disk is measured: what killed processes left may be what fills it.
-      sweepUnfinished(mirror, place, fs.lstatSync(copy))
-      return fill({ ...task, place, copy, lockName, now })
+      const own = fs.lstatSync(copy)
+      sweepUnfinished(mirror, place, own)
+      if (
+        !isPublished &&
+        place.before &&
+        belongsToAnother(place.before, fs.statSync(path.dirname(place.file)), own)
+      )
+        throw new UsageError(`${target} belongs to another user, who would get the copy: name another file`)
+      return fill({ ...task, mode: fileMode, place, copy, lockName, now })
     } finally {
       removeUnfinished(place.file, lockName)
       unlock()

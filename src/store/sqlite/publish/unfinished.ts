@@ -18,6 +18,14 @@ export function makeUnfinished(file: string, lock: string, mode: number): string
   return unfinished
 }
 
+/** The mode that a new file has here, as umask says. The copy itself is its owner's alone until it is whole. */
+export function modeOfNew(file: string, lock: string): number {
+  const unfinished = makeUnfinished(file, lock, 0o666)
+  const { mode } = fs.lstatSync(unfinished)
+  fs.rmSync(unfinished)
+  return mode & 0o777
+}
+
 function nameOf(file: string, lock: string): string {
   return path.join(path.dirname(file), `.${path.basename(file)}.${lock}.unfinished`)
 }
