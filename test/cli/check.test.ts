@@ -17,6 +17,7 @@ async function createScene(reply: (organization: string) => Reply | null = () =>
   const server = await serve((asked) => reply(asked.organization) ?? pageOf(items(4), asked))
   const settings = { baseUrl: server.url, organizations: BOTH, ...more }
   const workspace = createWorkspace(settings)
+  fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o600)
   return { server, workspace, settings }
 }
 

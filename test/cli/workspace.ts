@@ -92,7 +92,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
       ...more,
     }
     // JSON is YAML, too.
-    fs.writeFileSync(file('admin-mirror.yaml'), JSON.stringify(config, null, 2), { mode: 0o600 })
+    fs.writeFileSync(file('admin-mirror.yaml'), JSON.stringify(config, null, 2))
   }
 
   function placed(options: Partial<StartOptions>) {
