@@ -202,6 +202,8 @@ describe.concurrent('pings', () => {
     expect(code).toBe(0)
     expect(paths()).toContain(`/${SECRET}`)
     expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
+    // A redirect is no arrival: each ping is tried three times.
+    expect(paths().filter((one) => one === `/${SECRET}`)).toHaveLength(3)
   })
 
   it('to a server that never answers do not keep a signal waiting', async () => {

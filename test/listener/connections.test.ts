@@ -65,3 +65,16 @@ it('a connection that ended leaves its place', async () => {
 
   expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false])
 })
+
+it('a connection that ended while it was owed an answer leaves its place, and counts no longer', async () => {
+  const { open, ask } = createScene()
+  const [first, second] = [open(), open()]
+  ask(first)
+  ask(second)
+  first.destroy()
+  await new Promise((resolve) => first.once('close', resolve))
+
+  const [third, fourth] = [open(), open()]
+
+  expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+})

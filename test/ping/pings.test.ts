@@ -182,6 +182,16 @@ describe('a refresh between the times of a schedule', () => {
     await pings.idle()
     expect(sent).toEqual(['all start', 'all fail', 'all success'])
   })
+
+  it('that fails too, and is well again, does not hide that the last walk failed', async () => {
+    const { sent, begin, pings } = createScene()
+    await begin('acme')(FAILURE)
+    pings.note([refreshOf(HELD)])
+    pings.note([refreshOf()])
+    await pings.idle()
+
+    expect(sent).toEqual(['all start', 'all fail', 'all fail'])
+  })
 })
 
 describe('the outcome', () => {

@@ -266,3 +266,22 @@ describe('a scheduler', () => {
     expect(scheduler.isTicking(now() + 3_600_000)).toBe(true)
   })
 })
+
+describe('a task between two runs', () => {
+  it('is followed by no run of the job whose time came meanwhile, once the scheduler stops', async () => {
+    const { job, record } = createJob('acme', EVERY_SECOND, false)
+    const timeline = createTimeline(0)
+    const scheduler = startScheduler([job], createEvents().events, timeline)
+    const { promise, resolve: endTask } = Promise.withResolvers<void>()
+    scheduler.runBetween(job, () => promise)
+    await timeline.pass(2000)
+
+    const stopped = scheduler.stop()
+    endTask()
+    await stopped
+
+    expect(record.runs).toBe(0)
+    scheduler.runBetween(job, () => Promise.reject(new Error('a task began after the stop')))
+    expect(scheduler.isRunning(job)).toBe(false)
+  })
+})

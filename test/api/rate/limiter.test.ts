@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
+import { budgetOf } from '../../../src/api/rate/budget.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { createSteppedClock, settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
@@ -176,5 +177,36 @@ describe('a clock that is set back by a day', () => {
     other.succeed()
     await settle()
     expect(other.reports.at(-1)).toEqual(['waited', 0])
+  })
+})
+
+describe('a permit', () => {
+  it('is given back if the signal comes while it is written', async () => {
+    const store = createTestBudgetStore()
+    const { promise: written, resolve: write } = Promise.withResolvers<void>()
+    let isSlow = false
+    const compareAndSet: TestBudgetStore['compareAndSet'] = async (...given) => {
+      if (isSlow) await written
+      return store.compareAndSet(...given)
+    }
+    const { limiter } = createSetting({
+      rules: { requestsPerMinute: 60 },
+      store: { ...store, compareAndSet },
+    })
+    await hear(limiter)
+    isSlow = true
+    const stop = new AbortController()
+    const one = passing(limiter, stop.signal)
+    await settle()
+
+    stop.abort()
+    isSlow = false
+    write()
+    await settle()
+    await limiter.flush()
+
+    expect(one.sent).toBe(false)
+    const { closedUntil, known } = store.kept('a')
+    expect(budgetOf(known, closedUntil).inFlight).toEqual([])
   })
 })

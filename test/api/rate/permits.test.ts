@@ -192,3 +192,27 @@ describe('our own ceiling', () => {
     expect(await leaving(next)).toBe(1)
   })
 })
+
+describe('a long pause', () => {
+  it('is told to other processes with the request that met it, and not later', async () => {
+    const { clock, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await take(other)
+
+    await take(one)
+    one.throttled({ ...NOTHING, retryAfterMs: 10 * MINUTE }, 0)
+    await one.publish()
+
+    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
+  })
+
+  it('is told at once also where an answer that is no 429 asks for it', async () => {
+    const { clock, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await request(one, announced(60, 1))
+
+    await request(one, { ...announced(60, 0), retryAfterMs: 10 * MINUTE })
+
+    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
+  })
+})

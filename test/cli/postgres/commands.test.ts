@@ -13,7 +13,7 @@ const ITEMS = items(9)
 describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () => {
   it('sync, tell, read, compare, forget', { timeout: 60_000 }, async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
-    const { run } = onPostgres(server, url)
+    const { run, rows } = onPostgres(server, url)
 
     expect((await run(['status'])).stdout).toMatch(/never/)
     expect(await run(['sync'])).toMatchObject({ code: 0 })
@@ -32,10 +32,14 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     expect(await run(['verify'])).toMatchObject({ code: 0 })
     expect((await run(['rebuild'])).stdout).toMatch(/^orders: 9 rows rebuilt/)
     expect(await run(['resume'])).toMatchObject({ code: 0 })
+    await (await rows())('UPDATE sync_jobs SET fresh_as_of = now()')
     expect(await run(['forget', '--org', 'acme', '--yes'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/forgot acme orders: 9 rows/) as string,
     })
+    expect(await (await rows())('SELECT fresh_as_of, newest, refresh, failing_since FROM sync_jobs')).toEqual(
+      [{ fresh_as_of: null, newest: null, refresh: null, failing_since: null }],
+    )
   })
 
   it('make no mirror where they need one, and check names first', { timeout: 60_000 }, async () => {

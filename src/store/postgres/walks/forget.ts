@@ -81,7 +81,8 @@ export async function forgetJob(
       `
         UPDATE sync_jobs
         SET rows = 0, removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0,
-          refresh = NULL, fresh_as_of = NULL, newest = NULL, columns_as_of = NULL, columns_run = NULL
+          refresh = NULL, fresh_as_of = NULL, newest = NULL, columns_as_of = NULL, columns_run = NULL,
+          failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
         WHERE ${OF_JOB}
       `,
       ofJob,

@@ -1,0 +1,64 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { numbersFile } from '../../../../src/store/sqlite/publish/numbers.ts'
+import { inspectPlace } from '../../../../src/store/sqlite/publish/place.ts'
+import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
+import { sweepUnfinished } from '../../../../src/store/sqlite/publish/unfinished.ts'
+import { IS_ROOT } from '../../../helpers/system.ts'
+import { tempFolder } from '../../../helpers/temp-folder.ts'
+import { openTestMirror } from '../../../helpers/test-mirror.ts'
+
+const LOCK = '12345-0123456789ab'
+
+it('leaves the copy that another mirror has published while ours was made', () => {
+  const { file: mirror } = openTestMirror()
+  const [folder, elsewhere] = [tempFolder(), tempFolder()]
+  const publish = (at: string, id: string, now = Date.now) =>
+    makeCopy(
+      {
+        mirror,
+        target: path.join(at, 'copy.db'),
+        mode: 0o644,
+        isPublished: true,
+        version: '1',
+        origin: { id, place: id, since: null },
+      },
+      { now, lockName: LOCK },
+    )
+  publish(elsewhere, 'theirs')
+  const numbers = () =>
+    JSON.parse(fs.readFileSync(path.join(folder, path.basename(numbersFile('copy.db'))), 'utf8')) as object
+  /** The first look at the place is over then, and the second is not. */
+  const whileMade = () => {
+    fs.cpSync(elsewhere, folder, { recursive: true })
+    return Date.now()
+  }
+
+  expect(() => publish(folder, 'ours', whileMade)).toThrow(/copy of another mirror/)
+
+  expect(numbers()).toMatchObject({ mirror: { id: 'theirs' } })
+})
+
+it.skipIf(!IS_ROOT)(
+  'sweeps what a killed process of ours left, and nothing of another user (needs root)',
+  () => {
+    const { file: mirror } = openTestMirror()
+    const folder = tempFolder()
+    const file = path.join(folder, 'copy.db')
+    const left = (lock: string, uid: number) => {
+      const at = path.join(folder, `.copy.db.${lock}.unfinished`)
+      fs.writeFileSync(at, 'half')
+      fs.chownSync(at, uid, uid)
+      fs.utimesSync(at, 0, 0)
+      return at
+    }
+    const [ours, theirs] = [left('1-0123456789ab', 0), left('2-0123456789ab', 65_534)]
+    const own = path.join(folder, 'own')
+    fs.writeFileSync(own, '')
+
+    sweepUnfinished(mirror, inspectPlace(file), fs.lstatSync(own))
+
+    expect([fs.existsSync(ours), fs.existsSync(theirs)]).toEqual([false, true])
+  },
+)
