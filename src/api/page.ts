@@ -6,6 +6,7 @@ import { parseBody, type SplitBody, splitBody } from './body.ts'
 import type { Response } from './http.ts'
 import type { LinkReader } from './links.ts'
 import type { RateHeaders } from './rate/headers.ts'
+import { MINUTE_MS } from './rate/window.ts'
 import { EnvelopeError } from './response-errors.ts'
 
 /** What a page is checked against: its size, and where links may lead. */
@@ -42,6 +43,10 @@ export function readPage(response: Response, announced: RateHeaders, page: numbe
     lastPage: paging?.lastPage ?? null,
     paginated: paging !== null,
     announcedLimit: announced.limit || null,
+    announcedLeft:
+      announced.limit && announced.remaining !== null
+        ? { requests: announced.remaining, freshMs: Math.min(announced.resetMs ?? MINUTE_MS, MINUTE_MS) }
+        : null,
   }
 }
 

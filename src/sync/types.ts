@@ -47,6 +47,8 @@ export interface Page {
   paginated: boolean
   /** Requests a minute that the server announced, if it did. */
   announcedLimit: number | null
+  /** How many more it announced until the next minute, and when that begins, in milliseconds; null if it did not. */
+  announcedLeft: { requests: number; freshMs: number } | null
 }
 
 /** Receives the requests and waits for one page as they happen. Times are epoch milliseconds. */

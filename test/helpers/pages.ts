@@ -16,6 +16,7 @@ export function pageOf(texts: readonly string[], changed: Partial<Page> = {}): P
     lastPage: 1,
     paginated: true,
     announcedLimit: null,
+    announcedLeft: null,
     ...changed,
   }
 }

@@ -1,9 +1,12 @@
 import { counted, grouped, inWords } from '../../text.ts'
+import { type BudgetNow, msToSend } from './budget-now.ts'
 
 /** What limits how fast pages can come. */
 export interface Pace {
   /** Requests a minute that are ours; null if nothing is known to limit them. */
   allowed: number | null
+  /** What may leave now, and when more; null if nothing is known to limit it. */
+  budget: BudgetNow | null
   /** What an answer takes, without waits for the rate limit. */
   msPerPage: number
   /** Answers that this is known from. */
@@ -15,28 +18,34 @@ export interface Pace {
 /** A few answers say how fast a server is; a single one may have been slow by chance. */
 export const ENOUGH_ANSWERS = 3
 
-/** `4,000 pages, about 67 minutes at 60 a minute`, and the same in milliseconds */
+/**
+ * `4,000 pages, about 67 minutes at 60 a minute`, and the same in milliseconds. What a fresh minute still allows leaves at once;
+ * where that suffices, the server's speed decides.
+ */
 export function estimate(pages: number, pace: Pace): { ms: number; text: string } {
-  const { allowed, others, answers } = pace
-  if (allowed === null || isSlow(pages, pace)) {
+  const { budget, allowed, others, answers } = pace
+  const bySpeed = pages * pace.msPerPage
+  const byBudget = budget === null ? 0 : msToSend(requestsUntilEnd(pages, others), budget)
+  if (allowed === null || byBudget === 0 || isSlow(pages, pace)) {
     const basis = answers < ENOUGH_ANSWERS ? 'the first' : `the first ${answers}`
-    const ms = pages * pace.msPerPage
-    return { ms, text: `${counted(pages, 'page')}, about ${inWords(ms)} at the speed of ${basis}` }
+    return {
+      ms: bySpeed,
+      text: `${counted(pages, 'page')}, about ${inWords(bySpeed)} at the speed of ${basis}`,
+    }
   }
-  const ms = (requestsUntilEnd(pages, others) / allowed) * 60_000
   const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
   return {
-    ms,
-    text: `${counted(pages, 'page')}, about ${inWords(ms)} at ${grouped(allowed)} a minute${shared}`,
+    ms: byBudget,
+    text: `${counted(pages, 'page')}, about ${inWords(byBudget)} at ${grouped(allowed)} a minute${shared}`,
   }
 }
 
 /**
  * Whether the server is slower than the rate limit: a job asks for its pages one after another. Known after a few answers only.
  */
-export function isSlow(pages: number, { allowed, answers, msPerPage, others }: Pace): boolean {
-  if (allowed === null || answers < ENOUGH_ANSWERS) return false
-  return pages * msPerPage > (requestsUntilEnd(pages, others) / allowed) * 60_000
+export function isSlow(pages: number, { budget, answers, msPerPage, others }: Pace): boolean {
+  if (budget === null || answers < ENOUGH_ANSWERS) return false
+  return pages * msPerPage > msToSend(requestsUntilEnd(pages, others), budget)
 }
 
 /**

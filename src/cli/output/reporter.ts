@@ -9,6 +9,7 @@ import type { Job, Notice, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
+import { budgetNow } from './budget-now.ts'
 import { ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
 import {
@@ -67,7 +68,14 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
   function paceOf(progress: JobProgress, allowed: number | null): Pace {
     const msPerPage = msPerAnswer(progress) ?? 0
     const others = othersOf(progress, board.jobs()).map(pagesLeft)
-    return { allowed, msPerPage, answers: progress.answers, others }
+    return { allowed, budget: progress.budgetNow, msPerPage, answers: progress.answers, others }
+  }
+
+  /** What is known of the budget after an answer. */
+  function noteBudget(page: Page, progress: JobProgress): void {
+    const all = [progress, ...othersOf(progress, board.jobs())]
+    const sent = all.reduce((sum, { requests }) => sum + requests, 0)
+    progress.budgetNow = budgetNow(page, config.rateLimit, sent)
   }
 
   /** After the first answer, and once more after a few if these show that the server is slower than the rate limit. */
@@ -115,6 +123,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
       },
       onPage(page, { added, changed, notices }, rowsInWalk) {
         notePage(progress, page, rowsInWalk, now())
+        noteBudget(page, progress)
         logEstimate(log, page, progress)
         const event = pageMessage === 'page saved' ? 'page_saved' : 'page_compared'
         log.debug(

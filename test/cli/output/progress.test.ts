@@ -26,6 +26,7 @@ function reading(pages: number, name = 'acme orders'): JobProgress {
     notePage(job, { number: page, lastPage: 40 }, page * 25, page * 1000)
   }
   job.allowedPerMinute = 60
+  job.budgetNow = { open: 38, freshMs: 60_000, each: 60, windowMs: 60_000 }
   return job
 }
 
@@ -72,7 +73,7 @@ describe('the progress lines', () => {
     [
       'asks an earlier page again',
       (job) => notePage(job, { number: 1, lastPage: 40 }, 50, 2000),
-      'acme orders  5 % checking page 1 again  38 seconds left  50 rows',
+      'acme orders  5 % checking page 1 again  19 seconds left  50 rows',
     ],
   ])('say that a list %s', (_, change, expected) => {
     const job = reading(2)
@@ -112,7 +113,7 @@ describe('the time that is left', () => {
       .map(({ pages, budget, until, isLimited }) => {
         const job = { ...reading(pages), budget }
         if (until > 50_000) noteWait(job, 'the rate limit', until, 40_000)
-        if (!isLimited) job.allowedPerMinute = null
+        if (!isLimited) job.budgetNow = null
         return job
       })
     fc.assert(

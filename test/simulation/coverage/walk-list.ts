@@ -84,6 +84,7 @@ function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids:
     lastPage,
     paginated: true,
     announcedLimit: null,
+    announcedLeft: null,
   }
   return { page, ids }
 }

@@ -1,4 +1,5 @@
 import { printable } from '../../../text.ts'
+import type { BudgetNow } from '../budget-now.ts'
 
 /** The progress of a job. Times are epoch milliseconds. */
 export interface JobProgress {
@@ -31,6 +32,8 @@ export interface JobProgress {
   rows: number
   /** Requests a minute that the budget leaves us, if known. */
   allowedPerMinute: number | null
+  /** The same as of `markedAt`. */
+  budgetNow: BudgetNow | null
 }
 
 interface Wait {
@@ -60,6 +63,7 @@ export function newProgress(label: string, budget: string): JobProgress {
     percent: null,
     rows: 0,
     allowedPerMinute: null,
+    budgetNow: null,
   }
 }
 

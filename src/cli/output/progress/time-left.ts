@@ -1,3 +1,4 @@
+import { budgetLater, msToSend } from '../budget-now.ts'
 import { requestsUntilEnd } from '../estimate.ts'
 import { type JobProgress, msPerAnswer, pagesLeft } from './job-progress.ts'
 
@@ -7,7 +8,7 @@ import { type JobProgress, msPerAnswer, pagesLeft } from './job-progress.ts'
  */
 export function timeLeft(job: JobProgress, all: readonly JobProgress[], now: number): number | null {
   const alone = timeAlone(job, now)
-  return alone === null ? null : Math.max(alone, timeByBudget(job, all))
+  return alone === null ? null : Math.max(alone, timeByBudget(job, all, now))
 }
 
 function timeAlone(job: JobProgress, now: number): number | null {
@@ -15,14 +16,20 @@ function timeAlone(job: JobProgress, now: number): number | null {
   const each = msPerAnswer(job)
   if (pages === null || pages === 0 || each === null) return null
   // A single answer may have been slow by chance.
-  const bySpeed = job.answers < 2 && job.allowedPerMinute !== null ? 0 : pages * each
+  const isLimited = job.budgetNow !== null && msToSend(pages, job.budgetNow) > 0
+  const bySpeed = job.answers < 2 && isLimited ? 0 : pages * each
   return Math.max(bySpeed, job.wait ? job.wait.until - now : 0)
 }
 
-function timeByBudget(job: JobProgress, all: readonly JobProgress[]): number {
-  const { allowedPerMinute: allowed } = job
-  if (allowed === null) return 0
-  return (requestsUntilEnd(pagesLeft(job) ?? 0, othersOf(job, all).map(pagesLeft)) / allowed) * 60_000
+function timeByBudget(job: JobProgress, all: readonly JobProgress[], now: number): number {
+  if (job.budgetNow === null) return 0
+  const others = othersOf(job, all)
+  // The latest answer of any of them knows the budget best.
+  const [latest = job] = [job, ...others]
+    .filter((one) => one.budgetNow !== null)
+    .toSorted((one, other) => (other.markedAt ?? 0) - (one.markedAt ?? 0))
+  const budget = budgetLater(latest.budgetNow ?? job.budgetNow, now - (latest.markedAt ?? now))
+  return msToSend(requestsUntilEnd(pagesLeft(job) ?? 0, others.map(pagesLeft)), budget)
 }
 
 /** The other jobs that send requests with the same budget. */
@@ -35,14 +42,14 @@ export function timeLeftOfAll(all: readonly JobProgress[], now: number): number 
   const known = all.filter((job) => timeAlone(job, now) !== null)
   if (known.length === 0) return null
   // Of each budget the longest list alone: to ask of each of thousands takes seconds.
-  const limited = known.filter(({ allowedPerMinute }) => allowedPerMinute !== null)
+  const limited = known.filter(({ budgetNow }) => budgetNow !== null)
   const longest = [...Map.groupBy(limited, ({ budget }) => budget).values()].map((jobs) =>
     jobs.reduce((one, other) => ((pagesLeft(other) ?? 0) > (pagesLeft(one) ?? 0) ? other : one)),
   )
   const byBudget = Map.groupBy(all, ({ budget }) => budget)
   return Math.max(
     ...known.map((job) => timeAlone(job, now) ?? 0),
-    ...longest.map((job) => timeByBudget(job, byBudget.get(job.budget) ?? [])),
+    ...longest.map((job) => timeByBudget(job, byBudget.get(job.budget) ?? [], now)),
   )
 }
 
