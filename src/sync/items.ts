@@ -89,6 +89,9 @@ type KeyReading = { ok: true; key: Key } | { ok: false; reason: string }
 
 const LONGEST_KEY = 1000
 
+/** A PostgreSQL index takes entries of 2,704 bytes, with the organization, and with the collection's name. */
+const LONGEST_ID_BYTES = 2400
+
 /**
  * Reads the key of an item: strings and numbers. Anything else is refused, with the reason in words.
  * @param paths The dotted paths of the key's fields.
@@ -100,7 +103,11 @@ export function readKey(paths: readonly string[], item: JsonObject): KeyReading 
     if (typeof part === 'string') return { ok: false, reason: `key "${path}" ${part}` }
     parts.push(part)
   }
-  return { ok: true, key: { id: packTexts(parts.map((part) => part.text)), parts } }
+  const id = packTexts(parts.map((part) => part.text))
+  // UTF-8 takes three bytes at most for each UTF-16 unit.
+  if (id.length * 3 > LONGEST_ID_BYTES && Buffer.byteLength(id) > LONGEST_ID_BYTES)
+    return { ok: false, reason: `key "${paths.join(', ')}" is longer than 2,400 bytes` }
+  return { ok: true, key: { id, parts } }
 }
 
 function valueAt(item: JsonObject, path: readonly string[]): JsonValue | undefined {

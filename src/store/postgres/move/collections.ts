@@ -9,12 +9,13 @@ import {
   type TableShape,
 } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
+import { arrayViewName, parentNames } from '../../columns/view-names.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews } from '../../sqlite/tables/array-views.ts'
 import { loadColumns } from '../../sqlite/tables/column-records.ts'
-import { cutName, POSTGRES_LIMITS } from '../sql.ts'
+import { POSTGRES_LIMITS } from '../sql.ts'
 import { LONGEST_COLLECTION } from '../tables/configured.ts'
-import { type ArrayView, viewName } from '../tables/records.ts'
+import type { ArrayView } from '../tables/records.ts'
 import { type RenamedColumn, renamedColumns, renamedElements } from './columns.ts'
 
 /** A collection of the file, as its tables will be on the server. */
@@ -72,12 +73,14 @@ function viewsOf(
   shape: TableShape,
   columns: readonly RenamedColumn<Column>[],
 ): ArrayView[] {
-  const parents = shape.keyColumns.map((key) => cutName(`_parent_${key}`))
+  const parents = parentNames(shape.keyColumns, POSTGRES_LIMITS)
+  const names: string[] = []
   return [...loadViews(connection, name).values()].flatMap((view) => {
     const to = columns.find(({ from }) => from === view.arrayColumn)?.column.name
     if (to === undefined) return []
     const elements = renamedElements(view.elements, ['_organization_id', '_index', ...parents])
-    return [{ name: viewName(name, to), arrayColumn: to, elements }]
+    names.push(arrayViewName(name, to, names, POSTGRES_LIMITS))
+    return [{ name: names.at(-1) ?? '', arrayColumn: to, elements }]
   })
 }
 

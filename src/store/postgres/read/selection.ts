@@ -1,4 +1,5 @@
 import { UsageError } from '../../../errors.ts'
+import { parentNames } from '../../columns/view-names.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
 import {
   assertHasSeq,
@@ -8,7 +9,7 @@ import {
   selectedColumns,
   sentItem,
 } from '../../sqlite/read/selection.ts'
-import { cutName, literal, quoted } from '../sql.ts'
+import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { changesViewName } from '../tables/changes-view.ts'
 import { tableName } from '../tables/shape.ts'
 import { openCursor, type StreamedRows } from './cursor.ts'
@@ -50,11 +51,6 @@ async function* itemsOf(batches: AsyncIterable<Value[][]>): AsyncIterable<SentIt
   for await (const rows of batches as AsyncIterable<string[][]>) yield rows.map(sentItem)
 }
 
-/** The column of a view of elements that has the key of their row. */
-function parentOf(key: string): string {
-  return cutName(`_parent_${key}`)
-}
-
 function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: Selection): string {
   const { name, keys, columns } = listed
   const isEvents = name === changesViewName(listed.collection)
@@ -65,7 +61,7 @@ function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: 
     ...(since === null ? [] : [sinceSql(listed, `${literal(since)}::timestamptz`)]),
     ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
   ]
-  const parents = keys.map(parentOf)
+  const parents = parentNames(keys, POSTGRES_LIMITS)
   const isHistory = name === tableName(listed.collection, 'history')
   const time = isEvents ? ['at'] : []
   const first = sinceSeq === null ? [] : ['seq']
@@ -86,7 +82,8 @@ function sinceSql({ name, collection, keys, columns }: Listed, since: string): s
   const own = ['_changed_at', ...(name === changesViewName(collection) ? ['at'] : []), '_valid_to']
   const time = own.find(has)
   if (time !== undefined) return `x.${quoted(time)} >= ${since}`
-  if (!keys.every((key) => has(parentOf(key)))) throw new UsageError(`--since: ${name} has no time of change`)
-  const same = keys.map((key) => `p.${quoted(key)} = x.${quoted(parentOf(key))}`).join(' AND ')
+  const parents = parentNames(keys, POSTGRES_LIMITS)
+  if (!parents.every(has)) throw new UsageError(`--since: ${name} has no time of change`)
+  const same = keys.map((key, index) => `p.${quoted(key)} = x.${quoted(parents[index] ?? '')}`).join(' AND ')
   return `EXISTS (SELECT 1 FROM ${quoted(collection)} AS p WHERE p."_organization_id" = x."_organization_id" AND ${same} AND p."_changed_at" >= ${since})`
 }

@@ -1,11 +1,11 @@
 import type { Job } from '../../../sync/types.ts'
 import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
-import type { TypedRow } from '../../columns/row.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { makeTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
 import { type ArrayView, findCollection, loadCatalog, loadViews } from './records.ts'
+import type { FittedRow } from './row-size.ts'
 
 /** What this process knows of a collection's tables. */
 export interface OpenCollection {
@@ -13,7 +13,7 @@ export interface OpenCollection {
   /** The tables are as they are known as long as `sync_collections` says this. */
   version: number
   /** The typed rows of items; null if the tables have to be extended first. */
-  typed(wanted: WantedItems): TypedRow[] | null
+  typed(wanted: WantedItems): FittedRow[] | null
 }
 
 /** What this process knows of the tables of collections. */

@@ -6,11 +6,13 @@ import { type Catalog, fitsKeys, type KeyPaths, keyTypesOf } from '../../columns
 import type { ColumnChange } from '../../columns/column.ts'
 import { discoverElements } from '../../columns/elements.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
-import { type ArrayValue, type TypedRow, toRow } from '../../columns/row.ts'
+import { type ArrayValue, toRow } from '../../columns/row.ts'
+import { arrayViewName } from '../../columns/view-names.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
 import { obstacleTo, withoutDependents } from './dependents.ts'
-import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView, viewName } from './records.ts'
+import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView } from './records.ts'
+import { type FittedRow, withinPage } from './row-size.ts'
 import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
 import { VIEW_MARK, viewSql } from './view.ts'
 
@@ -26,13 +28,13 @@ export function typedRows(
   views: ReadonlyMap<string, ArrayView>,
   strangers: ReadonlySet<string>,
   { keys, items }: WantedItems,
-): TypedRow[] | null {
+): FittedRow[] | null {
   if (!fitsKeys(keyTypesOf(catalog), keys)) return null
-  const rows: TypedRow[] = []
+  const rows: FittedRow[] = []
   for (const item of items) {
     const row = toRow(catalog, item)
     if (!row || row.arrays.some((array) => extendedView(views, strangers, array) !== null)) return null
-    rows.push(row)
+    rows.push(withinPage(catalog, row))
   }
   return rows
 }
@@ -184,7 +186,9 @@ async function extendViews(
   for (const array of arrays) {
     const elements = extendedView(views, strangers, array)
     if (!elements) continue
-    const name = viewName(collection, array.column)
+    const others = [...views.values()].map((view) => view.name)
+    const name =
+      views.get(array.column)?.name ?? arrayViewName(collection, array.column, others, POSTGRES_LIMITS)
     if (await isTaken(sql, name)) {
       strangers.add(array.column)
       notices.push({ level: 'warn', message: `the name ${name} is taken, so there is no view of that array` })

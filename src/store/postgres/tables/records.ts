@@ -1,7 +1,7 @@
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import { type Column, columnType } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
-import { cutName, POSTGRES_LIMITS, type Sql } from '../sql.ts'
+import { POSTGRES_LIMITS, type Sql } from '../sql.ts'
 
 /** What is stored of a collection's key and columns. */
 export interface CollectionRecord {
@@ -70,11 +70,10 @@ export interface ArrayView {
   elements: readonly ElementColumn[]
 }
 
-export function viewName(collection: string, column: string): string {
-  return cutName(`${collection}__${column}`)
-}
-
-/** The views of a collection, by the column of their array. */
+/**
+ * The views of a collection, by the column of their array. Earlier versions gave two arrays whose names are cut alike one view: it is
+ * that of the first one.
+ */
 export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Promise<Map<string, ArrayView>> {
   const rows = await sql.rows<ElementColumn & { view: string; array_column: string }>(
     `
@@ -86,7 +85,10 @@ export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Pro
     [`${collection}__`],
   )
   const views = new Map<string, ArrayView>()
+  const owners = new Map<string, string>()
   for (const { view, array_column: arrayColumn, ...element } of rows) {
+    if (!owners.has(view)) owners.set(view, arrayColumn)
+    if (owners.get(view) !== arrayColumn) continue
     const known = views.get(arrayColumn)
     views.set(arrayColumn, {
       name: view,
@@ -104,7 +106,8 @@ export async function saveView(sql: Sql, { name, arrayColumn, elements }: ArrayV
       INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
       SELECT $1, $2, name, path, type, holds
       FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS new (name, path, type, holds)
-      ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type, holds = excluded.holds
+      ON CONFLICT (view, "column") DO UPDATE
+      SET array_column = excluded.array_column, path = excluded.path, type = excluded.type, holds = excluded.holds
     `,
     [name, arrayColumn, list('name'), list('path'), list('type'), list('holds')],
   )

@@ -1,6 +1,7 @@
 import type { ElementColumn } from '../../columns/elements.ts'
 import { parseSqlitePath } from '../../columns/path.ts'
-import { cutName, literal, quoted } from '../sql.ts'
+import { parentNames } from '../../columns/view-names.ts'
+import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import type { ArrayView } from './records.ts'
 import { SQL_TYPES } from './shape.ts'
 
@@ -14,7 +15,9 @@ export const VIEW_MARK = 'json_list('
 export function viewSql(table: string, keyColumns: readonly string[], view: ArrayView): string {
   const columns = [
     't."_organization_id" AS "_organization_id"',
-    ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(cutName(`_parent_${key}`))}`),
+    ...parentNames(keyColumns, POSTGRES_LIMITS).map(
+      (name, index) => `t.${quoted(keyColumns[index] ?? '')} AS ${quoted(name)}`,
+    ),
     'e.ordinal - 1 AS "_index"',
     ...view.elements.map(
       (element) => `(${valueSql(element)})::${SQL_TYPES[element.type]} AS ${quoted(element.name)}`,

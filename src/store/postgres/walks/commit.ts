@@ -6,6 +6,7 @@ import { overtaken } from '../leases.ts'
 import { assertKnownVersion } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
+import type { FittedRow } from '../tables/row-size.ts'
 import { commitSql } from './commit-sql.ts'
 import { checkpointText, parametersOf, type WrittenPage } from './commit-values.ts'
 import { nameOf, OF_JOB, ofJob, timeOf } from './job.ts'
@@ -88,7 +89,11 @@ export function createCommit(server: Server, collections: Collections): Commit {
         if (written === null) continue
         if (answer) counted.set(answer.walk.id, rejectsBefore(answer) + written.rejects)
         const { rejects: newRejects, rowsAdded } = written
-        return { newRejects, rowsAdded, notices: [...distinct(notices), ...nulNotice(changes)] }
+        return {
+          newRejects,
+          rowsAdded,
+          notices: [...distinct(notices), ...nulNotice(changes), ...fullNotice(rows)],
+        }
       }
       throw new MirrorError(`${nameOf(job)}: other workers change its tables all the time`)
     },
@@ -110,6 +115,13 @@ export function createCommit(server: Server, collections: Collections): Commit {
 
 function distinct(notices: readonly Notice[]): Notice[] {
   return [...new Map(notices.map((notice) => [notice.message, notice])).values()]
+}
+
+function fullNotice(rows: readonly FittedRow[]): Notice[] {
+  const some = rows.filter(({ leftOut }) => leftOut > 0).length
+  if (some === 0) return []
+  const message = `${some} of its items have more values than a row of PostgreSQL holds (8 kB): those of their last columns stay in _json only`
+  return [{ level: 'warn', message }]
 }
 
 /** PostgreSQL's texts hold no NUL. */
