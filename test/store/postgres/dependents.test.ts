@@ -1,6 +1,12 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
+import { runJob } from '../../../src/sync/job.ts'
 import { newSchema, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { jobOptions } from '../../helpers/run-once.ts'
+import { scriptedList } from '../../helpers/scripted-list.ts'
+import type { TestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
 const server = await startPostgres()
@@ -90,6 +96,8 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
       'a view that a function returns',
       'CREATE VIEW mine AS SELECT id, a FROM orders; CREATE FUNCTION rows_of_mine() RETURNS SETOF mine LANGUAGE sql AS $$ SELECT * FROM mine $$',
     ],
+    ['a view that needs whole numbers', 'CREATE VIEW mine AS SELECT id, a % 2 AS odd FROM orders'],
+    ['a condition on whole numbers', 'ALTER TABLE orders ADD CHECK (a % 2 = 0 OR a = 1)'],
   ])('stays as it is where %s depends on it, and the value goes beside it', async (_what, sql) => {
     for (const statement of sql.split('; ')) await mirror.rows(statement)
 
@@ -102,5 +110,87 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
       { id: 2, a: null, a__text: '1.5' },
       { id: 3, a: null, a__text: '2.5' },
     ])
+  })
+
+  it('adds a column to our own view without a change to what depends on it', async () => {
+    await mirror.rows('CREATE MATERIALIZED VIEW mine AS SELECT n FROM orders__items')
+    await mirror.rows('ALTER VIEW orders__items SET (security_barrier)')
+    const oid = await value("SELECT 'orders__items'::regclass::oid")
+
+    await page('{"id":2,"items":[{"n":2,"more":true}]}')
+
+    expect(await value("SELECT 'orders__items'::regclass::oid")).toBe(oid)
+    expect(await value('SELECT count(*)::int FROM orders__items WHERE more = 1')).toBe(1)
+    expect(await value("SELECT reloptions FROM pg_class WHERE oid = 'orders__items'::regclass")).toEqual([
+      'security_barrier=true',
+    ])
+  })
+
+  it('leaves our own view as it was where something depends on it, and the list goes on', async () => {
+    await mirror.rows('CREATE MATERIALIZED VIEW mine AS SELECT n FROM orders__items')
+
+    await page('{"id":2,"items":[{"n":1.5}]}')
+    await page('{"id":3,"items":[{"n":3,"more":true}]}')
+
+    expect(await mirror.rows('SELECT id::int FROM orders ORDER BY id')).toEqual([
+      { id: 1 },
+      { id: 2 },
+      { id: 3 },
+    ])
+    expect(await mirror.rows('SELECT n::int FROM orders__items ORDER BY _parent_id')).toEqual([
+      { n: 1 },
+      { n: null },
+      { n: 3 },
+    ])
+    await mirror.rows('DROP MATERIALIZED VIEW mine')
+    const { signal } = new AbortController()
+    await rebuildCollection(mirror.server, 'orders', { now: mirror.clock.now, signal })
+    expect(await value('SELECT sum(n) FROM orders__items')).toBe(5.5)
+    expect(await value('SELECT count(more)::int FROM orders__items')).toBe(1)
+  })
+
+  it('says what keeps a key from another type', async () => {
+    await mirror.rows('CREATE POLICY of_one ON orders USING (id = 1)')
+    const list = scriptedList({ ids: [1], item: () => '{"id":"k1"}' })
+
+    const { error } = await runJob(jobOptions(mirror as unknown as TestMirror, list.source))
+
+    expect(error).toMatchObject({
+      code: 'DATABASE',
+      message: expect.stringMatching(/policy of_one on table orders depends on them/) as string,
+    })
+    expect(await value('SELECT count(*)::int FROM orders')).toBe(1)
+  })
+
+  it('does not keep a mirror from a newer version, where something depends on the view of an array', async () => {
+    await mirror.rows('CREATE MATERIALIZED VIEW mine AS SELECT n FROM orders__items')
+    await mirror.rows(`UPDATE sync_settings SET value = '${LATEST_VERSION - 1}' WHERE name = 'version'`)
+
+    await migrate(mirror.server)
+
+    expect(await value("SELECT value FROM sync_settings WHERE name = 'version'")).toBe(String(LATEST_VERSION))
+  })
+
+  it('stays as it is where a view belongs to a role that may make no views', async () => {
+    const address = newSchema(server)
+    const [worker, password] = [`worker_${address.schema}`, 'only for tests']
+    const owner = `owner_${address.schema}`
+    await mirror.rows(`CREATE ROLE ${owner}`)
+    await mirror.rows(`CREATE ROLE ${worker} LOGIN PASSWORD '${password}' IN ROLE ${owner}`)
+    await mirror.rows(`CREATE SCHEMA ${address.schema} AUTHORIZATION ${worker}`)
+    mirror = await openPostgresMirror({ ...address, user: worker, password: () => password })
+    await page('{"id":1,"a":1}')
+    await mirror.rows(`GRANT CREATE ON SCHEMA ${address.schema} TO ${owner}`)
+    await mirror.rows('CREATE VIEW mine AS SELECT id, a FROM orders')
+    await mirror.rows(`ALTER VIEW mine OWNER TO ${owner}`)
+    await mirror.rows(`REVOKE CREATE ON SCHEMA ${address.schema} FROM ${owner}`)
+
+    await page('{"id":2,"a":1.5}')
+
+    expect(await typeOf('a')).toBe('bigint')
+    expect(await value("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'mine'::regclass")).toBe(
+      owner,
+    )
+    expect(await value('SELECT a__text FROM orders WHERE id = 2')).toBe('1.5')
   })
 })

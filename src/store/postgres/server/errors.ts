@@ -61,6 +61,12 @@ export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(failureOf(error).code)
 }
 
+/** Whether the server refuses the statement, and would again. Of pg's own errors, inside a transaction. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof KnownError || isAway(error) || isConflict(error)) return false
+  return /^[0-9A-Z]{5}$/.test(failureOf(error).code)
+}
+
 /** Another worker changed a table between two statements. */
 const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
 

@@ -1,5 +1,6 @@
 import { JobError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
+import { isRefusal } from '../server/errors.ts'
 import { quoted, type Sql } from '../sql.ts'
 
 /** A view that reads a table, or one of the tables itself where that is a view; with what is needed to make it again. */
@@ -18,10 +19,51 @@ interface View {
   grants: string[] | null
 }
 
+/** Something depends on a table or view that has to change, and could not be made again as it is. */
+export class DependentError extends JobError {
+  /** In words of PostgreSQL: `policy mine on table orders`. */
+  readonly object: string
+
+  constructor(object: string) {
+    super(
+      'DATABASE',
+      `the tables of this list have to change, and ${printable(object)} depends on them, which this role cannot make again as it is: ` +
+        'drop it, sync, and make it again',
+    )
+    this.object = object
+  }
+}
+
+/** Where the server does not say which one it is. */
+const UNNAMED = 'something else in the database'
+
+/** Runs `task` in a transaction. Where the server refuses it, undoes it and returns what is in the way. */
+export async function triedWith(sql: Sql, task: () => Promise<void>): Promise<string | null> {
+  await sql.exec('SAVEPOINT tried')
+  try {
+    await task()
+  } catch (error) {
+    if (!(error instanceof DependentError) && !isRefusal(error)) throw error
+    await sql.exec('ROLLBACK TO SAVEPOINT tried; RELEASE SAVEPOINT tried')
+    return error instanceof DependentError ? error.object : UNNAMED
+  }
+  await sql.exec('RELEASE SAVEPOINT tried')
+  return null
+}
+
+/** Throws DependentError, with the view's name, where the server refuses the task. */
+async function naming(view: string, task: () => Promise<void>): Promise<void> {
+  try {
+    await task()
+  } catch (error) {
+    throw isRefusal(error) ? new DependentError(view) : error
+  }
+}
+
 /**
  * Runs `change` without the views that read these tables: PostgreSQL changes no type of a column that a view reads. They are
  * made again afterwards as they were, with options, owner, comments and grants; so are the rights of a table that is a view
- * itself, which `change` makes again. Call it in a transaction. Throws JobError where `obstacleTo` finds one.
+ * itself, which `change` makes again. Call it in a transaction. Throws DependentError.
  */
 export async function withoutDependents(
   sql: Sql,
@@ -31,22 +73,16 @@ export async function withoutDependents(
   const all = await sql.rows<View>(VIEWS, [tables.map(quoted)])
   const views = all.filter(({ depth }) => depth > 0)
   const inTheWay = await firstInTheWay(sql, views, tables)
-  if (inTheWay !== null) {
-    throw new JobError(
-      'DATABASE',
-      `a column has to get another type, and ${printable(inTheWay)} depends on it, which this role cannot make again: drop it, ` +
-        'sync, and make it again',
-    )
-  }
-  for (const { name } of views.toReversed()) await sql.exec(`DROP VIEW IF EXISTS ${name}`)
+  if (inTheWay !== null) throw new DependentError(inTheWay)
+  for (const { name } of views.toReversed()) await naming(name, () => sql.exec(`DROP VIEW IF EXISTS ${name}`))
   await change()
-  for (const view of all) {
-    if (view.depth > 0)
-      await sql.exec(
-        `CREATE VIEW ${view.name}${view.options ? ` WITH ${view.options}` : ''} AS ${view.definition}`,
-      )
-    await restoreRights(sql, view)
-  }
+  for (const view of all) await naming(view.name, () => remake(sql, view))
+}
+
+async function remake(sql: Sql, view: View): Promise<void> {
+  const { name, depth, options, definition } = view
+  if (depth > 0) await sql.exec(`CREATE VIEW ${name}${options ? ` WITH ${options}` : ''} AS ${definition}`)
+  await restoreRights(sql, view)
 }
 
 /** The rights are those that it had: a new view has those of ALTER DEFAULT PRIVILEGES, which may have been revoked from it. */
@@ -61,15 +97,15 @@ async function restoreRights(
   for (const statement of [...(grants ?? []), ...(comments ?? [])]) await sql.exec(statement)
 }
 
-/** What keeps these columns from another type; null if nothing does: it cannot be made again as it is, or not by this role. */
-export async function obstacleTo(
+/** Changes types of columns by `change`. Where something keeps them, undoes all and returns what: it cannot be made again as it is. */
+export async function changingTypes(
   sql: Sql,
   tables: readonly string[],
   columns: readonly string[],
+  change: () => Promise<void>,
 ): Promise<string | null> {
-  const views = (await sql.rows<View>(VIEWS, [tables.map(quoted)])).filter(({ depth }) => depth > 0)
   const [used] = await sql.rows<{ name: string }>(USES_OF_COLUMNS, [tables.map(quoted), columns])
-  return used?.name ?? (await firstInTheWay(sql, views, tables))
+  return used?.name ?? (await triedWith(sql, () => withoutDependents(sql, tables, change)))
 }
 
 async function firstInTheWay(

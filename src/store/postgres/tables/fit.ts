@@ -10,11 +10,11 @@ import { type ArrayValue, toRow } from '../../columns/row.ts'
 import { arrayViewName } from '../../columns/view-names.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
-import { obstacleTo, withoutDependents } from './dependents.ts'
+import { changingTypes, DependentError, triedWith, withoutDependents } from './dependents.ts'
 import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView } from './records.ts'
 import { type FittedRow, withinPage } from './row-size.ts'
 import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
-import { VIEW_MARK, viewSql } from './view.ts'
+import { VIEW_MARK, viewSelect, viewSql } from './view.ts'
 
 /** Items that are to be stored, and the keys of all items of their page. */
 export interface WantedItems {
@@ -63,7 +63,7 @@ export interface FitOptions {
 export interface Fitting {
   notices: Notice[]
   isFullReported: boolean
-  /** Columns whose arrays get no view, since its name is taken. */
+  /** Columns whose arrays get no view, since its name is taken, or no other one than they have. */
   strangers: Set<string>
 }
 
@@ -78,7 +78,7 @@ export function fitTables(
     if (found.length === 0) throw new Error(`${collection} has no tables`)
     const load = () => loadCatalog(sql, collection, keyPaths, isFullReported)
     const first = extendCatalog(await load(), keys, items)
-    const refused = await refuseTypes(sql, collection, first.changes)
+    const refused = await changeTypes(sql, collection, first.changes)
     const extension = refused.length === 0 ? first : extendCatalog(await load(), keys, items)
     const { catalog, changes } = extension
     const notices = [...refused, ...noticesOf(extension)]
@@ -91,20 +91,19 @@ export function fitTables(
   })
 }
 
-/** Keeps the types of columns that something of a user depends on: values that do not fit go beside them. Returns what to report. */
-async function refuseTypes(
+/** Makes columns REAL, or keeps their types where something of a user depends on them: fractions go beside them. Returns what to report. */
+async function changeTypes(
   sql: Sql,
   collection: string,
   changes: readonly ColumnChange[],
 ): Promise<Notice[]> {
-  const names = changes.flatMap(({ kind, column }) =>
-    kind === 'type' && column.role !== 'key' ? [column.name] : [],
+  const columns = changes.flatMap(({ kind, column }) =>
+    kind === 'type' && column.role !== 'key' ? [column] : [],
   )
-  if (names.length === 0) return []
-  const obstacle = await obstacleTo(
-    sql,
-    KINDS.map((kind) => tableName(collection, kind)),
-    names,
+  if (columns.length === 0) return []
+  const names = columns.map(({ name }) => name)
+  const obstacle = await changingTypes(sql, tablesOf(collection), names, () =>
+    sql.exec(alterSql(collection, columns)),
   )
   if (obstacle === null) return []
   await sql.rows('UPDATE sync_known_columns SET wide = 1 WHERE collection = $1 AND "column" = ANY ($2)', [
@@ -113,6 +112,10 @@ async function refuseTypes(
   ])
   const message = `${names.join(', ')} of ${collection} cannot hold fractions, since ${obstacle} depends on it and could not be made again as it is: they go to NAME__text`
   return [{ level: 'warn', message: printable(message, 500) }]
+}
+
+function tablesOf(collection: string): string[] {
+  return KINDS.map((kind) => tableName(collection, kind))
 }
 
 /** All three tables have the key columns, made as INTEGER before their type was known. */
@@ -128,20 +131,19 @@ async function changeColumns(
   const added = changes.filter(({ kind, column }) => kind === 'add' && column.role !== 'key')
   if (added.length > 0)
     await sql.exec(added.map(({ column }) => addColumnSql(collection, column)).join(';\n'))
-  const altered = columns.filter(
-    (column) =>
-      column.role === 'key' || changes.some((change) => change.column === column && change.kind === 'type'),
-  )
+  const keys = columns.filter(({ role }) => role === 'key')
   const types = await typesOf(sql, collection)
   const statements = KINDS.map((kind) => {
-    const due = altered
-      .filter(({ role }) => kind === 'typed' || role === 'key')
-      .filter(({ name, type }) => types.get(kind)?.get(name) !== SQL_TYPES[type])
+    const due = keys.filter(({ name, type }) => types.get(kind)?.get(name) !== SQL_TYPES[type])
     return due.length === 0 ? null : alterSql(tableName(collection, kind), due)
   }).filter((statement) => statement !== null)
   if (statements.length === 0) return
-  const tables = KINDS.map((kind) => tableName(collection, kind))
-  await withoutDependents(sql, tables, () => sql.exec(statements.join(';\n')))
+  const names = keys.map(({ name }) => name)
+  const obstacle = await changingTypes(sql, tablesOf(collection), names, () =>
+    sql.exec(statements.join(';\n')),
+  )
+  // A key has no column beside it for what does not fit.
+  if (obstacle !== null) throw new DependentError(obstacle)
 }
 
 function alterSql(table: string, columns: readonly ColumnChange['column'][]): string {
@@ -199,8 +201,14 @@ async function extendViews(
     due.set(name, view)
   }
   for (const view of due.values()) {
-    await saveView(sql, view)
-    await replaceView(sql, collection, keyColumns, view)
+    const obstacle = await triedWith(sql, async () => {
+      await saveView(sql, view)
+      await replaceView(sql, collection, keyColumns, view)
+    })
+    if (obstacle === null) continue
+    strangers.add(view.arrayColumn)
+    const message = `the view ${view.name} stays as it was, since ${obstacle} depends on it and could not be made again as it is: drop that, and run "admin-mirror rebuild ${collection}"`
+    notices.push({ level: 'warn', message: printable(message, 500) })
   }
   return strangers
 }
@@ -214,15 +222,23 @@ export async function isTaken(sql: Sql, name: string): Promise<boolean> {
   return found.length > 0
 }
 
-/** Views of users that read the view are made again with it. */
+/** Leaves all that depends on the view as it is where only columns are added; else views of users that read it are made again with it. */
 export async function replaceView(
   sql: Sql,
   collection: string,
   keyColumns: readonly string[],
   view: ArrayView,
 ): Promise<void> {
+  const name = quoted(view.name)
+  const select = viewSelect(collection, keyColumns, view)
+  const [found] = await sql.rows<{ options: string }>(
+    "SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS options FROM pg_class WHERE oid = to_regclass($1)",
+    [name],
+  )
+  const inPlace = () => sql.exec(`CREATE OR REPLACE VIEW ${name}${found?.options} AS\n${select}`)
+  if (found && (await triedWith(sql, inPlace)) === null) return
   await withoutDependents(sql, [view.name], async () => {
-    await sql.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
+    await sql.exec(`DROP VIEW IF EXISTS ${name}`)
     await sql.exec(viewSql(collection, keyColumns, view))
   })
 }

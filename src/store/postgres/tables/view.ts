@@ -8,11 +8,19 @@ import { SQL_TYPES } from './shape.ts'
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
 export const VIEW_MARK = 'json_list('
 
+/** CREATE VIEW, with its comment. */
+export function viewSql(table: string, keyColumns: readonly string[], view: ArrayView): string {
+  const name = quoted(view.name)
+  return `CREATE VIEW ${name} AS
+${viewSelect(table, keyColumns, view)};
+COMMENT ON VIEW ${name} IS ${literal(`One row for each element of ${view.arrayColumn} of ${table}.`)}`
+}
+
 /**
- * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0. A column that
+ * The SELECT of the view for an array of objects: one row for each element that is an object, with its `_index` from 0. A column that
  * is null, or text other than a list, has no elements.
  */
-export function viewSql(table: string, keyColumns: readonly string[], view: ArrayView): string {
+export function viewSelect(table: string, keyColumns: readonly string[], view: ArrayView): string {
   const columns = [
     't."_organization_id" AS "_organization_id"',
     ...parentNames(keyColumns, POSTGRES_LIMITS).map(
@@ -24,10 +32,10 @@ export function viewSql(table: string, keyColumns: readonly string[], view: Arra
     ),
   ]
   const from = `FROM ${quoted(table)} AS t CROSS JOIN LATERAL json_array_elements(json_list(t.${quoted(view.arrayColumn)})) WITH ORDINALITY AS e (value, ordinal)`
-  return [
-    `CREATE VIEW ${quoted(view.name)} AS\nSELECT\n  ${columns.join(',\n  ')}\n${from}\nWHERE json_typeof(e.value) = 'object'`,
-    `COMMENT ON VIEW ${quoted(view.name)} IS ${literal(`One row for each element of ${view.arrayColumn} of ${table}.`)}`,
-  ].join(';\n')
+  return `SELECT
+  ${columns.join(',\n  ')}
+${from}
+WHERE json_typeof(e.value) = 'object'`
 }
 
 function valueSql({ path, type, holds }: ElementColumn): string {
@@ -36,7 +44,9 @@ function valueSql({ path, type, holds }: ElementColumn): string {
   const text = `e.value #>> ARRAY[${names.join(', ')}]::text[]`
   const kind = `json_typeof(${at})`
   if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN ((${at})::text = 'true')::int END`
-  if (type === 'INTEGER') return `CASE WHEN ${kind} = 'number' THEN json_whole(${at}) END`
+  // A view that could not be made anew may meet a fraction: it is no whole number.
+  if (type === 'INTEGER')
+    return `CASE WHEN ${kind} = 'number' AND json_real(${at}) = json_whole(${at}) THEN json_whole(${at}) END`
   if (type === 'REAL') return `CASE WHEN ${kind} = 'number' THEN json_real(${at}) END`
   return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
 }
