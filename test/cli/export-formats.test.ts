@@ -167,8 +167,8 @@ describe.concurrent('export as Parquet', () => {
     expect(Object.fromEntries(types)).toEqual({
       _organization_id: 'VARCHAR',
       _organization: 'VARCHAR',
-      _first_seen_at: 'TIMESTAMP',
-      _changed_at: 'TIMESTAMP',
+      _first_seen_at: 'TIMESTAMP WITH TIME ZONE',
+      _changed_at: 'TIMESTAMP WITH TIME ZONE',
       id: 'BIGINT',
       note: 'VARCHAR',
       price: 'DOUBLE',
@@ -181,6 +181,11 @@ describe.concurrent('export as Parquet', () => {
     const rows = await duckdb(
       `SELECT _organization, id, note, price, huge, total, ratio, "at", items, _changed_at FROM 'orders.parquet' ORDER BY _organization, id DESC`,
     )
+    // An instant, whatever the time zone of the one who asks.
+    const berlin = "WHERE _changed_at = '2026-11-20 09:30:00+01'::TIMESTAMPTZ"
+    expect(await duckdb(`SELECT count(*) > 0 FROM 'orders.parquet' ${berlin}`, 'Europe/Berlin')).toEqual([
+      [true],
+    ])
     expect(rows).toHaveLength(4)
     expect(rows[0]).toEqual([
       'acme',
@@ -192,7 +197,7 @@ describe.concurrent('export as Parquet', () => {
       0.1,
       '2026-01-02T03:04:05+02:00',
       '[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]',
-      '2026-11-20 08:30:00',
+      '2026-11-20 08:30:00+00',
     ])
     expect(rows[1]).toEqual([
       'acme',
@@ -204,7 +209,7 @@ describe.concurrent('export as Parquet', () => {
       null,
       null,
       '[]',
-      '2026-11-19 00:00:00',
+      '2026-11-19 00:00:00+00',
     ])
     expect(await duckdb("SELECT DISTINCT compression FROM parquet_metadata('orders.parquet')")).toEqual([
       ['ZSTD'],
@@ -262,10 +267,11 @@ describe.concurrent('export as Parquet', () => {
 })
 
 /** The rows of a query on Parquet files of the workspace; times as DuckDB writes them. */
-async function duckdb(sql: string): Promise<unknown[][]> {
+async function duckdb(sql: string, timeZone = 'UTC'): Promise<unknown[][]> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
   try {
+    await connection.run(`SET TimeZone = '${timeZone}'`)
     const inFolder = sql.replaceAll(/'(\w+\.parquet)'/g, (_, name) => `'${workspace.file(name)}'`)
     const rows = (await connection.runAndReadAll(inFolder)).getRows()
     return rows.map((row) =>

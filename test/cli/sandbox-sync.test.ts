@@ -64,7 +64,7 @@ beforeAll(async () => {
     for (const collection of COLLECTIONS) lists.push(await readList(url, token, id, collection))
   }
 
-  first = await workspace.run(['sync'])
+  first = await workspace.run(['sync', '--log-level', 'debug'])
   contentAfterFirst = content()
   second = await workspace.run(['sync'])
   sandbox.kill('SIGTERM')

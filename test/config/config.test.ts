@@ -36,6 +36,7 @@ describe('loadConfig', () => {
       maxPasses: 3,
       resumeWithin: 86_400_000,
       removals: { brakePercent: 20, brakeRows: 10 },
+      literalTokens: ['acme'],
       keepRuns: 7_776_000_000,
       http: null,
       collections,

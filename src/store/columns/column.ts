@@ -1,4 +1,17 @@
+import { MirrorError } from '../../errors.ts'
+import { printable } from '../../text.ts'
+
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
+
+/**
+ * A type as a mirror names it. SQL is made of it, and a file may come from anybody. Throws MirrorError for any other text.
+ */
+export function columnType(text: string): ColumnType {
+  if (text === 'INTEGER' || text === 'REAL' || text === 'TEXT') return text
+  throw new MirrorError(
+    `the mirror names a type of a column that there is not (${printable(text, 100)}): it was not made by admin-mirror, or was changed since; nothing was done with it`,
+  )
+}
 
 /** A bound value: INTEGER as bigint (a JavaScript number would be REAL), REAL as number, TEXT as string. */
 export type SqlValue = string | number | bigint | null

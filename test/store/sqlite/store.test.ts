@@ -40,7 +40,7 @@ describe('a committed page', () => {
       { ...own, id: 1, total: 20 },
       { ...own, id: 2, total: 30 },
     ])
-    expect(test.rows('SELECT * FROM orders_raw')).toEqual([
+    expect(test.rows('SELECT * FROM orders_raw')).toMatchObject([
       { ...own, id: 1, _json: '{"id":1,"total":20}' },
       { ...own, id: 2, _json: '{"id":2,"total":30}' },
     ])

@@ -60,12 +60,16 @@ function kindOf(type: string): Kind {
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'TEXT'
 }
 
+/** Without it DuckDB takes the times for local ones, and compares them with now() as if they were of its own time zone. */
+const INSTANT = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const
+
 function schemaOf(columns: readonly ParquetColumn[]): Schema {
   const elements = columns.map(({ name, kind }): Schema[number] => {
     const own = { name, repetition_type: 'OPTIONAL' as const }
     if (kind === 'INTEGER') return { ...own, type: 'INT64' }
     if (kind === 'REAL') return { ...own, type: 'DOUBLE' }
-    if (kind === 'TIME') return { ...own, type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' }
+    if (kind === 'TIME')
+      return { ...own, type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', logical_type: INSTANT }
     return { ...own, type: 'BYTE_ARRAY', converted_type: 'UTF8' }
   })
   return [{ name: 'root', num_children: columns.length }, ...elements]

@@ -1,5 +1,5 @@
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
-import type { Column } from '../../columns/column.ts'
+import { type Column, columnType } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
 import { cutName, POSTGRES_LIMITS, type Sql } from '../sql.ts'
 
@@ -29,7 +29,7 @@ export async function loadCatalog(
     'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = $1 ORDER BY sequence',
     [name],
   )
-  const columns = rows.map((row) => ({ ...row, wide: row.wide === 1 }))
+  const columns = rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
   return createCatalog(columns, keyPaths, isFullReported, POSTGRES_LIMITS)
 }
 
@@ -88,7 +88,11 @@ export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Pro
   const views = new Map<string, ArrayView>()
   for (const { view, array_column: arrayColumn, ...element } of rows) {
     const known = views.get(arrayColumn)
-    views.set(arrayColumn, { name: view, arrayColumn, elements: [...(known?.elements ?? []), element] })
+    views.set(arrayColumn, {
+      name: view,
+      arrayColumn,
+      elements: [...(known?.elements ?? []), { ...element, type: columnType(element.type) }],
+    })
   }
   return views
 }

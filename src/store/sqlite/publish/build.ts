@@ -60,8 +60,9 @@ export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): C
 function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
   const tables = tablesOfCopy(connection)
   for (const { name, declaration, insert } of tables) {
-    connection.exec(declaration)
-    connection.exec(`INSERT INTO main.${quoted(name)} ${insert}`)
+    // One statement each: `exec` would run whatever a file of somebody else had put behind it.
+    connection.prepare(declaration).run()
+    connection.prepare(`INSERT INTO main.${quoted(name)} ${insert}`).run()
   }
   const help = tables.some(({ name }) => name === 'sync_help')
   if (help) connection.exec(FORGET_ABSENT)

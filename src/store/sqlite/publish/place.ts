@@ -117,9 +117,9 @@ export function finishFile(file: string, { mode, like, at }: Finish): void {
   const handle = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NOFOLLOW)
   try {
     const isGroup = like === null || giveTo(handle, like)
-    if (mode !== null) fs.fchmodSync(handle, mode)
     // If the group stays ours, it gets no rights.
-    else if (like?.mode !== undefined) fs.fchmodSync(handle, like.mode & (isGroup ? 0o777 : 0o707))
+    const wanted = mode ?? like?.mode
+    if (wanted !== undefined) fs.fchmodSync(handle, wanted & (isGroup ? 0o777 : 0o707))
     fs.futimesSync(handle, at, at)
     fs.fsyncSync(handle)
   } finally {

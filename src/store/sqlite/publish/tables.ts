@@ -1,4 +1,5 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { columnType } from '../../columns/column.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { loadViews } from '../tables/array-views.ts'
@@ -59,7 +60,8 @@ function ownTable(connection: Connection, name: string, wanted: string | null): 
     .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
     .map((column) => ({
       name: column.name,
-      type: wanted === null ? (TYPES[column.name] ?? 'TEXT') : column.type,
+      // INT is what SQLite calls the whole numbers of a view.
+      type: wanted === null ? (TYPES[column.name] ?? 'TEXT') : column.type.replace(/^INT$/, 'INTEGER'),
     }))
   if (columns.length === 0) return []
   const list = columns.map((column) => quoted(column.name)).join(', ')
@@ -144,7 +146,7 @@ function tableOfView(
 }
 
 function declare(name: string, columns: readonly CopiedColumn[], primary: readonly CopiedColumn[]): string {
-  const lines = columns.map((column) => `${quoted(column.name)} ${column.type}`)
+  const lines = columns.map((column) => `${quoted(column.name)} ${columnType(column.type)}`)
   if (primary.length > 0)
     lines.push(`PRIMARY KEY (${primary.map((column) => quoted(column.name)).join(', ')})`)
   return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
 import type { TableShape } from '../../columns/catalog.ts'
+import { columnType } from '../../columns/column.ts'
 import { discoverElements, type ElementColumn } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
 import { type Connection, quoted } from '../sql.ts'
@@ -70,8 +71,10 @@ export function loadViews(connection: Connection, collection: string): Map<strin
     `)
     .all({ collection }) as Row[]
   const views = new Map<string, ArrayView>()
-  for (const { view, array_column: arrayColumn, ...element } of rows)
+  for (const { view, array_column: arrayColumn, ...row } of rows) {
+    const element = { ...row, type: columnType(row.type) }
     views.set(view, { name: view, arrayColumn, elements: [...(views.get(view)?.elements ?? []), element] })
+  }
   return views
 }
 

@@ -1,5 +1,5 @@
 import { assertSameKey, type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
-import type { Column } from '../../columns/column.ts'
+import { type Column, columnType } from '../../columns/column.ts'
 import type { Connection } from '../sql.ts'
 
 /** Notes a collection's key, which cannot change while it has rows. */
@@ -33,7 +33,7 @@ export function loadColumns(connection: Connection, name: string): Column[] {
       'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = ? ORDER BY rowid',
     )
     .all(name) as (Omit<Column, 'wide'> & { wide: number })[]
-  return rows.map((row) => ({ ...row, wide: row.wide === 1 }))
+  return rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
 }
 
 export function loadCatalog(

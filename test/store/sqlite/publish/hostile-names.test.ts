@@ -112,3 +112,21 @@ describe('a key that has the name of a column of events', () => {
     expect(found).toEqual([1, 0])
   })
 })
+
+describe('a copy of a file that somebody else made', () => {
+  it('runs no SQL that stands where the type of a column should', async () => {
+    const { test, file } = await copyOf(['id'], ['{"id":1,"lines":[{"sku":"x"}]}'])
+    const other = path.join(path.dirname(test.file), 'other.db')
+    fs.writeFileSync(other, '')
+    const type = `TEXT) STRICT; ATTACH '${other}' AS other; CREATE TABLE other.made (x); /*`
+    const connection = new Database(test.file)
+    connection.prepare('UPDATE sync_view_columns SET type = ?').run(type)
+    connection.close()
+    fs.writeFileSync(file, '')
+
+    const copying = () => buildCopy({ mirror: test.file, file, mostBytes: 2 ** 30, onBegin: () => {} })
+
+    expect(copying).toThrow('was not made by admin-mirror, or was changed since')
+    expect(fs.statSync(other).size).toBe(0)
+  })
+})

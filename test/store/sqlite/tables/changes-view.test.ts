@@ -241,6 +241,10 @@ describe('orders_changes', () => {
       ALTER TABLE orders_history DROP COLUMN _changed_fields;
       ALTER TABLE orders_history DROP COLUMN _first_seen_at;
       DROP TABLE sync_seq;
+      ALTER TABLE sync_jobs DROP COLUMN failing_since;
+      ALTER TABLE sync_jobs DROP COLUMN failing_by;
+      ALTER TABLE sync_jobs DROP COLUMN failing_code;
+      ALTER TABLE sync_jobs DROP COLUMN failing_message;
       PRAGMA user_version = 10;
     `)
     test.close()
