@@ -9,11 +9,11 @@ import { breaksOff, outline, type Slice } from './split-items.ts'
 const DEEPEST = 500
 
 /**
- * What a value, and an item, count for at least in `api.maxResponseBytes`. Small values take many times their
- * bytes of memory, and parsing them blocks the event loop.
+ * What a value, and an item, count for at least in `api.maxResponseBytes`. Small values take many times their bytes of memory, and
+ * parsing and writing a page blocks the event loop: for a microsecond or two a value, and 50 an item.
  */
-const BYTES_A_VALUE = 8
-const BYTES_AN_ITEM = 128
+const BYTES_A_VALUE = 32
+const BYTES_AN_ITEM = 1024
 
 const UTF_8 = new TextDecoder()
 

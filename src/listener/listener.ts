@@ -41,6 +41,7 @@ const PROBES: ReadonlySet<string> = new Set(['/check', '/healthz', '/readyz'])
 
 const LIMITS = {
   connections: 64,
+  forProbes: 8,
   requestsAConnection: 100,
   headerBytes: 8192,
 }
@@ -69,13 +70,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   })
   // A flood of anything else does not delay a probe.
   const [probeTurn, turn] = [createTurns(createPace(now), sleep), createTurns(createPace(now), sleep)]
-  const limits = { most: LIMITS.connections, answerMs: ANSWER_MS, slowMs: REQUEST_MS }
+  const { connections: most, forProbes } = LIMITS
+  const limits = { most, forProbes, answerMs: ANSWER_MS, slowMs: REQUEST_MS }
   const connections = createConnections(now, limits)
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    connections.watch(response)
+    const isProbe = PROBES.has(request.url ?? '')
+    connections.watch(response, isProbe)
     const isGone = () => request.socket.destroyed
-    await (PROBES.has(request.url ?? '') ? probeTurn : turn)(isGone)
+    await (isProbe ? probeTurn : turn)(isGone)
     if (!isGone()) await answer(request, response)
   }
 

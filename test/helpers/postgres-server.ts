@@ -26,10 +26,12 @@ const PASSWORD = 'only for tests'
 /**
  * Starts a server, or says why there is none. Call it once a file, and `stop` at its end.
  * @param disk Called with the folder of the data before there are any.
+ * @param host An address of this machine at which it listens, too.
  */
-export async function startPostgres(disk?: (folder: string) => void): Promise<TestServer> {
+export async function startPostgres(disk?: (folder: string) => void, host?: string): Promise<TestServer> {
   const given = process.env.TEST_POSTGRES_URL
-  if (given && !disk) return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
+  if (given && !disk && !host)
+    return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
   const port = await freePort()
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-postgres-'))
   // As root the server runs under a user of its own.
@@ -49,7 +51,14 @@ export async function startPostgres(disk?: (folder: string) => void): Promise<Te
     // Whatever the environment says of languages.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off', '-c', 'unix_socket_directories='],
+    postgresFlags: [
+      '-c',
+      `listen_addresses=127.0.0.1${host ? `,${host}` : ''}`,
+      '-c',
+      'fsync=off',
+      '-c',
+      'unix_socket_directories=',
+    ],
     onLog: () => {},
     onError: () => {},
   }
@@ -57,6 +66,7 @@ export async function startPostgres(disk?: (folder: string) => void): Promise<Te
   try {
     linkLibraries()
     await server.initialise()
+    if (host) fs.appendFileSync(path.join(databaseDir, 'pg_hba.conf'), `host all all ${host}/30 md5\n`)
     await server.start()
   } catch (error) {
     remove()

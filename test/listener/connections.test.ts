@@ -3,10 +3,10 @@ import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
 import { createConnections } from '../../src/listener/connections.ts'
 
-/** Two places; a reader may take five seconds for its answer before somebody else gets its place. */
-function createScene() {
+/** Two places, or some more of which two are for probes; a reader may take five seconds for its answer before somebody else gets its place. */
+function createScene({ most = 2, forProbes = 0 } = {}) {
   let now = 1_000_000
-  const connections = createConnections(() => now, { most: 2, answerMs: 20_000, slowMs: 5000 })
+  const connections = createConnections(() => now, { most, forProbes, answerMs: 20_000, slowMs: 5000 })
   return {
     connections,
     pass: (ms: number) => {
@@ -18,11 +18,14 @@ function createScene() {
       return socket
     },
     /** A request came; the function ends its answer. */
-    ask(socket: Socket) {
+    ask(socket: Socket, isProbe = false) {
       const response = new ServerResponse(new IncomingMessage(socket))
       response.assignSocket(socket)
-      connections.watch(response)
-      return () => response.emit('close')
+      connections.watch(response, isProbe)
+      return () => {
+        response.detachSocket(socket)
+        response.emit('close')
+      }
     },
   }
 }
@@ -77,4 +80,34 @@ it('a connection that ended while it was owed an answer leaves its place, and co
   const [third, fourth] = [open(), open()]
 
   expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+})
+
+it('a new connection takes the place of the one that has had most answers, where all others wait for theirs', () => {
+  const { open, ask } = createScene()
+  const [first, second] = [open(), open()]
+  ask(first)()
+  ask(second)()
+  ask(second)()
+  ask(first)
+  ask(second)
+
+  const third = open()
+
+  expect([first, second, third].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+})
+
+it('the last places are for probes: whoever asks for something else there is sent away', () => {
+  const { open, ask } = createScene({ most: 4, forProbes: 2 })
+  const [first, second, third, fourth] = [open(), open(), open(), open()]
+  ask(first)
+  ask(second)
+  ask(third)
+  ask(fourth, true)
+
+  expect([first, second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([
+    false,
+    false,
+    true,
+    false,
+  ])
 })

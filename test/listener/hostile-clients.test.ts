@@ -143,6 +143,27 @@ describe.concurrent('a hostile client', () => {
     for (const { socket } of clients) socket.destroy()
   })
 
+  it.each([
+    ['a page, again and again', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['a probe, again and again', `${GET}\r\n`],
+  ])('that has asked on all connections for %s, keeps no probe out', async (_, request) => {
+    const { port, url } = await listen(well())
+    // Each has one request in flight until the end.
+    const clients = await Promise.all(Array.from({ length: 64 }, () => client(port)))
+    for (const { socket } of clients) {
+      socket.on('data', () => socket.write(request))
+      socket.write(request)
+    }
+    // Longer than requests wait for nothing.
+    await sleep(3000)
+
+    const answers: boolean[] = []
+    for (let count = 0; count < 10; count++) answers.push(await isAnswered(url).catch(() => false))
+
+    expect(answers).toEqual(answers.map(() => true))
+    for (const { socket } of clients) socket.destroy()
+  })
+
   it('that asks and leaves, a thousand times, makes no probe wait', async () => {
     const waits: number[] = []
     const { port, url } = await listen(well(), {

@@ -24,7 +24,7 @@ export interface SharedStart {
 }
 
 /** How often a worker looks for lists of those that died. */
-const LOOK_EVERY_MS = 10_000
+const LOOK_EVERY_MS = 5000
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
 export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {

@@ -14,7 +14,6 @@ import {
   knownOrganizations,
 } from '../../store/postgres/walks/forget.ts'
 import type { Forgetting } from '../../store/sqlite/walks/forget.ts'
-import type { ForgottenJob } from '../../store/sqlite/walks/holdings.ts'
 import type { Inventory, WritableMirror } from '../keep/writable-mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgres, openPostgresForReading, workerName } from './open.ts'
@@ -79,7 +78,6 @@ function createForgetting(
       if (!(await leases.lock(organizationId, collection))) return { owner: 'a worker' }
       try {
         const gone = await holdingsOf(server, job)
-        await takeOver(server, job)
         const at = new Date(now()).toISOString()
         if (!(await forgetJob(server, job, { isConfigured, signal, at })))
           throw new InterruptedError('stopped before everything was forgotten; the same command continues')
@@ -92,12 +90,4 @@ function createForgetting(
     },
     organization: (organizationId) => forgetOrganization(server, organizationId),
   }
-}
-
-/** A worker that was cut off can write nothing of the job any more. */
-async function takeOver(server: Server, { organizationId, collection }: ForgottenJob): Promise<void> {
-  await server.rows(
-    "UPDATE sync_jobs SET epoch = nextval('sync_epochs') WHERE organization_id = $1 AND collection = $2",
-    [organizationId, collection],
-  )
 }

@@ -7,7 +7,7 @@ import type { Server } from './server/server.ts'
 /**
  * Which worker works on which job. A worker holds an advisory lock for each of its jobs, all on one connection that does
  * nothing else: the server drops them with the connection, so a killed worker loses its jobs at once, and one whose machine
- * is gone within 20 seconds. The lock only says who may take a job; that an overtaken worker writes nothing is up to the
+ * is gone within 10 seconds. The lock only says who may take a job; that an overtaken worker writes nothing is up to the
  * job's epoch, which each commit checks.
  */
 export interface Leases {

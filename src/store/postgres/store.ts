@@ -4,7 +4,7 @@ import type { Job } from '../../sync/types.ts'
 import { entryOf, type LedgerRow, selectAnswers } from '../ledger.ts'
 import { pruneTimes } from '../prune.ts'
 import { assertAddress } from './address.ts'
-import { type Leases, overtaken } from './leases.ts'
+import type { Leases } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
@@ -12,7 +12,7 @@ import { assertPossible } from './tables/configured.ts'
 import { lookUp, readLiveKeys } from './tables/lookup.ts'
 import { recordColumns } from './walks/column-counts.ts'
 import { createCommit } from './walks/commit.ts'
-import { nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
+import { asOwner, NEW_EPOCH, nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
 import {
   confirmScope,
   countMissing,
@@ -27,7 +27,15 @@ import { readOwner } from './walks/owner.ts'
 import { pruneJob } from './walks/prune.ts'
 import { allRefreshes, refreshOf, saveRefresh } from './walks/refreshes.ts'
 import { beginRun, finishRun } from './walks/runs.ts'
-import { abandonWalk, beginWalk, completeWalk, lastOutcome, openWalks, resumeWalk } from './walks/walks.ts'
+import {
+  abandonWalk,
+  beginWalk,
+  completeWalk,
+  lastOutcome,
+  openWalks,
+  resumeWalk,
+  saveCheckpoint,
+} from './walks/walks.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server
@@ -37,12 +45,6 @@ export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
   keepRuns: number
 }
-
-/**
- * After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
- * whole the same.
- */
-const NEW_EPOCH = "nextval('sync_epochs') * 1000000 + floor(random() * 1000000)::bigint"
 
 /** The right to work on a job, as long as no other worker has taken it since. */
 interface OwnLease extends Lease {
@@ -59,16 +61,8 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   /** By job, the pages that its last refresh has written: a walk goes on with it after its end. */
   const refreshPages = new Map<string, { run: number; pages: number }>()
 
-  /** Runs `task` in a transaction, unless another worker has the job by now. */
   function owned<T>({ job, ...lease }: Lease, task: (sql: Sql) => Promise<T>): Promise<T> {
-    return server.transaction(async (sql) => {
-      const rows = await sql.rows(
-        `SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE`,
-        [...ofJob(job), epochOf(lease)],
-      )
-      if (rows.length === 0) throw overtaken(nameOf(job))
-      return task(sql)
-    })
+    return asOwner(server, { job: ofJob(job), epoch: epochOf(lease), name: nameOf(job) }, task)
   }
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
@@ -133,7 +127,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     lookup: (job, items) => lookUp(server, collections, job, items),
     async commit(lease, { answer, walk, next, at, run }) {
       if (!answer) {
-        await commit.checkpoint(owner(lease), walk.id, next, at)
+        await owned(lease, (sql) => saveCheckpoint(sql, walk.id, next, at))
         return { newRejects: 0, rowsAdded: lease.rowsAdded, notices: [] }
       }
       const { entry, newToWalk } = answer

@@ -145,11 +145,12 @@ function clientConfig({ host, port, user, database, schema, tls, password }: Pos
     // A worker that is halted in the middle of a transaction keeps no locks, and its idle connections stay.
     idle_in_transaction_session_timeout: '20000',
     idle_session_timeout: '0',
-    // The server learns within 20 seconds that a machine is gone, and drops its locks.
-    tcp_keepalives_idle: '5',
-    tcp_keepalives_interval: '5',
-    tcp_keepalives_count: '3',
-    tcp_user_timeout: '20000',
+    // The server learns within 10 seconds that a machine is gone, and drops its locks: two questions without an answer end the
+    // connection. The system of a worker answers, however slow the worker or the server is.
+    tcp_keepalives_idle: '4',
+    tcp_keepalives_interval: '3',
+    tcp_keepalives_count: '2',
+    tcp_user_timeout: '9500',
   }
   return {
     host,

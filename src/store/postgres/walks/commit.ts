@@ -1,6 +1,6 @@
 import { MirrorError } from '../../../errors.ts'
 import type { CommitResult, Lease, PageChanges } from '../../../sync/store.ts'
-import type { Checkpoint, Notice } from '../../../sync/types.ts'
+import type { Notice } from '../../../sync/types.ts'
 import type { TypedRow } from '../../columns/row.ts'
 import { overtaken } from '../leases.ts'
 import { assertKnownVersion } from '../migrations/migrate.ts'
@@ -8,7 +8,7 @@ import type { Server } from '../server/server.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
 import type { FittedRow } from '../tables/row-size.ts'
 import { commitSql } from './commit-sql.ts'
-import { checkpointText, parametersOf, type WrittenPage } from './commit-values.ts'
+import { parametersOf, type WrittenPage } from './commit-values.ts'
 import { nameOf, OF_JOB, ofJob, timeOf } from './job.ts'
 
 type OwnLease = Pick<Lease, 'job'> & { epoch: number }
@@ -16,8 +16,6 @@ type OwnLease = Pick<Lease, 'job'> & { epoch: number }
 export interface Commit {
   /** Writes one page, in one statement. */
   page(lease: OwnLease, page: WrittenPage): Promise<CommitResult>
-  /** Saves a checkpoint without an answer. */
-  checkpoint(lease: OwnLease, walkId: number, next: Checkpoint, at: number): Promise<void>
 }
 
 type Counted = Pick<CommitResult, 'rowsAdded'> & { rejects: number }
@@ -96,19 +94,6 @@ export function createCommit(server: Server, collections: Collections): Commit {
         }
       }
       throw new MirrorError(`${nameOf(job)}: other workers change its tables all the time`)
-    },
-    async checkpoint({ job, epoch }, walkId, next, at) {
-      const rows = await server.rows(
-        `
-          UPDATE sync_walks
-          SET next_page = $4, passes = $5, account = $6, updated_at = $7
-          -- Sent again, its first copy may come after the next page.
-          WHERE id = $8 AND updated_at <= $7 AND EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = $3 FOR NO KEY UPDATE)
-          RETURNING 1
-        `,
-        [...ofJob(job), epoch, next.nextPage, next.pass, checkpointText(next), timeOf(at), walkId],
-      )
-      if (rows.length === 0) throw overtaken(nameOf(job))
     },
   }
 }

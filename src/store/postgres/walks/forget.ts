@@ -4,7 +4,7 @@ import { quoted, type Sql } from '../sql.ts'
 import { dropTables, isWithoutRows } from '../tables/configured.ts'
 import { findCollection } from '../tables/records.ts'
 import { tableName } from '../tables/shape.ts'
-import { OF_JOB } from './job.ts'
+import { asOwner, NEW_EPOCH, OF_JOB } from './job.ts'
 
 /** One collection of an organization that `forget` deletes. */
 export interface ForgottenJob {
@@ -58,8 +58,9 @@ export async function holdingsOf(sql: Pick<Sql, 'rows'>, job: ForgottenJob): Pro
 }
 
 /**
- * Deletes what the mirror holds of a job that this process has taken, in batches. At once the list looks as if it was never
- * read, so that after a kill the same command does the rest. Returns false after the signal to stop.
+ * Deletes what the mirror holds of a job whose lock this process has, in batches. At once the list looks as if it was never
+ * read, so that after a kill the same command does the rest. Returns false after the signal to stop. Throws JobError (`BUSY`) once
+ * another worker has taken the job: what that one writes stays.
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
 export async function forgetJob(
@@ -67,8 +68,12 @@ export async function forgetJob(
   job: ForgottenJob,
   { isConfigured, signal, at }: { isConfigured: boolean; signal: AbortSignal; at: string },
 ): Promise<boolean> {
-  const ofJob = [job.organizationId, job.collection]
-  await server.transaction(async (sql) => {
+  const ofJob = [job.organizationId, job.collection] as const
+  const epoch = await takeOver(server, ofJob)
+  if (epoch === null) return true
+  const owned = <T>(task: (sql: Sql) => Promise<T>) =>
+    asOwner(server, { job: ofJob, epoch, name: ofJob.join(' ') }, task)
+  await owned(async (sql) => {
     await sql.rows(
       `
         UPDATE sync_walks
@@ -93,12 +98,25 @@ export async function forgetJob(
     const chosen = `SELECT ctid FROM ${table} WHERE ${where} LIMIT ${AT_ONCE}`
     for (let count = AT_ONCE; count === AT_ONCE; ) {
       if (signal.aborted) return false
-      const gone = await server.rows(`DELETE FROM ${table} WHERE ctid IN (${chosen}) RETURNING 1`, values)
+      const gone = await owned((sql) =>
+        sql.rows(`DELETE FROM ${table} WHERE ctid IN (${chosen}) RETURNING 1`, values),
+      )
       count = gone.length
     }
   }
-  if (!isConfigured) await server.rows(`DELETE FROM sync_jobs WHERE ${OF_JOB}`, ofJob)
+  if (!isConfigured) await owned((sql) => sql.rows(`DELETE FROM sync_jobs WHERE ${OF_JOB}`, ofJob))
   return true
+}
+
+/** From now on no worker that was cut off writes anything of the job. Null if there is no such job. */
+function takeOver(server: Server, job: readonly [string, string]): Promise<number | null> {
+  return server.transaction(async (sql) => {
+    const [row] = await sql.rows<{ epoch: number }>(
+      `UPDATE sync_jobs SET epoch = ${NEW_EPOCH} WHERE ${OF_JOB} RETURNING epoch`,
+      job,
+    )
+    return row?.epoch ?? null
+  })
 }
 
 /** Drops a collection's tables if nothing is left of it: its key can change then. Returns whether it did. */

@@ -3,7 +3,7 @@ import type { Checkpoint, Job, WalkOutcome } from '../../../sync/types.ts'
 import { newWalk, resumedWalk, resumeSql, type WalkRow } from '../../walks.ts'
 import type { Sql } from '../sql.ts'
 import { checkpointText } from './commit-values.ts'
-import { OF_JOB, ofJob } from './job.ts'
+import { OF_JOB, ofJob, timeOf } from './job.ts'
 
 // `sync_walks`.
 
@@ -81,6 +81,14 @@ export async function resumeWalk(
   const [row] = await sql.rows<WalkRow>(resumeSql('$3', '$4', ROWS_ADDED), [...ofJob(job), walkId, at])
   if (!row) throw new Error(`there is no walk ${walkId}`)
   return resumedWalk(row, first)
+}
+
+/** Saves a checkpoint without an answer. */
+export async function saveCheckpoint(sql: Sql, walkId: number, next: Checkpoint, at: number): Promise<void> {
+  await sql.rows(
+    'UPDATE sync_walks SET next_page = $2, passes = $3, account = $4, updated_at = $5 WHERE id = $1',
+    [walkId, next.nextPage, next.pass, checkpointText(next), timeOf(at)],
+  )
 }
 
 export async function completeWalk(

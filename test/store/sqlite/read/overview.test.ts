@@ -48,6 +48,7 @@ describe('the last runs', () => {
       collection: 'orders',
       marks: `rihSs${'f'.repeat(25)}`,
       seconds: expect.closeTo(61.5, 3),
+      refresh_seconds: expect.closeTo(61.5, 3),
     })
   })
 

@@ -1,0 +1,236 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { forgetJob } from '../../../src/store/postgres/walks/forget.ts'
+import { identifyItems } from '../../../src/sync/items.ts'
+import { compareWithStore } from '../../../src/sync/page-writer.ts'
+import { savedRefresh, scopeText } from '../../../src/sync/refresh/saved.ts'
+import { afterFullWalk } from '../../../src/sync/refresh/state.ts'
+import type { Lease, Run, Walk } from '../../../src/sync/store.ts'
+import { noTraffic } from '../../../src/sync/walk.ts'
+import { jobOf } from '../../helpers/jobs.ts'
+import { pageOf } from '../../helpers/pages.ts'
+import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
+import { BEGIN } from '../../helpers/test-mirror.ts'
+
+// The connection breaks while a statement waits for somebody's lock: it is sent again, and both copies run. Those that wait for a standby at
+// their end are in workers.test.ts.
+
+const server = await startPostgres()
+afterAll(() => server.stop())
+if (server.missing !== null) console.warn(server.missing)
+
+const JOB = jobOf()
+
+/** Makes a statement wait until the function that it returns is called. */
+type Obstacle = (connect: () => Promise<Rows>) => Promise<() => Promise<unknown>>
+
+type Rows = Awaited<ReturnType<typeof openReader>>
+
+/** Somebody else's lock. */
+const locked =
+  (statement: string): Obstacle =>
+  async (connect) => {
+    const somebody = await connect()
+    await somebody('BEGIN')
+    await somebody(statement)
+    return () => somebody('COMMIT')
+  }
+
+const OBSTACLES: [string, Obstacle][] = [
+  ['a lock on a table', locked('LOCK TABLE sync_runs IN EXCLUSIVE MODE')],
+  ['a lock on the rows of the list', locked('SELECT 1 FROM orders_raw FOR UPDATE')],
+]
+
+describe.skipIf(server.missing !== null)('a statement that is sent again while its first copy runs', () => {
+  let proxy: TestProxy
+  let mirror: PostgresMirror
+  let lease: Lease
+  let walk: Walk
+  let run: Run
+  /** Not through the proxy. */
+  let connect: () => Promise<Rows>
+  let rows: Rows
+  beforeEach(async () => {
+    const address = newSchema(server)
+    connect = () => openReader(address)
+    rows = await connect()
+    proxy = await startProxy(address.port)
+    mirror = await openPostgresMirror({ ...address, port: proxy.port })
+    const acquired = await mirror.store.acquire(JOB)
+    if (!acquired.lease) throw new Error('somebody has the list')
+    lease = acquired.lease
+    const begun = await mirror.store.beginRun(lease, BEGIN)
+    walk = begun.walk
+    run = { id: begun.runId, traffic: noTraffic() }
+  })
+
+  /** What a page of two items changes, and the ids of its items. */
+  async function changesOf(number: number, name: string) {
+    const page = pageOf(
+      ['1', '2'].map((id) => `{"id":${id},"name":"${name}"}`),
+      { number },
+    )
+    const items = identifyItems(JOB, page)
+    const { changes } = await compareWithStore(mirror.store, JOB, page, items)
+    return { changes, ids: items.map(({ id }) => id) }
+  }
+
+  async function writePage(ordinal: number, name: string) {
+    const { changes, ids } = await changesOf(ordinal, name)
+    const entry = {
+      ordinal,
+      pass: 1,
+      page: ordinal,
+      total: null,
+      why: 'forward' as const,
+      ids,
+      positions: null,
+    }
+    const next = { ...walk.checkpoint, nextPage: ordinal + 1 }
+    const at = mirror.clock.now()
+    return mirror.store.commit(lease, { walk, run, next, at, answer: { ...changes, entry, newToWalk: 2 } })
+  }
+
+  /** Statements of this mirror that wait. */
+  async function waiting(): Promise<number> {
+    const [row] = await rows(
+      "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'admin-mirror' AND state = 'active' AND wait_event_type IN ('Lock', 'IPC')",
+    )
+    return Number(row?.count)
+  }
+
+  /** `task`, whose connections break once the server is at work on it, and which goes on after its second copy waits, too. */
+  async function twice<T>(obstacle: Obstacle, task: () => Promise<T>): Promise<T> {
+    const remove = await obstacle(connect)
+    const written = task()
+    await expect.poll(waiting).toBe(1)
+    proxy.cut()
+    await expect.poll(waiting).toBe(2)
+    await remove()
+    const result = await written
+    await expect.poll(waiting).toBe(0)
+    return result
+  }
+
+  const counts = async () => ({
+    walk: await rows('SELECT pages::int, rows_seen::int FROM sync_walks'),
+    ledger: await rows('SELECT ordinal::int FROM sync_pages ORDER BY ordinal'),
+    versions: await rows(
+      `SELECT id::int, _json::json ->> 'name' AS name FROM orders_history ORDER BY _valid_to, id`,
+    ),
+    live: await rows('SELECT id::int, name FROM orders ORDER BY id'),
+  })
+
+  it.each(OBSTACLES)('writes a page of a walk once, at %s', async (_name, obstacle) => {
+    await writePage(1, 'one')
+    mirror.clock.advance(1000)
+    await twice(obstacle, () => writePage(2, 'two'))
+    mirror.clock.advance(1000)
+    await writePage(3, 'three')
+
+    expect(await counts()).toEqual({
+      walk: [{ pages: 3, rows_seen: 6 }],
+      ledger: [{ ordinal: 1 }, { ordinal: 2 }, { ordinal: 3 }],
+      versions: ['one', 'one', 'two', 'two'].map((name, index) => ({ id: 1 + (index % 2), name })),
+      live: [1, 2].map((id) => ({ id, name: 'three' })),
+    })
+    expect(await rows('SELECT rows_changed::int FROM sync_runs')).toEqual([{ rows_changed: 4 }])
+  })
+
+  it.each(OBSTACLES)('writes a page of a refresh once, at %s', async (_name, obstacle) => {
+    await writePage(1, 'one')
+    const state = afterFullWalk(null, {
+      scope: scopeText(JOB),
+      startedAt: 0,
+      endedAt: 1,
+      lastPage: 1,
+      totals: { first: 2, last: 2 },
+      isSteady: true,
+      rowsAdded: { first: 0, last: 2 },
+    })
+    const id = await mirror.store.beginRefresh(lease, savedRefresh(state, { newest: 'first' }), run)
+    const refresh = { id, traffic: noTraffic() }
+    const write = async (page: number, name: string) => {
+      mirror.clock.advance(1000)
+      const { changes } = await changesOf(page, name)
+      return mirror.store.commitRefresh(lease, {
+        ...changes,
+        run: refresh,
+        at: mirror.clock.now(),
+        saved: null,
+      })
+    }
+    await write(1, 'two')
+    await twice(obstacle, () => write(2, 'three'))
+    await write(3, 'four')
+
+    expect(await counts()).toMatchObject({
+      versions: ['one', 'one', 'two', 'two', 'three', 'three'].map((name, index) => ({
+        id: 1 + (index % 2),
+        name,
+      })),
+      live: [1, 2].map((row) => ({ id: row, name: 'four' })),
+    })
+    expect(await rows('SELECT pages::int, rows_changed::int FROM sync_runs WHERE id = $1', id)).toEqual([
+      { pages: 3, rows_changed: 6 },
+    ])
+    expect(await rows('SELECT count(*)::int AS pages FROM sync_refreshed')).toEqual([{ pages: 3 }])
+  })
+
+  it('sets no checkpoint back that was written since its second copy', async () => {
+    await writePage(1, 'one')
+    const { checkpoint } = walk
+    const beginPass = (nextPage: number) =>
+      mirror.store.commit(lease, {
+        walk,
+        run,
+        next: { ...checkpoint, nextPage },
+        at: mirror.clock.now(),
+        answer: null,
+      })
+    await twice(locked(`SELECT 1 FROM sync_walks WHERE id = ${walk.id} FOR UPDATE`), () => beginPass(5))
+    mirror.clock.advance(-60_000)
+    await beginPass(6)
+
+    expect(await rows('SELECT next_page::int, pages::int FROM sync_walks')).toEqual([
+      { next_page: 6, pages: 1 },
+    ])
+  })
+
+  it('writes a budget once', async () => {
+    const { budgets } = mirror.tokens
+    const budget = { closedUntil: 0, known: 'one', waitingFor: null, waitingUntil: 0 }
+    const version = await budgets.compareAndSet('all', '0', () => budget)
+    await twice(locked('SELECT 1 FROM sync_gates FOR UPDATE'), () =>
+      budgets.compareAndSet('all', version ?? '', () => ({ ...budget, known: 'two' })),
+    )
+
+    expect(await budgets.read('all')).toMatchObject({ known: 'two', version: '2' })
+  })
+
+  // The last batch may be deleted before the other worker comes to its turn: then there is nothing left to refuse.
+  it('deletes nothing that another worker wrote since it took over a list that was being forgotten', {
+    retry: 5,
+  }, async () => {
+    await writePage(1, 'one')
+    await mirror.store.release(lease)
+    const { server: far, address } = mirror
+    const other = await openPostgresMirror({ ...address, port: newSchema(server).port }, mirror.clock)
+    const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
+    const job = { organizationId: JOB.organization.id, collection: JOB.collection.name }
+    const forgetting = forgetJob(far, job, {
+      isConfigured: true,
+      signal: new AbortController().signal,
+      at: new Date(0).toISOString(),
+    })
+    await expect.poll(waiting).toBe(1)
+    // Its lock is free, as after its machine was cut off.
+    const taking = other.store.acquire(JOB)
+    await expect.poll(waiting).toBe(2)
+    await remove()
+
+    await expect(forgetting).rejects.toMatchObject({ code: 'BUSY' })
+    await expect(taking).resolves.toHaveProperty('lease')
+  })
+})
