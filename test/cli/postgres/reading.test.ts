@@ -199,6 +199,74 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
   })
 })
 
+/** What the documents propose for analysts. */
+function documentedGrants(): string {
+  const file = path.resolve(import.meta.dirname, '../../../config/README.md')
+  const [block] =
+    /GRANT USAGE ON SCHEMA admin_mirror TO analysts;.*?(?=^```)/ms.exec(fs.readFileSync(file, 'utf8')) ?? []
+  return block ?? ''
+}
+
+describe.skipIf(server.missing !== null)(
+  'a role with the rights that the documents propose for analysts',
+  () => {
+    it('reads what is mirrored, and nothing of tokens, budgets and leases', { timeout: 60_000 }, async () => {
+      const { rows, address, workspace } = await synced()
+      const { host, port, database, schema, user } = address
+      const [analysts, narrow, password] = [`${schema}_all`, `${schema}_one`, 'long enough for a role']
+      const read = await rows()
+      for (const role of [analysts, narrow]) await read(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
+      const grants = documentedGrants()
+        .replaceAll('acme_analysts', narrow)
+        .replaceAll(/\banalysts\b/g, analysts)
+        .replaceAll('ROLE mirror', `ROLE ${user}`)
+        .replaceAll('admin_mirror', schema)
+      await read(grants)
+      const secret = `
+      SELECT format('%I.%I', table_name, column_name) AS name
+      FROM information_schema.columns
+      WHERE table_schema = $1 AND has_column_privilege($2, format('%I.%I', table_schema, table_name), column_name, 'SELECT')
+        AND (table_name IN ('sync_settings', 'sync_gates', 'sync_jobs') OR column_name ~ 'fingerprint|epoch|owner|salt|known')
+        AND table_name <> 'sync_rejects'`
+      const place = `postgres://${analysts}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
+      const own = createWorkspace({
+        baseUrl: 'http://127.0.0.1:1',
+        organizations: [ACME],
+        collections: { establishments: false },
+        database: place,
+      })
+      const run = (...args: string[]) => own.run(args, { env: { DB_PASSWORD: workspace.secret(password) } })
+
+      for (const role of [analysts, narrow]) expect(await read(secret, schema, role)).toEqual([])
+      for (const sql of [
+        'SELECT * FROM sync_gates',
+        'SELECT value FROM sync_settings',
+        'SELECT last_fingerprint FROM organizations',
+      ])
+        expect(await run('query', sql)).toMatchObject({
+          code: 2,
+          stdout: '',
+          stderr: expect.stringMatching(/permission denied/) as string,
+        })
+      for (const args of [
+        [
+          'query',
+          'SELECT name, rows FROM sync_status, organizations WHERE organization_id = organizations.id',
+        ],
+        ['export', 'orders', '--format', 'ndjson', '--envelope'],
+        ['export', 'orders__lines', '--format', 'csv'],
+        ['export', 'orders_changes', '--format', 'csv'],
+        ['describe', 'orders'],
+      ])
+        expect(await run(...args)).toMatchObject({ code: 0, stderr: '' })
+      for (const role of [analysts, narrow]) {
+        await read(`DROP OWNED BY ${role}`)
+        await read(`DROP ROLE ${role}`)
+      }
+    })
+  },
+)
+
 describe.skipIf(server.missing !== null)('a role that may see one table', () => {
   it('queries it, and is told what it may not see', { timeout: 60_000 }, async () => {
     const { rows, address, workspace } = await synced()

@@ -1,5 +1,7 @@
 import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
+import { strangeOwner } from '../schema-owner.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { completeCollections } from '../tables/complete.ts'
@@ -25,9 +27,14 @@ export const MOVING = 'moving'
 /** A number of our own, so that only migrations wait for each other. */
 const LOCK = 7_362_004_117
 
-/** Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. */
+/**
+ * Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. Throws MirrorError
+ * for a schema of another role.
+ */
 export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
+  const owner = await strangeOwner(server, schema)
+  if (owner !== null) throw ownedBy(server, owner)
   if ((await hasSettings(server, schema)) && (await versionOf(server, server)) === LATEST_VERSION) return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
@@ -107,6 +114,16 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
   throw new MirrorError(
     `the schema ${address.schema} of the database ${address.database} is no mirror, and has tables of somebody else: name an ` +
       'empty or a new one with schema=NAME in "database"',
+  )
+}
+
+function ownedBy(
+  { address: { schema, database, user } }: Pick<Server, 'address'>,
+  owner: string,
+): MirrorError {
+  return new MirrorError(
+    `the schema ${schema} of the database ${database} belongs to the role ${printable(owner)}, who could have this role ${user} run ` +
+      `anything: connect as ${printable(owner)}, name another schema with schema=NAME in "database", or run ALTER SCHEMA ${schema} OWNER TO ${user}`,
   )
 }
 

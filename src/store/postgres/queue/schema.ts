@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import manifest from 'pg-boss/package.json' with { type: 'json' }
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { strangeOwner } from '../schema-owner.ts'
 import type { PostgresAddress } from '../server/address.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
@@ -33,8 +34,8 @@ interface Found {
 }
 
 /**
- * Returns whether the schema is there. Throws MirrorError for one that this role can neither make nor use, or that holds tables
- * of somebody else, and MirrorLostError for one of a newer version.
+ * Returns whether the schema is there. Throws MirrorError for one that this role can neither make nor use, or that is, or holds
+ * tables, of somebody else, and MirrorLostError for one of a newer version.
  */
 export async function assertQueueSchema(server: Server): Promise<boolean> {
   const { address } = server
@@ -44,6 +45,8 @@ export async function assertQueueSchema(server: Server): Promise<boolean> {
     if (found?.mayMake) return false
     throw lacking(address, schema, `CREATE SCHEMA ${schema} AUTHORIZATION ${address.user}`)
   }
+  if ((await strangeOwner(server, schema)) !== null)
+    throw lacking(address, schema, `ALTER SCHEMA ${schema} OWNER TO ${address.user}`)
   if (!found.isInstalled && found.stranger !== null)
     throw new MirrorError(
       `the schema ${schema} of the database ${address.database} holds tables of somebody else, and the queue of this mirror ` +
