@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hasTerminal, onTerminal } from '../sandbox-faults/on-terminal.ts'
+import { runInProcess } from './in-process.ts'
 import { pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -216,6 +217,17 @@ describe.concurrent('export as Parquet', () => {
     ])
   })
 
+  it('is whole although its reader has ended before anything of it is written', async () => {
+    const place = { cwd: workspace.folder, env: { ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml') } }
+    const args = ['export', 'orders', '--format', 'csv', '--output', 'late.csv']
+    const { code } = await runInProcess(args, { ...place, newToken: still })
+
+    expect(code).toBe(0)
+    expect(fs.readFileSync(workspace.file('late.csv'), 'utf8').trimEnd().split('\n').length).toBeGreaterThan(
+      4,
+    )
+  })
+
   it('holds views, and tables without rows', async () => {
     await exported('orders__items', '--format', 'parquet', '--output', 'items.parquet')
     await exported('lines_history', '--format', 'parquet', '--output', 'empty.parquet')
@@ -265,6 +277,11 @@ describe.concurrent('export as Parquet', () => {
     )
   })
 })
+
+function still(): string {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
+  return '0123456789abcdef'
+}
 
 /** The rows of a query on Parquet files of the workspace; times as DuckDB writes them. */
 async function duckdb(sql: string, timeZone = 'UTC'): Promise<unknown[][]> {

@@ -12,6 +12,7 @@ export interface Place {
   env: Record<string, string>
   /** Aborted as a signal would: its reason is the signal's name. */
   signal?: AbortSignal
+  newToken?: () => string
 }
 
 /**
@@ -26,7 +27,7 @@ export async function runInProcess(args: readonly string[], place: Place): Promi
 }
 
 function createRuntime(
-  { cwd, env, signal = new AbortController().signal }: Place,
+  { cwd, env, signal = new AbortController().signal, newToken }: Place,
   stdout: Writable,
   stderr: Writable,
 ): Runtime {
@@ -55,7 +56,7 @@ function createRuntime(
       const timer = setTimeout(task, ms).unref()
       return () => clearTimeout(timer)
     },
-    newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
+    newToken: newToken ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
     dieOnSignal: () => {},
   }
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { PassThrough } from 'node:stream'
 import type { Config } from '../../config/config.ts'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -111,8 +112,10 @@ function outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<
       resolve()
     })
   })
+  // At once: what nobody reads by the time the child ends, Node throws away.
+  const written = child.stdout?.pipe(new PassThrough())
   async function* pieces(): AsyncIterable<Uint8Array> {
-    if (child.stdout) yield* child.stdout as AsyncIterable<Uint8Array>
+    if (written) yield* written as AsyncIterable<Uint8Array>
     await closed
     const failure = late() ?? failureOf(end, broken)
     if (failure) throw failure
