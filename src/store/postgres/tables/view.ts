@@ -46,7 +46,7 @@ function valueSql({ path, type, holds }: ElementColumn): string {
   if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN ((${at})::text = 'true')::int END`
   // A view that could not be made anew may meet a fraction: it is no whole number.
   if (type === 'INTEGER')
-    return `CASE WHEN ${kind} = 'number' AND json_real(${at}) = json_whole(${at}) THEN json_whole(${at}) END`
+    return `CASE WHEN ${kind} = 'number' AND ((${at})::text !~ '[.eE]' OR json_real(${at}) = json_whole(${at})) THEN json_whole(${at}) END`
   if (type === 'REAL') return `CASE WHEN ${kind} = 'number' THEN json_real(${at}) END`
   return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
 }
