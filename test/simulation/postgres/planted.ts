@@ -48,11 +48,11 @@ export function createBudgets(
     'WHERE scope = $1 AND version >= $6',
   ]),
   bug('a walk begins and ends without a look at the epoch of its job', 1_000_032, [
-    'store/postgres/store.ts',
+    'store/postgres/walks/job.ts',
     'AND epoch = $3 FOR NO KEY UPDATE',
     'AND epoch >= $3 FOR NO KEY UPDATE',
   ]),
-  bug('a transaction is repeated though its COMMIT was written', 1_000_044, [
+  bug('a transaction is repeated though its COMMIT was written', 1_000_117, [
     'store/postgres/server/server.ts',
     'if (inDoubt && (await wasCommitted(pool, inDoubt.id)))',
     'if (inDoubt && (await wasCommitted(pool, inDoubt.id)) === null)',

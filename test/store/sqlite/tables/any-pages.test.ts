@@ -140,6 +140,9 @@ function meaningOf(value: Leaf): string {
 
 function meaningOfCell(cell: unknown, value: Leaf | undefined): string {
   if (typeof value === 'boolean') return { 0: 'false', 1: 'true' }[String(cell)] ?? String(cell)
+  // A text that is a number is that number in a numeric column.
+  if (typeof value === 'string' && typeof cell !== 'string')
+    return numberMeaning(String(cell)) === numberMeaning(value) ? meaningOf(value) : String(cell)
   const isNumber = typeof value === 'number' || (value !== undefined && isRawNumber(value))
   if (isNumber && typeof cell === 'number')
     return holds(cell, numberText(value)) ? meaningOf(value) : String(cell)
