@@ -15,7 +15,7 @@ const COMPILE_CACHE = path.join(os.tmpdir(), 'node-compile-cache')
 export async function runChild<T>(
   script: string,
   values: readonly string[],
-  env: Record<string, string>,
+  env: Record<string, string> = {},
 ): Promise<T> {
   const child = spawn(process.execPath, [script, ...values], {
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },

@@ -16,6 +16,7 @@ import type { Job } from '../../src/sync/types.ts'
 import { askedSource } from './asking.ts'
 import type { Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
+import type { Mistake } from './planted-bug.ts'
 import type { SimulatedProcess } from './process.ts'
 import { runStart } from './start.ts'
 import { steppedStore } from './stepped-store.ts'
@@ -37,6 +38,8 @@ export type Command =
 
 export interface Machine {
   process: SimulatedProcess
+  /** What is wrong with the program. */
+  mistake: Mistake
   config: Config
   runtime: Runtime
   exchange: HttpGet
@@ -53,29 +56,40 @@ const SILENT = await createLogger({
 /** Does what the command of this name does, put together as `withSession` does it. */
 export async function runCommand(machine: Machine, command: Command): Promise<void> {
   if (command.kind === 'resume') return resume(machine, command.org)
-  const { process, config, runtime, exchange, tell } = machine
+  const { process, mistake, config, runtime, exchange, tell } = machine
   const session = await openSession({
     config,
     runtime,
-    exchange,
+    exchange: mistake.exchange?.(exchange) ?? exchange,
     logger: SILENT,
     tryHeldTokens: process.byHand,
     userAgent: 'admin-mirror/simulated',
   })
+  const { now } = session
   const stepped = {
     ...session,
-    store: steppedStore(session.store, process, tell),
+    store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),
     source: async (...job: Parameters<typeof session.source>) => askedSource(await session.source(...job)),
   }
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
-    const { now } = session
-    const run = runner(stepped, config, reporter, { ...runtime, now })
+    const run = runner(stepped, config, reporter, { ...runtime, now, sleep: waitingFor(config, runtime) })
     await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)
   } finally {
     await session.close()
   }
+}
+
+/** How often who waits for the owner of a list on a server looks. Milliseconds. */
+const SELDOM_LOOKS_MS = 5000
+
+/**
+ * A process that waits for the owner of a list looks four times a second, for an hour at times. Each look is a statement that a
+ * real server answers, and almost no other time of a history would be spent so.
+ */
+function waitingFor({ postgres }: Config, { sleep }: Runtime): Runtime['sleep'] {
+  return postgres ? (_ms, signal) => sleep(SELDOM_LOOKS_MS, signal) : sleep
 }
 
 async function work(

@@ -17,6 +17,14 @@ export function addCounts(sum: Counts, more: Counts): Counts {
   return Object.fromEntries([...names].toSorted().map((name) => [name, (sum[name] ?? 0) + (more[name] ?? 0)]))
 }
 
+/** What happened less often than this share of its floor, in words. */
+export function rareOf(counts: Counts, floors: Counts, share: number): string[] {
+  return Object.entries(floors)
+    .map(([what, floor]) => ({ what, count: counts[what] ?? 0, least: Math.floor(floor * share) }))
+    .filter(({ count, least }) => count < least)
+    .map(({ what, count, least }) => `${what}: ${count} of at least ${least}`)
+}
+
 export function createCounter(): Counter {
   const counts: Counts = {}
   /** Jobs that somebody has not let go of. */

@@ -1,36 +1,28 @@
-import type { Patch } from '../helpers/patch.ts'
-import type { Order } from './freshness/living-list.ts'
-import type { FreshnessSetting } from './freshness/measure.ts'
+import type { HttpGet } from '../../src/api/http.ts'
+import type { Store } from '../../src/sync/store.ts'
+import type { SimulatedProcess } from './process.ts'
 
-/** Where a mistake shows. */
-export type Finding =
-  /** In the history of this seed. */
-  | { seed: number }
-  /** In so many walks over lists that move in this way: more than so many percent of the trusted ones miss something, or ask for so many pages more. */
-  | { kind: string; walks: number; missing: number; extra: number }
-  /** Where a list of 5,000 rows is refreshed: more refreshes claim what is not true, or more rows are wrong at a random moment. */
-  | { list: FreshList; untrue: number; wrongRows: number }
+/** A statement on its way to the driver. Of SQLite only the values can be others. */
+export interface SqlStatement {
+  readonly sql: string
+  readonly values: readonly unknown[]
+}
 
-/** A list, and how it is read. */
-export interface FreshList extends Partial<FreshnessSetting> {
-  order: Order
-  policy: string
+/** Parts that the program is put together of, in the place of those that it has: what is wrong with them is the mistake. */
+export interface Mistake {
+  /** What the program keeps rows in. `now`: the mirror's clock. */
+  store?: (store: Store, now: () => number) => Store
+  /** What the program sends requests with. */
+  exchange?: (exchange: HttpGet) => HttpGet
+  /** What the database gets of a statement that a process runs; null: nothing, and the process is told that no row was met. */
+  statement?: (statement: SqlStatement, process: SimulatedProcess) => SqlStatement | null
 }
 
 /** A mistake that the simulation must find. */
-export interface PlantedBug {
+export interface PlantedBug extends Mistake {
   name: string
-  patches: Patch[]
-  found: Finding
-}
-
-type Change = [file: string, find: string, replace: string]
-
-/** @param found The seed of a history, or where else it shows. */
-export function bug(name: string, found: number | Finding, ...patches: Change[]): PlantedBug {
-  return {
-    name,
-    found: typeof found === 'number' ? { seed: found } : found,
-    patches: patches.map(([file, find, replace]) => ({ file: `src/${file}`, find, replace })),
-  }
+  /** Of a history that shows it. */
+  seed: number
+  /** What the oracle says about it: the promise that is broken, and no other one. */
+  complaint: RegExp
 }

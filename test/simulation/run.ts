@@ -12,7 +12,6 @@ import { measurePolicies, SETTING } from './freshness/measure-policies.ts'
 import { POLICIES } from './freshness/policies.ts'
 import * as freshness from './freshness/table.ts'
 import { PLANTED_BUGS } from './planted.ts'
-import { serverEnvironment } from './postgres/environment.ts'
 import { SERVER_BUGS } from './postgres/planted.ts'
 import { play } from './queue/play.ts'
 import { playRefreshes } from './queue/refreshes.ts'
@@ -46,8 +45,7 @@ async function onStore(store: string, task: (url: string | null) => Promise<numb
 }
 
 async function runHistories(from: number, seeds: number, url: string | null): Promise<number> {
-  const env = url === null ? {} : serverEnvironment(url)
-  const { passed, failed, first, counts } = await runSeeds({ from, seeds, env })
+  const { passed, failed, first, counts } = await runSeeds({ from, seeds, url })
   const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   process.stdout.write(`${told.join(', ')}\n\n`)
   if (first) process.stdout.write(`seed ${first.seed}: ${first.complaint}\n\n${first.story}\n\n`)
@@ -59,10 +57,9 @@ async function findPlanted(from: number, seeds: number, url: string | null): Pro
   let missed = 0
   const bugs = url === null ? PLANTED_BUGS : SERVER_BUGS
   for (const planted of bugs) {
-    const bug = await findBug(planted, { from, seeds }, url)
+    const bug = await findBug(planted.name, { from, seeds, url })
     if (!bug) missed++
-    const seed = bug?.seed === null ? '' : `seed ${bug?.seed}: `
-    const found = bug ? `${seed}${bug.complaint}` : `not found in ${seeds} histories`
+    const found = bug ? `seed ${bug.seed}: ${bug.complaint}` : `not found in ${seeds} histories`
     process.stdout.write(`${planted.name}\n    ${found}\n`)
   }
   process.stdout.write(`${bugs.length - missed} found, ${missed} missed\n`)

@@ -2,13 +2,16 @@ import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { runChild } from './child.ts'
 import { addCounts } from './counts.ts'
-import type { ShardReport } from './shard.ts'
+import type { ShardReport, ShardTask } from './shard.ts'
 
-export interface SeedRange {
-  from: number
-  seeds: number
-  /** Variables of the environment beside our own: those that plant a bug. */
-  env?: Record<string, string>
+/** Which histories are lived through: `seeds` of them from a seed on, or those of a list. */
+export type Seeds = { from: number; seeds: number } | { only: readonly number[] }
+
+export type SeedRange = Seeds & {
+  /** The address of the PostgreSQL server that they use, with the password; none: their mirrors are files. */
+  url?: string | null
+  /** The name of a planted bug. */
+  planted?: string
   stopAtFirst?: boolean
   /** As many as there are cores, unless it is said here. */
   processes?: number
@@ -18,17 +21,25 @@ const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
 
 /** Lives through these seeds, in as many processes as there are cores. Throws where one of them breaks down. */
 export async function runSeeds(range: SeedRange): Promise<ShardReport> {
-  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), range.seeds))
+  const { url = null, planted = null, stopAtFirst = false } = range
+  const many = 'only' in range ? range.only.length : range.seeds
+  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), many))
   const reports = await Promise.all(
-    Array.from({ length: processes }, (_, index) => runShard(range, index, processes)),
+    Array.from({ length: processes }, (_, index) => {
+      const task: ShardTask = { seeds: shareOf(range, index, processes), planted, stopAtFirst }
+      return runChild<ShardReport>(
+        SHARD,
+        [JSON.stringify(task)],
+        url === null ? {} : { SIMULATION_POSTGRES: url },
+      )
+    }),
   )
   return reports.reduce(joined)
 }
 
-async function runShard(range: SeedRange, index: number, step: number): Promise<ShardReport> {
-  const { from, seeds, env = {}, stopAtFirst = false } = range
-  const numbers = [from + index, from + seeds, step, stopAtFirst ? 1 : 0].map(String)
-  return runChild(SHARD, numbers, env)
+function shareOf(range: Seeds, index: number, step: number): ShardTask['seeds'] {
+  if ('only' in range) return { only: range.only.filter((_, at) => at % step === index) }
+  return { from: range.from + index, end: range.from + range.seeds, step }
 }
 
 function joined(a: ShardReport, b: ShardReport): ShardReport {

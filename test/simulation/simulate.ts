@@ -3,6 +3,7 @@ import type { Counts } from './counts.ts'
 import type { Deed } from './deeds.ts'
 import type { Ground } from './ground.ts'
 import { makeHistory } from './history.ts'
+import type { Mistake } from './planted-bug.ts'
 import { type Stage, setStage } from './stage.ts'
 
 export interface Outcome {
@@ -22,10 +23,10 @@ const MOST_TICKS = 50_000
 const MINUTE = 60_000
 const DAY = 86_400_000
 
-/** Lives through the history of a seed. The same seed always has the same history. */
-export async function simulate(seed: number, ground: Ground): Promise<Outcome> {
+/** Lives through the history of a seed, with a mistake in the program or none. The same seed always has the same history. */
+export async function simulate(seed: number, ground: Ground, mistake: Mistake): Promise<Outcome> {
   const history = ground.historyOf?.(seed) ?? makeHistory(seed)
-  const stage = await setStage(history, ground)
+  const stage = await setStage(history, ground, mistake)
   try {
     await liveThrough(stage, history.deeds)
     if (stage.complaints.length === 0) await comeToRest(stage)

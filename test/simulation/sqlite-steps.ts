@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import type { Mistake } from './planted-bug.ts'
 import { actingProcess, asOnlooker, KilledError, type SimulatedProcess } from './process.ts'
 
 type Connection = Database.Database
@@ -21,6 +22,9 @@ export function watchSqlite(next: SqliteWatch): void {
 
 const METHODS = ['run', 'get', 'all'] as const
 
+/** What the program is told of a statement that meets no row. */
+const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [] } as const
+
 const OF_BUDGETS = /^\s*(?:INSERT OR REPLACE INTO|UPDATE|DELETE FROM) sync_gates\b/
 
 /** Connections that have written since their last transaction. */
@@ -30,9 +34,9 @@ type Methods = Record<(typeof METHODS)[number], (this: Statement, ...values: unk
 
 /**
  * Makes each statement of each connection a step of the process that runs it, as long as the program runs. On the
- * prototypes, so that the connections that the program opens for itself are met too.
+ * prototypes, so that the connections that the program opens for itself are met too. `planted`: a mistake.
  */
-export function hookSqlite(): void {
+export function hookSqlite(planted: Mistake['statement']): void {
   const statements = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1')) as Methods
   for (const method of METHODS) {
     const original = statements[method]
@@ -41,7 +45,9 @@ export function hookSqlite(): void {
       if (!process) return original.apply(this, values)
       const connection = this.database
       enter(process, connection, this.source)
-      const result = original.apply(this, values)
+      const statement = { sql: this.source, values }
+      const run = planted ? planted(statement, process) : statement
+      const result = run ? original.apply(this, [...run.values]) : NO_ROW[method]
       if (writes(this, result)) written.add(connection)
       if (this.source === 'COMMIT') leaveCommit(process, connection)
       return result

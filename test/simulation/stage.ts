@@ -5,6 +5,7 @@ import type { Ground } from './ground.ts'
 import { type Happening, listenWith } from './happening.ts'
 import type { History } from './history.ts'
 import { createOracle } from './oracle/oracle.ts'
+import type { Mistake } from './planted-bug.ts'
 import { createStory, type Story } from './story.ts'
 import { createWorld, type World } from './world.ts'
 
@@ -33,7 +34,7 @@ export interface Stage {
   close(): void
 }
 
-export async function setStage(history: History, ground: Ground): Promise<Stage> {
+export async function setStage(history: History, ground: Ground, mistake: Mistake): Promise<Stage> {
   const { setting, lists, startAt } = history
   const plot = await ground.lay(history.seed)
   const clock = createVirtualClock(startAt, plot.settle)
@@ -53,7 +54,7 @@ export async function setStage(history: History, ground: Ground): Promise<Stage>
     for (const listener of [story.tell, counter.tell, noteEnd]) listener(happening)
     if (complaints.length === 0) oracle.tell(happening)
   }
-  const world = createWorld({ history, mirror: plot.config, clock, wall, tell, complain })
+  const world = createWorld({ history, mistake, mirror: plot.config, clock, wall, tell, complain })
   const mirror = plot.openReader()
   const { tokenOf, wasLockedSince } = world
   const { note } = counter

@@ -6,6 +6,7 @@ import type { Tell } from './happening.ts'
 import type { History } from './history.ts'
 import type { ListFilters } from './list.ts'
 import { createNetwork } from './network.ts'
+import type { Mistake } from './planted-bug.ts'
 import { cutAllOff, cutOff } from './postgres/server-steps.ts'
 import { createProcess, type Fate, type SimulatedProcess, type Step } from './process.ts'
 import { createRuntime } from './runtime.ts'
@@ -14,6 +15,8 @@ import { BASE_URL, type Newest } from './setting.ts'
 
 export interface WorldOptions {
   history: History
+  /** What is wrong with the program. */
+  mistake: Mistake
   mirror: Pick<Config, 'database' | 'postgres'>
   clock: VirtualClock
   /** What all processes take for the time. */
@@ -51,7 +54,7 @@ export interface Start {
 /** A process that was told to stop has so long to do so. */
 const STOPPING_MS = 5000
 
-export function createWorld({ history, mirror, clock, wall, tell, complain }: WorldOptions): World {
+export function createWorld({ history, mistake, mirror, clock, wall, tell, complain }: WorldOptions): World {
   const { setting, random } = history
   const { now } = clock
   const current = new Map(setting.tenants.map(({ id, token }) => [id, token]))
@@ -114,6 +117,7 @@ export function createWorld({ history, mirror, clock, wall, tell, complain }: Wo
     const runtime = createRuntime(process, started, { clock, now: ownNow }, random.fork())
     const machine = {
       process,
+      mistake,
       config: configOf(process),
       runtime,
       exchange: network.exchangeOf(process),

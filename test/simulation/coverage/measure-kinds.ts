@@ -10,18 +10,16 @@ export interface Measuring {
   /** Walks of each kind; each two are a pair over one list. */
   walks: number
   kinds: readonly string[]
-  /** Additional environment variables, to plant a bug. */
-  env?: Record<string, string>
 }
 
 /** Measures some walks of each kind, in as many processes as there are cores. */
-export async function* measureKinds({ walks, kinds, env = {} }: Measuring): AsyncGenerator<CoverageRow> {
+export async function* measureKinds({ walks, kinds }: Measuring): AsyncGenerator<CoverageRow> {
   const pairs = Math.ceil(walks / 2)
   const processes = Math.max(1, Math.min(availableParallelism(), pairs))
   for (const kind of kinds) {
     const shares = await Promise.all(
       Array.from({ length: processes }, (_, index) =>
-        runChild<Lived>(SHARD, [kind, index + 1, pairs + 1, processes].map(String), env),
+        runChild<Lived>(SHARD, [kind, index + 1, pairs + 1, processes].map(String)),
       ),
     )
     yield summarize(kind, shares.flat())

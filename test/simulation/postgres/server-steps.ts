@@ -1,4 +1,5 @@
 import { Client } from 'pg'
+import type { Mistake } from '../planted-bug.ts'
 import { actingProcess, asOnlooker, type SimulatedProcess } from '../process.ts'
 import { createTurns } from './turns.ts'
 
@@ -77,9 +78,9 @@ type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unk
 
 /**
  * Makes each statement of each connection a step of the process that runs it, as long as the program runs. One transaction
- * runs after the other, so that the same seed has the same history.
+ * runs after the other, so that the same seed has the same history. `planted`: a mistake.
  */
-export function hookPostgres(): void {
+export function hookPostgres(planted: Mistake['statement']): void {
   const prototype = Client.prototype as unknown as { query: Query; connect: Connect; end: Connect }
   const { query, connect, end } = prototype
 
@@ -87,7 +88,12 @@ export function hookPostgres(): void {
     const process = actingProcess()
     if (!process) return query.call(this, config, ...rest)
     const text = typeof config === 'string' ? config : (config as { text: string }).text
-    return ask(process, this, text, () => query.call(this, config, ...rest))
+    if (!planted || typeof config === 'string')
+      return ask(process, this, text, () => query.call(this, config, ...rest))
+    const { values = [] } = config as { values?: unknown[] }
+    const other = planted({ sql: text, values }, process)
+    const sent = other && { ...(config as object), text: other.sql, values: [...other.values] }
+    return ask(process, this, text, async () => (sent ? query.call(this, sent) : { rows: [] }))
   }
 
   prototype.connect = function hooked(this: Client, callback?: (error?: Error) => void) {

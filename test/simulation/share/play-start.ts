@@ -56,6 +56,7 @@ export async function playStart(setting: ShareSetting): Promise<PlayedStart> {
   const runtime = createRuntime(process, 1, { clock, now: clock.now }, createRandom(1))
   const machine = {
     process,
+    mistake: {},
     runtime,
     config: { ...configOf(settingsOf(setting)), ...mirror },
     exchange: createApi(setting, clock, played),
