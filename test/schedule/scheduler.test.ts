@@ -1,186 +1,235 @@
-import { EventEmitter, once } from 'node:events'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  type ScheduledJob,
-  type SchedulerEvents,
-  startScheduler,
-  type Timing,
-} from '../../src/schedule/scheduler.ts'
+import { type ScheduledJob, type Scheduler, startScheduler } from '../../src/schedule/scheduler.ts'
 import { createTimeline } from './timeline.ts'
 
-const EVERY_SECOND = '* * * * * *'
+const START = Date.parse('2026-11-20T08:00:00Z')
 const NEW_YEAR = '0 0 1 1 *'
 
-/** As of the program. */
-const TIMING: Timing = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, { signal }) }
+/** Two jobs share a schedule, and the last one's time does not come in these histories. */
+const SCHEDULES: { name: string; expression: string; everyMs: number }[] = [
+  { name: 'orders', expression: '*/20 * * * * *', everyMs: 20_000 },
+  { name: 'establishments', expression: '*/20 * * * * *', everyMs: 20_000 },
+  { name: 'customers', expression: '* * * * *', everyMs: 60_000 },
+  { name: 'yearly', expression: NEW_YEAR, everyMs: Number.POSITIVE_INFINITY },
+]
 
-/** A job whose runs end when the test calls `end`, and which counts how many run at once. */
-function createJob(name: string, expression: string, dueAtStart: boolean) {
-  const begun = new EventEmitter()
-  const ends: (() => void)[] = []
-  let atOnce = 0
-  const record = { runs: 0, mostAtOnce: 0 }
-  const job: ScheduledJob = {
+/** What is promised of one job: one thing at a time, and no run once the scheduler stops. */
+interface JobModel {
+  doing: 'nothing' | 'run' | 'task'
+  runs: number
+  overlaps: number
+  errors: number
+  runsNext: boolean
+}
+
+type End = (fails: boolean) => void
+
+const NOT_BEGUN: End = () => {}
+
+interface Model {
+  time: number
+  isStopped: boolean
+  jobs: JobModel[]
+}
+
+/** The scheduler, and what its jobs did. What a job does ends when the test says so. */
+interface Real {
+  scheduler: Scheduler
+  timeline: ReturnType<typeof createTimeline>
+  jobs: ScheduledJob[]
+  seen: { atOnce: number; runs: number; overlaps: number; errors: number; end: End }[]
+  stop: { promise: Promise<void>; isSettled: boolean } | null
+}
+
+function begin(dueAtStart: readonly boolean[]): { model: Model; real: Real } {
+  const timeline = createTimeline(START)
+  const seen = SCHEDULES.map(() => ({ atOnce: 0, runs: 0, overlaps: 0, errors: 0, end: NOT_BEGUN }))
+  const at = (name: string) => {
+    const one = seen[SCHEDULES.findIndex((schedule) => schedule.name === name)]
+    if (!one) throw new Error(`no job is called ${name}`)
+    return one
+  }
+  const jobs = SCHEDULES.map(({ name, expression }, index) => ({
     name,
     expression,
     timezone: 'UTC',
-    dueAtStart,
-    async run() {
-      record.runs++
-      record.mostAtOnce = Math.max(record.mostAtOnce, ++atOnce)
-      begun.emit('run')
-      await new Promise<void>((resolve) => ends.push(resolve))
-      atOnce--
+    dueAtStart: dueAtStart[index] === true,
+    run() {
+      at(name).runs++
+      return busy(at(name))
     },
+  }))
+  const events = {
+    onOverlap: (name: string) => void at(name).overlaps++,
+    onError: (name: string) => void at(name).errors++,
   }
+  const scheduler = startScheduler(jobs, events, timeline)
+  const isDue = (index: number) => dueAtStart[index] === true
+  const models = SCHEDULES.map(
+    (_, index): JobModel => ({
+      doing: isDue(index) ? 'run' : 'nothing',
+      runs: isDue(index) ? 1 : 0,
+      overlaps: 0,
+      errors: 0,
+      runsNext: false,
+    }),
+  )
   return {
-    job,
-    record,
-    nextRun: () => once(begun, 'run'),
-    end() {
-      for (const resolve of ends.splice(0)) resolve()
-    },
+    model: { time: START, isStopped: false, jobs: models },
+    real: { scheduler, timeline, jobs, seen, stop: null },
   }
 }
 
-function createEvents() {
-  const emitter = new EventEmitter()
-  const overlaps: string[] = []
-  const errors: [string, unknown][] = []
-  const events: SchedulerEvents = {
-    onOverlap(name) {
-      overlaps.push(name)
-      emitter.emit('overlap')
-    },
-    onError(name, error) {
-      errors.push([name, error])
-      emitter.emit('error-reported')
-    },
-  }
+async function busy(one: Real['seen'][number]): Promise<void> {
+  one.atOnce++
+  const ended = Promise.withResolvers<void>()
+  one.end = (fails) => (fails ? ended.reject(new Error('a bug')) : ended.resolve())
+  await ended.promise.finally(() => one.atOnce--)
+}
+
+function mistaken(): never {
+  throw new Error('a bug')
+}
+
+/** The time of a job comes. */
+function fire(job: JobModel): void {
+  if (job.doing === 'run') job.overlaps++
+  else if (job.doing === 'task') job.runsNext = true
+  else Object.assign(job, { doing: 'run', runs: job.runs + 1 })
+}
+
+type Deed = fc.AsyncCommand<Model, Real>
+
+/** Does something to the model and to the scheduler, and compares them. */
+function deed(
+  name: string,
+  may: (model: Model) => boolean,
+  run: (model: Model, real: Real) => Promise<void> | void,
+): Deed {
   return {
-    events,
-    overlaps,
-    errors,
-    nextOverlap: () => once(emitter, 'overlap'),
-    nextError: () => once(emitter, 'error-reported'),
+    toString: () => name,
+    check: may,
+    async run(model, real) {
+      await run(model, real)
+      await setImmediate()
+      const { scheduler, seen, jobs, timeline, stop } = real
+      expect(seen.map(({ runs, overlaps, errors, atOnce }) => ({ runs, overlaps, errors, atOnce }))).toEqual(
+        model.jobs.map(({ doing, runs, overlaps, errors }) => ({
+          runs,
+          overlaps,
+          errors,
+          atOnce: doing === 'nothing' ? 0 : 1,
+        })),
+      )
+      expect(jobs.map(scheduler.isRunning)).toEqual(model.jobs.map(({ doing }) => doing !== 'nothing'))
+      if (stop) expect(stop.isSettled).toBe(model.jobs.every(({ doing }) => doing === 'nothing'))
+      else expect(scheduler.isTicking(timeline.now())).toBe(true)
+    },
   }
 }
 
-/** Whether a promise is settled after a turn of the event loop. */
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false
-  void promise.finally(() => {
-    settled = true
-  })
-  await setImmediate()
-  return settled
+function pass(ms: number): Deed {
+  return deed(
+    `pass ${ms} ms`,
+    () => true,
+    async (model, { timeline }) => {
+      for (let second = 1000; second <= ms; second += 1000)
+        for (const [index, { everyMs }] of SCHEDULES.entries()) {
+          const job = model.jobs[index]
+          if (job && !model.isStopped && (model.time + second - START) % everyMs === 0) fire(job)
+        }
+      model.time += ms
+      await timeline.pass(ms)
+    },
+  )
 }
 
-describe('the start', () => {
-  it('runs all due jobs at once, side by side, and leaves the others for their time', async () => {
-    const [first, second, later] = [
-      createJob('first', NEW_YEAR, true),
-      createJob('second', NEW_YEAR, true),
-      createJob('later', NEW_YEAR, false),
-    ]
+function end(index: number, fails: boolean): Deed {
+  return deed(
+    `${fails ? 'fail' : 'end'} ${index}`,
+    ({ jobs }) => jobs[index]?.doing !== 'nothing',
+    ({ jobs, isStopped }, { seen }) => {
+      const job = jobs[index]
+      if (!job) return
+      const { runsNext } = job
+      Object.assign(job, { doing: 'nothing', runsNext: false, errors: job.errors + Number(fails) })
+      if (runsNext && !isStopped) fire(job)
+      seen[index]?.end(fails)
+    },
+  )
+}
 
-    const scheduler = startScheduler([first.job, second.job, later.job], createEvents().events, TIMING)
+function between(index: number): Deed {
+  return deed(
+    `task of ${index}`,
+    () => true,
+    ({ jobs, isStopped }, real) => {
+      const [model, job, one] = [jobs[index], real.jobs[index], real.seen[index]]
+      if (!model || !job || !one) return
+      if (model.doing === 'nothing' && !isStopped) model.doing = 'task'
+      real.scheduler.runBetween(job, () => busy(one))
+    },
+  )
+}
 
-    expect([first.record.runs, second.record.runs, later.record.runs]).toEqual([1, 1, 0])
-    first.end()
-    second.end()
-    await scheduler.stop()
-  })
+function stopping(): Deed {
+  return deed(
+    'stop',
+    () => true,
+    (model, real) => {
+      model.isStopped = true
+      const promise = real.scheduler.stop()
+      if (real.stop) expect(promise).toBe(real.stop.promise)
+      const state = { promise, isSettled: false }
+      real.stop ??= state
+      void promise.finally(() => {
+        state.isSettled = true
+      })
+    },
+  )
+}
 
-  it('has nothing to do without jobs', async () => {
-    const scheduler = startScheduler([], createEvents().events, TIMING)
-
-    await expect(scheduler.stop()).resolves.toBeUndefined()
-  })
-})
-
-describe('a job whose time comes', () => {
-  it('runs each time', async () => {
-    const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, false)
-    const { events, overlaps } = createEvents()
-    const scheduler = startScheduler([job], events, TIMING)
-
-    await nextRun()
-    end()
-    await setImmediate()
-    await nextRun()
-    end()
-    await scheduler.stop()
-
-    expect(record).toEqual({ runs: 2, mostAtOnce: 1 })
-    expect(overlaps).toEqual([])
-  })
-
-  it('runs with all jobs of its schedule, and not with others', async () => {
-    const twins = [createJob('orders', EVERY_SECOND, false), createJob('establishments', EVERY_SECOND, false)]
-    const other = createJob('yearly', NEW_YEAR, false)
-    const runs = Promise.all(twins.map(({ nextRun }) => nextRun()))
-    const scheduler = startScheduler(
-      [...twins, other].map(({ job }) => job),
-      createEvents().events,
-      TIMING,
+describe('a scheduler', () => {
+  it('runs each job at its times, one run at once, whatever ends, fails, comes between or stops', async () => {
+    const index = fc.nat(SCHEDULES.length - 1)
+    const deeds = fc.commands(
+      [
+        fc.integer({ min: 1, max: 75 }).map((seconds) => pass(seconds * 1000)),
+        fc.tuple(index, fc.boolean()).map(([which, fails]) => end(which, fails)),
+        index.map(between),
+        fc.constant(stopping()),
+      ],
+      { maxCommands: 40, size: 'max' },
     )
-
-    await runs
-
-    expect([...twins, other].map(({ record }) => record.runs)).toEqual([1, 1, 0])
-    for (const { end } of twins) end()
-    await scheduler.stop()
+    const due = fc.array(fc.boolean(), { minLength: SCHEDULES.length, maxLength: SCHEDULES.length })
+    await fc.assert(
+      fc.asyncProperty(due, deeds, async (dueAtStart, all) => {
+        const scene = begin(dueAtStart)
+        await fc.asyncModelRun(() => scene, all)
+        for (const { end: finish } of scene.real.seen) finish(false)
+        await scene.real.scheduler.stop()
+        expect(scene.real.timeline.sleepers()).toBe(0)
+      }),
+      { numRuns: 100 },
+    )
   })
 
-  it('is skipped and reported while it still runs, and runs again afterwards', async () => {
-    const { job, record, nextRun, end } = createJob('orders', EVERY_SECOND, true)
-    const { events, overlaps, nextOverlap } = createEvents()
-    const scheduler = startScheduler([job], events, TIMING)
+  it('reports a job that throws, and runs it the next time', async () => {
+    const errors: [string, unknown][] = []
+    const timeline = createTimeline(START)
+    const job = {
+      name: 'orders',
+      expression: '* * * * * *',
+      timezone: 'UTC',
+      dueAtStart: false,
+      run: mistaken,
+    }
+    const events = { onOverlap: () => {}, onError: (...error: [string, unknown]) => void errors.push(error) }
+    const scheduler = startScheduler([job], events, timeline)
 
-    await nextOverlap()
-    await nextOverlap()
-    const skipped = { ...record }
-    end()
-    await nextRun()
-    end()
-    await scheduler.stop()
-
-    expect(skipped).toEqual({ runs: 1, mostAtOnce: 1 })
-    expect(record).toEqual({ runs: 2, mostAtOnce: 1 })
-    expect(overlaps).toEqual(['orders', 'orders'])
-  })
-
-  it('runs although another one still runs', async () => {
-    const slow = createJob('slow', NEW_YEAR, true)
-    const quick = createJob('quick', EVERY_SECOND, false)
-    const { events, overlaps } = createEvents()
-    const scheduler = startScheduler([slow.job, quick.job], events, TIMING)
-
-    await quick.nextRun()
-
-    expect(overlaps).toEqual([])
-    slow.end()
-    quick.end()
-    await scheduler.stop()
-  })
-
-  it.each([
-    ['rejects', () => Promise.reject(new Error('a bug'))],
-    [
-      'throws',
-      () => {
-        throw new Error('a bug')
-      },
-    ],
-  ])('is reported when it %s, and runs the next time', async (_, run) => {
-    const { events, errors, nextError } = createEvents()
-    const job = { name: 'orders', expression: EVERY_SECOND, timezone: 'UTC', dueAtStart: false, run }
-    const scheduler = startScheduler([job], events, TIMING)
-
-    await nextError()
-    await nextError()
+    await timeline.pass(2000)
     await scheduler.stop()
 
     expect(errors).toEqual([
@@ -188,100 +237,35 @@ describe('a job whose time comes', () => {
       ['orders', new Error('a bug')],
     ])
   })
-})
-
-describe('stopping', () => {
-  it('waits for the runs in progress and begins no other', async () => {
-    const witness = createJob('witness', EVERY_SECOND, false)
-    const { job, record, end } = createJob('orders', EVERY_SECOND, true)
-    const { events, overlaps } = createEvents()
-    const scheduler = startScheduler([job], events, TIMING)
-    const other = startScheduler([witness.job], events, TIMING)
-
-    const stopped = scheduler.stop()
-    // The timer of the stopped one was set earlier, so it would have fired by now.
-    await witness.nextRun()
-
-    expect(await isSettled(stopped)).toBe(false)
-    end()
-    await stopped
-    witness.end()
-    await other.stop()
-    expect(record.runs).toBe(1)
-    expect(overlaps).toEqual([])
-  })
-
-  it('can be repeated, during and after', async () => {
-    const { job, end } = createJob('orders', NEW_YEAR, true)
-    const scheduler = startScheduler([job], createEvents().events, TIMING)
-
-    const calls = [scheduler.stop(), scheduler.stop()]
-
-    expect(await isSettled(Promise.race(calls))).toBe(false)
-    end()
-    await Promise.all(calls)
-    await expect(scheduler.stop()).resolves.toBeUndefined()
-  })
-})
-
-describe('a scheduler', () => {
-  it('ticks as long as it looks in time, also for a job of once a year', async () => {
-    const timeline = createTimeline(Date.parse('2026-11-20T08:01:00Z'))
-    const scheduler = startScheduler(
-      [createJob('orders', NEW_YEAR, false).job],
-      createEvents().events,
-      timeline,
-    )
-    const ticks: boolean[] = []
-
-    for (let hour = 0; hour < 5; hour++) {
-      await timeline.pass(3_600_000)
-      ticks.push(scheduler.isTicking(timeline.now()))
-    }
-    await scheduler.stop()
-
-    expect(ticks).toEqual([true, true, true, true, true])
-  })
 
   it('does not tick when a look is more than a minute late', async () => {
-    const timeline = createTimeline(Date.parse('2026-11-20T08:01:00Z'))
-    const scheduler = startScheduler(
-      [createJob('orders', NEW_YEAR, false).job],
-      createEvents().events,
-      timeline,
-    )
+    const { real } = begin([])
 
-    // It looks each half minute; no timer runs meanwhile.
-    const due = timeline.now() + 30_000
-    const ticks = [due - 1, due + 59_000, due + 61_000].map((time) => scheduler.isTicking(time))
+    // The first look is due after 20 seconds; no timer runs meanwhile.
+    const ticks = [90_000, 90_001].map((late) => real.scheduler.isTicking(START + late))
+    await real.scheduler.stop()
+
+    expect(ticks).toEqual([true, false])
+  })
+
+  it('looks each half minute, also for a job of once a year', async () => {
+    const timeline = createTimeline(START)
+    const job = { name: 'orders', expression: NEW_YEAR, timezone: 'UTC', dueAtStart: false }
+    const events = { onOverlap: () => {}, onError: () => {} }
+    const scheduler = startScheduler([{ ...job, run: async () => {} }], events, timeline)
+
+    await timeline.pass(5 * 3_600_000)
+    expect(scheduler.isTicking(timeline.now() + 61_000)).toBe(true)
+    expect(scheduler.isTicking(timeline.now() + 90_001)).toBe(false)
     await scheduler.stop()
-
-    expect(ticks).toEqual([true, true, false])
   })
 
-  it('without jobs has nothing to be late for', () => {
-    const { now, ...others } = createTimeline(0)
-    const scheduler = startScheduler([], createEvents().events, { now, ...others })
-
-    expect(scheduler.isTicking(now() + 3_600_000)).toBe(true)
-  })
-})
-
-describe('a task between two runs', () => {
-  it('is followed by no run of the job whose time came meanwhile, once the scheduler stops', async () => {
-    const { job, record } = createJob('acme', EVERY_SECOND, false)
+  it('without jobs has nothing to do, and nothing to be late for', async () => {
     const timeline = createTimeline(0)
-    const scheduler = startScheduler([job], createEvents().events, timeline)
-    const { promise, resolve: endTask } = Promise.withResolvers<void>()
-    scheduler.runBetween(job, () => promise)
-    await timeline.pass(2000)
+    const scheduler = startScheduler([], { onOverlap: () => {}, onError: () => {} }, timeline)
 
-    const stopped = scheduler.stop()
-    endTask()
-    await stopped
-
-    expect(record.runs).toBe(0)
-    scheduler.runBetween(job, () => Promise.reject(new Error('a task began after the stop')))
-    expect(scheduler.isRunning(job)).toBe(false)
+    expect(timeline.sleepers()).toBe(0)
+    expect(scheduler.isTicking(3_600_000)).toBe(true)
+    await expect(scheduler.stop()).resolves.toBeUndefined()
   })
 })
