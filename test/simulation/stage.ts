@@ -18,8 +18,8 @@ export interface Complaint {
 export interface Stage {
   world: World
   clock: VirtualClock
-  /** Where each takes its time: an end of patience before the default one. */
-  mostTicks?: number
+  /** How many jobs and processes have ended: what shows that a long history still gets on. */
+  progress(): number
   counter: Counter
   story: Story
   /** The first one counts: what comes after it may follow from it. */
@@ -45,8 +45,12 @@ export async function setStage(history: History, ground: Ground, mistake: Mistak
   const story = createStory({ now, startAt, shorten: shortening(setting.tenants) })
   const counter = createCounter()
   const ends: (ErrorCode | null)[] = []
+  let progress = 0
   const noteEnd = listenWith({
+    ended: () => progress++,
+    killed: () => progress++,
     'job ended'({ result }) {
+      progress++
       ends.push(result.error?.code ?? null)
     },
   })
@@ -63,7 +67,7 @@ export async function setStage(history: History, ground: Ground, mistake: Mistak
   return {
     world,
     clock,
-    ...(setting.isOnServer ? { mostTicks: 50_000 } : {}),
+    progress: () => progress,
     counter,
     story,
     complaints,

@@ -144,6 +144,8 @@ export function watchFreshness(
   }
 
   function onBegan({ process, run, job: { organization, collection } }: HappeningOf<'refresh began'>): void {
+    // Its line was written in the moment in which its process was killed elsewhere: nobody goes on with it.
+    if (!process.isAlive()) return
     const known = jobs.of(jobName(organization.id, collection.name))
     known.underWay = {
       process,

@@ -7,8 +7,8 @@ import { connectServer, type Server } from '../../../src/store/postgres/server/s
 import type { TestServer } from '../../helpers/postgres-server.ts'
 import { newSchema } from '../../helpers/postgres-server.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
-import type { VirtualClock } from '../clock.ts'
-import { createRandom } from '../random.ts'
+import type { VirtualClock } from '../../simulation/clock.ts'
+import { createRandom } from '../../simulation/random.ts'
 
 // Workers whose decisions and whose queue are the real ones, on a real server that takes the simulation's time for its own.
 

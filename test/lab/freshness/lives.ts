@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../../simulation/random.ts'
 
 /** A change that an item may go through: how likely, and so many minutes after it came, log-normal around the median. */
 interface Stage {

@@ -1,5 +1,5 @@
 import type { TestServer } from '../../helpers/postgres-server.ts'
-import { createVirtualClock } from '../clock.ts'
+import { createVirtualClock } from '../../simulation/clock.ts'
 import { createBudgets } from './budgets.ts'
 import { createPace, openWorkers, type PlayedList } from './workers.ts'
 

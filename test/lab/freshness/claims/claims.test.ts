@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { jobOf } from '../../../helpers/jobs.ts'
+import { LONG } from '../../../helpers/long.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { openTestMirror } from '../../../helpers/test-mirror.ts'
@@ -11,7 +12,7 @@ import type { Movement, MovementKind, Setting } from './moving-list.ts'
 // `sync_status.fresh_as_of` says is compared with the list.
 
 /** The same ones each time; `RUNS=500` lives through others. */
-const RUNS = process.env.RUNS ? { numRuns: Number(process.env.RUNS) } : { numRuns: 8, seed: 1 }
+const RUNS = process.env.RUNS ? { numRuns: Number(process.env.RUNS) } : { numRuns: LONG ? 40 : 2, seed: 1 }
 
 const MINUTE = 60_000
 

@@ -1,4 +1,4 @@
-import type { VirtualClock } from '../clock.ts'
+import type { VirtualClock } from '../../simulation/clock.ts'
 import type { Setting } from './play.ts'
 
 /** The tokens' budgets: a request leaves as soon as its token allows, in the order in which they came. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
-import { runChild } from '../child.ts'
+import { runChild } from '../../simulation/child.ts'
 import type { Lived } from './shard.ts'
 import { type CoverageRow, summarize } from './table.ts'
 

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../../simulation/random.ts'
 import { createSequence } from './sequence.ts'
 
 export const ORDERS = ['first', 'last', 'by update', 'random'] as const

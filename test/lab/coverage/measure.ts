@@ -1,4 +1,4 @@
-import { createRandom } from '../random.ts'
+import { createRandom } from '../../simulation/random.ts'
 import { jobAt, type Kind } from './kinds.ts'
 import { createPassing, type MovingList } from './moving-list.ts'
 import { drawTies, type ServedPage, slice, type Ties } from './serving.ts'

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { LONG } from '../../helpers/long.ts'
 import { type PlayedStart, playStart, type ShareSetting } from './play-start.ts'
 
 const HOUR = 3_600_000
@@ -30,9 +31,10 @@ function timesOf({ refreshes }: PlayedStart, { hours }: ShareSetting): number[] 
   return [...Map.groupBy(late, ({ organization }) => organization).values()].map(({ length }) => length)
 }
 
-it.each([
-  { what: '100 organizations', setting: SETTING, most: 366, refreshed: [2, 3] },
+const PLAYED = [
+  { what: '100 organizations', isFast: false, setting: SETTING, most: 366, refreshed: [2, 3] },
   {
+    isFast: true,
     what: 'a limit that only a 429 tells of',
     setting: { ...SETTING, organizations: 30, walkEvery: 24, requestsPerMinute: 30, isAnnounced: false },
     most: 183,
@@ -40,12 +42,15 @@ it.each([
   },
   // What a refresh takes is a mean: of refusals that come by chance there may be more for a while.
   {
+    isFast: false,
     what: 'a tenth of the requests refused',
     setting: { ...SETTING, organizations: 30, refusals: 0.1 },
     most: 400,
     refreshed: [8, 12],
   },
-])(
+]
+
+it.each(PLAYED.filter(({ isFast }) => LONG || isFast))(
   'refreshes of $what use a tenth of the limit and a minute more in any hour, and come equally often',
   async ({ setting, most, refreshed: [least = 0, often = 0] }) => {
     const played = await playStart(setting)
@@ -63,16 +68,20 @@ it.each([
 )
 
 // Each list is due again after 50 minutes: two rounds in one hour, if all of them refreshed at once, would be 200 requests.
-it('refreshes between the pages of walks that follow each other, too, use a tenth of the limit and a minute more', async () => {
-  const played = await playStart({
-    ...SETTING,
-    organizations: 50,
-    pages: 30,
-    walkEvery: 0.02,
-    requestsPerMinute: 20,
-  })
+it.runIf(LONG)(
+  'refreshes between the pages of walks that follow each other, too, use a tenth of the limit and a minute more',
+  async () => {
+    const played = await playStart({
+      ...SETTING,
+      organizations: 50,
+      pages: 30,
+      walkEvery: 0.02,
+      requestsPerMinute: 20,
+    })
 
-  expect(mostInAnHour(played)).toBeLessThanOrEqual(122)
-  expect(timesOf(played, SETTING)).toHaveLength(50)
-  expect(Math.min(...timesOf(played, SETTING))).toBeGreaterThanOrEqual(2)
-}, 300_000)
+    expect(mostInAnHour(played)).toBeLessThanOrEqual(122)
+    expect(timesOf(played, SETTING)).toHaveLength(50)
+    expect(Math.min(...timesOf(played, SETTING))).toBeGreaterThanOrEqual(2)
+  },
+  300_000,
+)

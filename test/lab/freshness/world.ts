@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../../simulation/random.ts'
 import { changesOf } from './lives.ts'
 import { createLivingList, type Order, type Removals, type ServedPage } from './living-list.ts'
 

@@ -1,4 +1,4 @@
-import { createRandom } from '../random.ts'
+import { createRandom } from '../../simulation/random.ts'
 import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
 import type { Policy } from './policies.ts'
