@@ -84,47 +84,6 @@ describe.concurrent('a 429', () => {
     expect(after.code).toBe(0)
     expect(acmes()).toBe(4)
   })
-
-  it('keeps those from asking who share the budget', async () => {
-    const server = await serve((): Reply => tooMany({ 'retry-after': '3600' }))
-    const workspace = createWorkspace({
-      baseUrl: server.url,
-      organizations: [ACME, GLOBEX],
-      rateLimit: { maxWait: '1m', scope: 'all' },
-      concurrency: 1,
-    })
-
-    const sync = await workspace.run(['sync', '--log-level', 'trace'])
-
-    expect(sync.code).toBe(1)
-    expect(server.asked).toHaveLength(1)
-    // A job that is told to wait before its first request leaves no line.
-    expect(workspace.rows('SELECT error_code, requests FROM sync_runs')).toEqual([
-      { error_code: 'RATE_LIMITED', requests: 1 },
-    ])
-  })
-})
-
-describe.concurrent('a ceiling of our own that is no whole number', () => {
-  it.each([0.5, 1.5])(
-    'of %s lets one request leave, says until when it waits, and hears a stop',
-    async (rate) => {
-      const server = await serve((asked) => pageOf(ITEMS, asked))
-      const rateLimit = { requestsPerMinute: rate }
-      const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], rateLimit })
-
-      const sync = workspace.start(['sync'])
-      const { reason, until, time } = await sync.log(({ msg }) => msg === 'waiting')
-      sync.kill('SIGTERM')
-
-      expect((await sync.ended).code).toBe(143)
-      expect(reason).toBe(`our own limit of ${rate} requests a minute`)
-      const seconds = (Date.parse(String(until)) - Date.parse(String(time))) / 1000
-      expect(seconds).toBeGreaterThan(60 / Math.min(rate, 1) - 30)
-      expect(seconds).toBeLessThan(60 / Math.min(rate, 1) + 2)
-      expect(server.asked).toHaveLength(1)
-    },
-  )
 })
 
 describe.concurrent('the estimate after the first page', () => {

@@ -62,21 +62,6 @@ function refreshOf(name: string, error: KnownError | null = null): JobResult {
   return { ...REFRESHED, job: { ...jobOf(), organization: { id: name, name } }, error }
 }
 
-it.each<[string, KnownError[], string[]]>([
-  ['ends the failure of a schedule', [HELD], ['success']],
-  ['ends it, however often a schedule met it', [HELD, HELD], ['success']],
-  ['does not hide that a walk failed before', [OTHER, HELD], []],
-])('a refresh whose token is accepted again %s', async (_, failures, expected) => {
-  const { sent, pings } = createScene()
-  for (const failure of failures) await pings.around([jobOf()], async () => [resultOf(failure)])
-  await pings.idle()
-  sent.length = 0
-  pings.note([REFRESHED])
-  await pings.idle()
-
-  expect(sent).toEqual(expected)
-})
-
 it('a refresh whose token is accepted again ends what an earlier process left, and the first run met', async () => {
   const { sent, pings } = createScene()
   const { organization, collection } = jobOf()
@@ -91,20 +76,6 @@ it('a refresh whose token is accepted again ends what an earlier process left, a
   await pings.idle()
 
   expect(sent.at(-1)).toBe('success')
-})
-
-it('lists that are well again one after another are told of once all are', async () => {
-  const { sent, pings } = createScene()
-  const names = ['acme', 'globex', 'initech']
-  for (const name of names) pings.note([refreshOf(name, HELD)])
-  await pings.idle()
-  sent.length = 0
-  for (const name of names) {
-    pings.note([refreshOf(name)])
-    await pings.idle()
-  }
-
-  expect(sent).toEqual(['success'])
 })
 
 async function failOneAfterAnother(
@@ -132,15 +103,6 @@ it('a second refused token is another call', async () => {
   const scene = createScene((organization) => organization)
   await failOneAfterAnother(scene, ['acme', 'globex'])
   expect(scene.sent).toEqual(['fail', 'fail'])
-})
-
-it('a token that is refused again after all was well is another call', async () => {
-  const scene = createScene()
-  await failOneAfterAnother(scene, ['acme', 'globex'])
-  for (const name of ['acme', 'globex']) scene.pings.note([refreshOf(name)])
-  await scene.pings.idle()
-  await failOneAfterAnother(scene, ['globex', 'acme'])
-  expect(scene.sent).toEqual(['fail', 'success', 'fail'])
 })
 
 it('a call that did not arrive is made again for the next list', async () => {

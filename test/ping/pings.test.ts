@@ -149,10 +149,6 @@ describe('a refresh between the times of a schedule', () => {
   const idle = { ...refreshOf(), run: null }
 
   it.each<[string, JobResult[], string[]]>([
-    ['that is well, nothing', [refreshOf(), refreshOf()], []],
-    ['whose token is refused, once', [refreshOf(HELD), refreshOf(HELD)], ['all fail']],
-    ['that fails in another way, that too', [refreshOf(FAILURE), refreshOf(HELD)], ['all fail', 'all fail']],
-    ['that is well again, that too', [refreshOf(HELD), refreshOf()], ['all fail', 'all success']],
     ['that was not due any more, nothing', [refreshOf(HELD), idle], ['all fail']],
     ['beside another process, nothing', [refreshOf(new JobError('BUSY', 'elsewhere'))], []],
     [
@@ -170,47 +166,9 @@ describe('a refresh between the times of a schedule', () => {
     expect(sent).toEqual(expected)
     expect(texts.join('')).not.toContain('Secret')
   })
-
-  it('does not hide that the last walk failed', async () => {
-    const { sent, begin, pings } = createScene()
-    await begin('acme')(FAILURE)
-    pings.note([refreshOf()])
-    await pings.idle()
-    expect(sent).toEqual(['all start', 'all fail'])
-
-    pings.note([walkOf()])
-    await pings.idle()
-    expect(sent).toEqual(['all start', 'all fail', 'all success'])
-  })
-
-  it('that fails too, and is well again, does not hide that the last walk failed', async () => {
-    const { sent, begin, pings } = createScene()
-    await begin('acme')(FAILURE)
-    pings.note([refreshOf(HELD)])
-    pings.note([refreshOf()])
-    await pings.idle()
-
-    expect(sent).toEqual(['all start', 'all fail', 'all fail'])
-  })
 })
 
 describe('the outcome', () => {
-  it('of one schedule does not hide the failure of another, until that list is read', async () => {
-    const { sent, begin } = createScene()
-    await begin('acme')(FAILURE)
-    await begin('globex')()
-    await begin('acme')()
-
-    expect(sent.filter((ping) => !ping.endsWith('start'))).toEqual(['all fail', 'all fail', 'all success'])
-  })
-
-  it('of a run beside a job that another process works on is no failure', async () => {
-    const { sent, begin } = createScene()
-    await begin('acme')(new JobError('BUSY', 'another process has it'))
-
-    expect(sent).toEqual(['all start', 'all success'])
-  })
-
   it('of a run that was told to stop is not told', async () => {
     const { sent, begin, stop } = createScene()
     const end = begin('acme')

@@ -42,20 +42,6 @@ describe.concurrent('a 401', () => {
     expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])
   })
 
-  it('after faults ends the tries of the page', async () => {
-    const script = [
-      { page: 2, try: [1, 2], fault: connection.reset },
-      { page: 2, fault: status(401) },
-    ]
-    const server = await serveFaults(script, { organizations: [ACME] })
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
-
-    const sync = await workspace.run(['sync'])
-
-    expect(sync.code).toBe(3)
-    expect(server.pagesOf('acme')).toEqual([1, 2, 2, 2])
-  })
-
   it('in one process stops the one that waits for its rate limit in another', async () => {
     const door = createDoor()
     const refused: Fault = (response) => {

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
@@ -37,6 +38,33 @@ const HOUR = 3_600_000
 const PLAN: WalkPlan = { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false }
 const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
 const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
+
+/** Who has which job: all that is promised of leases. */
+type Owners = Map<number, { process: number; lease: Lease }>
+
+/** A process takes a job, or releases what it has. */
+function leaseDeed(
+  takes: boolean,
+  process: number,
+  job: number,
+): fc.AsyncCommand<Owners, { stores: Store[]; jobs: Job[] }> {
+  return {
+    toString: () => `process ${process} ${takes ? 'takes' : 'releases'} job ${job}`,
+    check: (owners) => takes || owners.get(job)?.process === process,
+    async run(owners, { stores, jobs }) {
+      const [one, wanted] = [stores[process], jobs[job]]
+      const owner = owners.get(job)
+      if (!one || !wanted) return
+      if (!takes && owner) {
+        owners.delete(job)
+        return one.release(owner.lease)
+      }
+      const { lease, heldBy } = await one.acquire(wanted)
+      expect([lease?.job, heldBy]).toEqual(owner ? [undefined, expect.any(String)] : [wanted, undefined])
+      if (lease) owners.set(job, { process, lease })
+    },
+  }
+}
 
 /** A run under way, into whose walk answers are written by hand. */
 interface OpenRun {
@@ -151,16 +179,19 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     })
 
     describe('a lease', () => {
-      it('belongs to one process at a time', async () => {
-        const other = await opened.other()
-        const lease = await leaseOf(store, JOB)
-
-        const [own, others] = [await store.acquire(JOB), await other.acquire(JOB)]
-        await store.release(lease)
-        const free = await other.acquire(JOB)
-
-        expect([own.heldBy, others.heldBy]).toEqual([expect.any(String), expect.any(String)])
-        expect(free.lease?.job).toEqual(JOB)
+      it('belongs to one process at a time, whoever takes, releases or asks', async () => {
+        const stores = [store, await opened.other()]
+        const jobs = [JOB, jobOf({}, GLOBEX), jobOf({ name: 'establishments' })]
+        const deed = fc.tuple(fc.boolean(), fc.nat(stores.length - 1), fc.nat(jobs.length - 1))
+        const deeds = deed.map(([takes, process, job]) => leaseDeed(takes, process, job))
+        await fc.assert(
+          fc.asyncProperty(fc.commands([deeds], { maxCommands: 20, size: 'max' }), async (all) => {
+            const owners: Owners = new Map()
+            await fc.asyncModelRun(() => ({ model: owners, real: { stores, jobs } }), all)
+            for (const { process, lease } of owners.values()) await stores[process]?.release(lease)
+          }),
+          { numRuns: 10 },
+        )
       })
 
       it('tells others what its owner does', async () => {
@@ -175,13 +206,6 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
         const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
         expect(work).toEqual({ isDaemon: false, run })
-      })
-
-      it('is of one organization and collection', async () => {
-        await leaseOf(store, JOB)
-
-        expect((await store.acquire(jobOf({}, GLOBEX))).lease).toBeDefined()
-        expect((await store.acquire(jobOf({ name: 'establishments' }))).lease).toBeDefined()
       })
 
       it('says whether anything of the list was ever stored, and how its last full walk ended', async () => {

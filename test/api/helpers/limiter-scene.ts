@@ -16,6 +16,7 @@ interface Setting {
   slots?: LimitFunction
   clock?: SteppedClock
   scope?: string
+  by?: string
 }
 
 export function createSetting({
@@ -24,6 +25,7 @@ export function createSetting({
   slots = pLimit(8),
   clock = createSteppedClock(),
   scope = 'a',
+  by = 'this process',
 }: Setting = {}) {
   const defaults = {
     requestsPerMinute: null,
@@ -34,7 +36,7 @@ export function createSetting({
   const { now, sleep } = clock
   const limiter = createRateLimiter({
     scope,
-    by: 'this process',
+    by,
     rules: { ...defaults, ...rules },
     store,
     slots,

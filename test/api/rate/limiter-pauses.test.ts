@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import { MINUTE } from '../helpers/budgets.ts'
-import { createSteppedClock, settle } from '../helpers/clock.ts'
+import { settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
@@ -21,51 +21,6 @@ function createLockedStore() {
 }
 
 describe('a pause', () => {
-  it('is kept for the next run', async () => {
-    const { limiter, clock, store } = createSetting()
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 30_000 })
-    await settle()
-
-    const { limiter: next } = createSetting({ store, clock })
-    const other = passing(next)
-    await clock.pass(31_499)
-    expect(other.sent).toBe(false)
-    await clock.pass(1)
-
-    expect(other.sent).toBe(true)
-  })
-
-  it('holds for a rate limiter that was open before another got it', async () => {
-    const { limiter, clock, store } = createSetting()
-    const { limiter: other } = createSetting({ store, clock })
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 30_000 })
-    await settle()
-
-    const another = passing(other)
-    await settle()
-
-    expect(another.sent).toBe(false)
-  })
-
-  it('ends once it is forgotten', async () => {
-    const { limiter, store } = createSetting()
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 60 * MINUTE })
-    await settle()
-    expect(await limiter.refusal()).not.toBeNull()
-
-    store.change('a', { closedUntil: 0 })
-    const other = passing(limiter)
-    await settle()
-
-    expect(other.sent).toBe(true)
-  })
-
   it('holds here while it cannot be written; of two the longer one counts', async () => {
     const { store, lock, unlock } = createLockedStore()
     const { limiter, clock } = createSetting({ store })
@@ -99,22 +54,6 @@ describe('a pause', () => {
     expect((await limiter.refusal())?.message).toContain('(admin-mirror resume forgets the wait)')
   })
 
-  it.each([
-    [5 * MINUTE, true],
-    [5 * MINUTE + 1000, false],
-  ])(
-    'that a server announces with %i ms, and a maxWait of five minutes',
-    async (retryAfterMs, isWaitedFor) => {
-      const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
-      const one = passing(limiter)
-      await settle()
-      one.throttle({ retryAfterMs })
-      await clock.pass(1)
-
-      expect((await limiter.refusal()) === null).toBe(isWaitedFor)
-    },
-  )
-
   it('that is longer than maxWait is refused at once, with nothing sent', async () => {
     const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
     const one = passing(limiter)
@@ -134,33 +73,6 @@ describe('a pause', () => {
     expect(String(other.outcome)).toContain('more than rateLimit.maxWait (5 minutes)')
     expect(String(other.outcome)).toContain(`nothing is sent before ${opens}`)
     expect(await limiter.refusal()).toEqual(other.outcome)
-  })
-
-  it('is refused to requests that wait already', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const one = passing(limiter)
-    await settle()
-    const waiter = passing(limiter)
-    await clock.pass(1000)
-
-    one.throttle({ retryAfterMs: 60 * MINUTE })
-    await clock.pass(MINUTE)
-
-    expect(waiter).toMatchObject({ sent: false, outcome: { code: 'RATE_LIMITED' } })
-  })
-
-  it('is no longer refused once the rest of it is short enough', async () => {
-    const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 60 * MINUTE })
-    await clock.pass(56 * MINUTE)
-    expect(await limiter.refusal()).toBeNull()
-
-    const other = passing(limiter)
-    await clock.pass(4 * MINUTE + 1500)
-
-    expect(other.sent).toBe(true)
   })
 
   it('of our own is not refused', async () => {
@@ -185,24 +97,6 @@ describe('a pause', () => {
     expect(one).toMatchObject({ sent: true, reports: [['waited', 0]] })
   })
 
-  it('holds though the store holds a later one that is ignored', async () => {
-    const clock = createSteppedClock()
-    const wrong = clock.now() + 25 * 60 * MINUTE
-    const { limiter, store } = createSetting({ clock })
-    store.change('a', { closedUntil: wrong })
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 30_000 })
-    await settle()
-
-    const other = passing(limiter)
-    await clock.pass(31_499)
-    expect(other.sent).toBe(false)
-    await clock.pass(1)
-
-    expect(other.sent).toBe(true)
-  })
-
   it('stored for a day is refused', async () => {
     const { limiter, clock, store } = createSetting()
 
@@ -224,20 +118,5 @@ describe('a pause', () => {
     expect(await createSetting({ store, clock }).limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
     store.change('a', { closedUntil: 0 })
     expect(await limiter.refusal()).toBeNull()
-  })
-
-  it('until a reset within maxWait is waited out', async () => {
-    const { limiter, clock } = createSetting()
-    const one = passing(limiter)
-    await settle()
-    one.answer(0, 60, 5 * MINUTE)
-    await settle()
-
-    const other = passing(limiter)
-    await clock.pass(5 * MINUTE + 999)
-    expect(other.sent).toBe(false)
-    await clock.pass(1)
-
-    expect(other.sent).toBe(true)
   })
 })

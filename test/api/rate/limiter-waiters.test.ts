@@ -2,42 +2,10 @@ import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
-import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
+import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 describe('waiters', () => {
-  it('leave in the order they came', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    await hear(limiter)
-    const all = Array.from({ length: 5 }, () => passing(limiter))
-    const order: number[][] = []
-
-    for (let minute = 0; minute < 5; minute++) {
-      await clock.pass(OUR_MINUTE + 500)
-      order.push(whoSent(all))
-      all[minute]?.succeed()
-    }
-
-    expect(order).toEqual([[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
-  })
-
-  it('leave in the order they came when slots are scarce, too', async () => {
-    const { limiter, clock, slots } = createSetting({ rules: { requestsPerMinute: 2 }, slots: pLimit(1) })
-    const busy = Promise.withResolvers<void>()
-    void slots(() => busy.promise)
-    const all = Array.from({ length: 4 }, () => passing(limiter))
-    await clock.pass(1000)
-    expect(whoSent(all)).toEqual([])
-
-    busy.resolve()
-    await settle()
-    for (const one of all) {
-      await clock.pass(2 * MINUTE)
-      expect(one.sent).toBe(true)
-      one.succeed()
-    }
-  })
-
   it('each report why and until when', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
     const open = clock.now() + OUR_MINUTE
@@ -91,22 +59,6 @@ describe('waiters', () => {
 })
 
 describe('a waiter that is aborted', () => {
-  it.each(['the first in line', 'one behind it'])('rejects at once: %s', async (place) => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const stop = new AbortController()
-    await hear(limiter)
-    const ahead = place === 'one behind it' ? [passing(limiter)] : []
-    const stopped = passing(limiter, stop.signal)
-    await clock.pass(1000)
-
-    stop.abort(new Error('stopped'))
-    await settle()
-
-    expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
-    expect(stopped.reports.at(-1)).toEqual(['waited', 1000])
-    expect(whoSent(ahead)).toEqual([])
-  })
-
   it('rejects at once while it waits for a slot, and is never sent', async () => {
     const { limiter } = createSetting({ slots: pLimit(1) })
     const stop = new AbortController()
@@ -133,23 +85,6 @@ describe('a waiter that is aborted', () => {
 
     expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
   })
-
-  it('leaves its place to those behind it', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const stop = new AbortController()
-    await hear(limiter)
-    const [first, second, last] = [
-      passing(limiter, stop.signal),
-      passing(limiter, stop.signal),
-      passing(limiter),
-    ]
-    await settle()
-
-    stop.abort(new Error('stopped'))
-    await clock.pass(OUR_MINUTE)
-
-    expect(whoSent([first, second, last])).toEqual([2])
-  })
 })
 
 describe('a 429', () => {
@@ -168,37 +103,6 @@ describe('a 429', () => {
 
     expect(other.sent).toBe(true)
     expect(one.outcome).toEqual(new Error('429'))
-  })
-
-  it('closes the budget for requests that wait already', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
-    const one = passing(limiter)
-    await settle()
-    const waiter = passing(limiter)
-    await clock.pass(MINUTE)
-    one.throttle({ retryAfterMs: 120_000 })
-    await clock.pass(120_000)
-    expect(waiter.sent).toBe(false)
-
-    await clock.pass(1500)
-
-    expect(waiter.sent).toBe(true)
-    expect(waiter.reports.map(([, reason]) => reason)).toContain('the server asked for a pause')
-  })
-
-  it('that announces nothing closes it for the fallback', async () => {
-    const { limiter, clock } = createSetting({ rules: { fallbackWaitMs: 20_000 } })
-    const one = passing(limiter)
-    await settle()
-    one.throttle()
-    await settle()
-
-    const other = passing(limiter)
-    await clock.pass(21_499)
-    expect(other.sent).toBe(false)
-    await clock.pass(1)
-
-    expect(other.sent).toBe(true)
   })
 
   it('closes no other budget', async () => {

@@ -45,17 +45,6 @@ describe('an open budget', () => {
     expect(writes() - before.writes).toBe(0)
   })
 
-  it('rejects with the error of the request', async () => {
-    const { limiter } = createSetting()
-
-    const one = passing(limiter)
-    await settle()
-    one.fail()
-    await settle()
-
-    expect(one.outcome).toEqual(new Error('network'))
-  })
-
   it('lets the first request leave alone, and the others after its response', async () => {
     const { limiter, clock } = createSetting()
 
@@ -68,19 +57,6 @@ describe('an open budget', () => {
     expect(whoSent(all)).toEqual([0, 1, 2])
     // It is unknown how long that takes.
     expect(all[1]?.reports).toEqual([['waited', 5000]])
-  })
-
-  it('has no more requests on their way than there are slots', async () => {
-    const { limiter } = createSetting({ slots: pLimit(2) })
-    await hear(limiter)
-
-    const all = [passing(limiter), passing(limiter), passing(limiter), passing(limiter)]
-    await settle()
-    expect(whoSent(all)).toEqual([0, 1])
-    all[1]?.fail()
-    await settle()
-
-    expect(whoSent(all)).toEqual([0, 1, 2])
   })
 
   it('shares its slots with other budgets, and decides again once it has one', async () => {
@@ -101,23 +77,6 @@ describe('an open budget', () => {
 
     expect(second.sent).toBe(true)
     expect(second.reports).toEqual([['waited', 5000]])
-  })
-
-  it('stays closed to a request that gets a slot after another process got a 429', async () => {
-    const slots = pLimit(1)
-    const { limiter, clock, store } = createSetting({ slots })
-    const busy = passing(createSetting({ slots, scope: 'b' }).limiter)
-    await settle()
-    const waiter = passing(limiter)
-    await settle()
-
-    store.change('a', { closedUntil: clock.now() + 5000 })
-    busy.succeed()
-    await clock.pass(4999)
-    expect(waiter.sent).toBe(false)
-    await clock.pass(1)
-
-    expect(waiter.sent).toBe(true)
   })
 })
 

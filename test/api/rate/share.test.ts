@@ -44,11 +44,9 @@ describe('our own ceiling', () => {
   })
 
   it.each([
-    { requestsPerMinute: 30, processes: 1, restarts: [] },
     { requestsPerMinute: 20, processes: 1, restarts: [], senders: 8, latency: [5000, 10_000] as const },
     { requestsPerMinute: 120, processes: 1, restarts: RESTARTS },
     { requestsPerMinute: 30, processes: 3, restarts: RESTARTS },
-    { requestsPerMinute: 120, processes: 3, restarts: [] },
   ])(
     'of $requestsPerMinute is used to 97 % by $processes processes, restarted at $restarts',
     async ({ requestsPerMinute, ...traffic }) => {
@@ -101,15 +99,8 @@ function withDefaults(traffic: Case): Case {
 
 const CASES: Case[] = [
   { limit: 60, senders: 1, latency: [20, 150] },
-  { limit: 300, senders: 1, latency: [20, 75] },
-  { limit: 20, senders: 1, latency: [200, 1000] },
   { limit: 60, senders: 8, latency: [20, 3000] },
-  { limit: 300, senders: 8, latency: [200, 1000] },
   { limit: 5, senders: 4, latency: [20, 150] },
-  { limit: 60, senders: 1, latency: [20, 150], processes: 3 },
-  { limit: 60, senders: 8, latency: [20, 3000], processes: 3 },
-  { limit: 300, senders: 8, latency: [200, 1000], processes: 3 },
-  { limit: 60, senders: 8, latency: [20, 150], restarts: RESTARTS },
   { limit: 300, senders: 8, latency: [20, 150], processes: 3, restarts: RESTARTS },
   { limit: 20, senders: 1, latency: [200, 1000], restarts: KILLED_IN_BURSTS },
   { limit: 60, senders: 8, latency: [20, 3000], processes: 3, restarts: KILLED_IN_BURSTS },
@@ -144,13 +135,11 @@ describe.each([
 })
 
 describe('sharing a budget', () => {
-  it.each([
-    { processes: 1, most: 1.02 },
-    { processes: 3, most: 1.05 },
-  ])('costs little more than one write a request: $processes processes', async ({ processes, most }) => {
-    const { writes, sent } = await halfHour({ limit: 300, senders: 8, latency: [20, 150], processes }, false)
+  it('costs little more than one write a request', async () => {
+    const traffic: Case = { limit: 300, senders: 8, latency: [20, 150], processes: 3 }
+    const { writes, sent } = await halfHour(traffic, false)
 
-    expect(writes / sent.length).toBeLessThan(most)
+    expect(writes / sent.length).toBeLessThan(1.05)
   })
 })
 
@@ -174,9 +163,7 @@ describe('half an hour against a limit that no header announces', () => {
 
   it.each([
     { processes: 1, senders: 1, headers: [] },
-    { processes: 1, senders: 8, headers: RETRY_AFTER },
-    { processes: 3, senders: 1, headers: RETRY_AFTER },
-    { processes: 3, senders: 8, headers: [] },
+    { processes: 3, senders: 8, headers: RETRY_AFTER },
   ])(
     'costs two rounds of 429s, and is used to 97 %: $processes processes of $senders senders, 429s with $headers',
     async ({ processes, senders, headers }) => {

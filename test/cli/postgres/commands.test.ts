@@ -116,18 +116,4 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     ])
     expect(await read('SELECT coverage FROM sync_walks')).toHaveLength(1)
   })
-
-  it('send a refused token once, whichever worker asks', { timeout: 60_000 }, async () => {
-    const api = await serve(() => ({ status: 401, body: { message: 'Unauthenticated.' } }))
-    const { run, start } = onPostgres(server, api.url, { schedule: '* * * * * *' })
-    expect(await run(['sync'])).toMatchObject({ code: 3 })
-    const asked = api.asked.length
-    const daemons = [start(['start']), start(['start'])]
-    await Promise.all(daemons.map((daemon) => daemon.log(({ error_code }) => error_code === 'UNAUTHORIZED')))
-    for (const daemon of daemons) daemon.killAll('SIGTERM')
-    const ends = await Promise.all(daemons.map(({ ended }) => ended))
-
-    expect(ends.map(({ code }) => code)).toEqual([0, 0])
-    expect(api.asked.length).toBe(asked)
-  })
 })

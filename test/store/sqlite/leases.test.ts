@@ -31,18 +31,6 @@ function leasesOf({ connection }: TestMirror, name: string, file: string, now = 
 const muchLater = () => Date.now() + 2 * HOUR_MS
 
 describe('the owner of a job', () => {
-  it('is the only one until it releases the job', () => {
-    const test = openTestMirror()
-    const first = leasesOf(test, FIRST, test.file)
-    const second = leasesOf(test, SECOND, test.file)
-
-    expect(first.take(ACME.id, 'orders')).toBeNull()
-    expect(second.take(ACME.id, 'orders')).toBe(FIRST)
-    expect(first.take(ACME.id, 'orders')).toBe(FIRST)
-    first.release(ACME.id, 'orders')
-    expect(second.take(ACME.id, 'orders')).toBeNull()
-  })
-
   it('loses the job with its process', () => {
     const test = openTestMirror()
     const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
