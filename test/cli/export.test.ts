@@ -74,7 +74,12 @@ describe.concurrent('export', () => {
       const parquet = await exported(name, '--format', 'parquet', '--output', `${name}.parquet`)
 
       expect(parquet).toMatchObject({ code: 0, stderr: '' })
-      expect(fs.readFileSync(workspace.file(`${name}.parquet`)).subarray(-4).toString()).toBe('PAR1')
+      expect(
+        fs
+          .readFileSync(workspace.file(`${name}.parquet`))
+          .subarray(-4)
+          .toString(),
+      ).toBe('PAR1')
     },
   )
 
