@@ -76,7 +76,9 @@ export function describeColumns(connection: Connection, listed: Listed): ColumnS
   const examples = (columns.length > 0 ? (example.raw().get() as Value[] | undefined) : undefined) ?? []
   const summaries = columns.map(({ name: column, type }, index): ColumnSummary => {
     const { filled = 0, smallest = null, largest = null } = extremes[index] ?? {}
-    const distinct = countDistinct(connection, sample, column, isExact ? null : filled)
+    const sampled = sampleDistinct(connection, sample, column)
+    const counted = isExact ? sampled.distinct : countFew(connection, name, column, sampled)
+    const distinct = counted ?? estimateDistinct({ filled, ...sampled })
     const path = paths.get(column) ?? null
     const nulls = rows - filled
     return {
@@ -86,7 +88,7 @@ export function describeColumns(connection: Connection, listed: Listed): ColumnS
       rows,
       nulls,
       distinct,
-      isExact,
+      isExact: counted !== null,
       smallest,
       largest,
       example: examples[index] ?? null,
@@ -139,17 +141,37 @@ function makeSample(connection: Connection, { name, isTable }: Listed, rows: num
   return 'temp."_sample"'
 }
 
-function countDistinct(
+function sampleDistinct(
   connection: Connection,
   sample: string,
   column: string,
-  filled: number | null,
-): number {
+): Pick<Sampled, 'sampled' | 'distinct' | 'once'> {
   const name = quoted(column)
   const groups = `SELECT count(*) AS n FROM ${sample} WHERE ${name} IS NOT NULL GROUP BY ${name}`
   const sql = `SELECT count(*), coalesce(sum(n), 0), coalesce(sum(n = 1), 0) FROM (${groups})`
   const [distinct = 0, sampled = 0, once = 0] = connection.prepare(sql).raw().get() as number[]
-  return filled === null ? distinct : estimateDistinct({ filled, sampled, distinct, once })
+  return { distinct, sampled, once }
+}
+
+function countFew(
+  connection: Connection,
+  name: string,
+  column: string,
+  sampled: Pick<Sampled, 'distinct'>,
+): number | null {
+  if (!isFew(sampled)) return null
+  return connection
+    .prepare(`SELECT count(DISTINCT ${quoted(column)}) FROM main.${quoted(name)}`)
+    .pluck()
+    .get() as number
+}
+
+/** Up to so many different values in the sample are counted in all rows: one reading of the column, and little memory. */
+const FEW = 100
+
+/** Whether the sample has so few values of a column that all rows can be looked at. */
+function isFew({ distinct }: Pick<Sampled, 'distinct'>): boolean {
+  return distinct <= FEW
 }
 
 interface Sampled {
