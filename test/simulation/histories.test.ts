@@ -53,8 +53,8 @@ const FLOORS: Record<string, number> = {
   'newest changed': 100,
 }
 
-/** Of the floors of 2,000 histories; there is chance in how often it happens in few. */
-const SHARE = RANGE.seeds / 2000 / (LONG ? 1 : 2)
+/** Of the floors of 2,000 histories; there is chance in how often it happens in others. */
+const SHARE = RANGE.seeds / 2000 / 2
 
 /**
  * Of trusted walks over lists that moved in more than one way, so many in a hundred may have missed something: as much
