@@ -4,7 +4,7 @@ import type { PlantedBug } from '../planted-bug.ts'
 export const SERVER_BUGS: readonly PlantedBug[] = [
   {
     name: 'each worker has a budget of its own',
-    seed: 0,
+    seed: 1_000_000,
     complaint: /is one of more than \d+ in 60 seconds$/,
     statement(statement, { name }) {
       if (!/\bgate\.scope = \$1/.test(statement.sql)) return statement
@@ -20,7 +20,7 @@ export const SERVER_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a transaction is repeated though its COMMIT was written',
-    seed: 0,
+    seed: 1_000_117,
     complaint: /^two walks of sync are open/,
     statement: ({ sql, values }) => ({
       sql: sql.replace('pg_xact_status($1::text::xid8)', "substr('aborted', 1, 7 + 0 * length($1::text))"),
