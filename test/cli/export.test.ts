@@ -68,6 +68,40 @@ describe.concurrent('export', () => {
     expect(ndjson).toMatchObject({ code: 0, stdout: '' })
   })
 
+  it.each(['organizations', 'sync_status', 'sync_runs', 'sync_walks', 'sync_columns'])(
+    'writes %s as Parquet, each value of its type',
+    async (name) => {
+      const parquet = await exported(name, '--format', 'parquet', '--output', `${name}.parquet`)
+
+      expect(parquet).toMatchObject({ code: 0, stderr: '' })
+      expect(
+        fs
+          .readFileSync(workspace.file(`${name}.parquet`))
+          .subarray(-4)
+          .toString(),
+      ).toBe('PAR1')
+    },
+  )
+
+  it('writes the rows of one organization of a table that every mirror has, and refuses what it has not', async () => {
+    const organizations = await exported('organizations', '--format', 'ndjson', '--org', 'acme')
+    const runs = await exported('sync_runs', '--format', 'ndjson', '--org', 'globex')
+    const columns = await exported('sync_columns', '--format', 'csv', '--org', 'acme')
+    const since = await exported('sync_runs', '--format', 'csv', '--since', '2026-01-01')
+
+    expect(JSON.parse(organizations.stdout)).toEqual({
+      id: ACME.id,
+      name: 'acme',
+      configured: 1,
+      held_since: null,
+      held_reason: null,
+    })
+    expect(JSON.parse(runs.stdout)).toMatchObject({ organization_id: GLOBEX.id, status: 'succeeded' })
+    expect([columns, since].map(({ code }) => code)).toEqual([2, 2])
+    expect(columns.stderr).toMatch(/--org: the rows of sync_columns belong to no organization/)
+    expect(since.stderr).toMatch(/--since: sync_runs has no time of change/)
+  })
+
   it('exits with 2 for a collection that was configured after the last sync', async () => {
     const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8'))
     config.collections.payments = {}

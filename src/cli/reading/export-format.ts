@@ -9,16 +9,16 @@ import { ndjsonFormat } from '../output/formats/json.ts'
 import { parquetFormat } from '../output/formats/parquet.ts'
 import type { ExportWork } from './task.ts'
 
-/** How `export` writes the rows of a table or view that is `listed`. */
+/** How `export` writes the rows of a table or view that is `listed`; null: of one that every mirror has. */
 export function exportFormat(
-  listed: Pick<Listed, 'columns'>,
+  listed: Pick<Listed, 'columns'> | null,
   { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
   { format, bom }: Pick<ExportWork, 'format' | 'bom'>,
   isTerminal: boolean,
 ): Format<readonly Value[], string | Uint8Array> {
   if (format === 'parquet') return parquetFormat({ columns, types })
   if (format === 'csv') return csvFormat(columns, { safe: isTerminal, bom })
-  const isOwn = listed.columns.some(({ name }) => name === '_organization')
+  const isOwn = !listed || listed.columns.some(({ name }) => name === '_organization')
   return isOwn
     ? ndjsonFormat(columns, isTerminal)
     : withoutName(columns, (rest) => ndjsonFormat(rest, isTerminal))

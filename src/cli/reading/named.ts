@@ -1,10 +1,13 @@
 import { UsageError } from '../../errors.ts'
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
 import { printable } from '../../text.ts'
+import { isOfMirror } from './mirror-tables.ts'
 import type { ReadableMirror } from './readable-mirror.ts'
+import type { DescribeWork, ExportWork } from './task.ts'
 
-/** Throws UsageError for a name that no table or view of these collections can have. */
-export function assertNamed(name: string, configured: readonly string[]): void {
+/** Throws UsageError for a name that no table or view of the configured collections can have. */
+export function assertNameOf({ kind, name, configured }: ExportWork | DescribeWork): void {
+  if (name === null || (kind === 'export' && isOfMirror(name))) return
   if (!configured.some((collection) => belongsTo(collection, name))) throw unknown(name, [])
 }
 

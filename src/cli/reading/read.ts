@@ -1,7 +1,7 @@
 import { assertReadingSql } from '../../store/sqlite/read/query.ts'
 import { isNotMadeYet, readMirror } from '../mirror-file.ts'
 import { formatted } from '../output/formats/format.ts'
-import { assertNamed } from './named.ts'
+import { assertNameOf } from './named.ts'
 import { parametersOf } from './parameters.ts'
 import { queryFormat } from './query-format.ts'
 import { type ReadableMirror, readableFile } from './readable-mirror.ts'
@@ -13,7 +13,7 @@ export async function* read(task: ReadingTask): AsyncIterable<Uint8Array> {
   if (isNotMadeYet(database)) {
     // Usage is checked before the mirror is looked at.
     if (work.kind === 'query') assertReadingSql(work.sql, parametersOf(work.parameters))
-    else if (work.name !== null && !isCopy) assertNamed(work.name, work.configured)
+    else if (!isCopy) assertNameOf(work)
   }
   const reader = readMirror(database, isCopy)
   try {

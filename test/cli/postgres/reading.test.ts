@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable } from '../workspace.ts'
@@ -136,6 +137,20 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
     const bytes = fs.readFileSync(workspace.file('orders.parquet'))
     expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1'])
+    const ofMirror = [
+      'organizations',
+      'sync_status',
+      'sync_runs',
+      'sync_walks',
+      'sync_columns',
+      'sync_rejects',
+    ]
+    for (const name of ofMirror) {
+      const [head] = (await exported(name, '--format', 'csv')).split('\n')
+      expect(head).toBe(Object.keys(OF_THE_MIRROR[name]?.[1] ?? {}).join(','))
+      const parquet = await run(['export', name, '--format', 'parquet', '--output', `${name}.parquet`])
+      expect(parquet).toMatchObject({ code: 0, stderr: '' })
+    }
     const unknown = await run(['export', 'sync_tokens', '--format', 'csv'])
     expect(unknown).toMatchObject({ code: 2, stdout: '' })
     expect(unknown.stderr).toMatch(/no collection sync_tokens.*there are: orders, orders__lines/)

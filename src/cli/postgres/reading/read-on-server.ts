@@ -8,7 +8,7 @@ import { noMirror } from '../../mirror-file.ts'
 import { writeOutput } from '../../output/output-file.ts'
 import { writeAll } from '../../output/write-all.ts'
 import { idsOf } from '../../reading/export-format.ts'
-import { assertNamed } from '../../reading/named.ts'
+import { assertNameOf } from '../../reading/named.ts'
 import { written } from '../../reading/read.ts'
 import type { ReadingOptions, TimeLimit } from '../../reading/run-reading.ts'
 import type { ReadingTask } from '../../reading/task.ts'
@@ -86,7 +86,7 @@ async function assertUsage(
     await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
     return
   }
-  if (work.name !== null) assertNamed(work.name, work.configured)
+  assertNameOf(work)
   if (work.kind === 'export') idsOf(organizations, work.organizations?.typed ?? [])
 }
 
