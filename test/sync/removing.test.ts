@@ -79,15 +79,6 @@ describe('an item that left the list', () => {
     ])
   })
 
-  it('leaves no history if none is kept', async () => {
-    const { test, walk } = createScene()
-    const options = { job: jobOf({ history: false }) }
-    for (const gone of [[], [7], [7]]) await walk(without(upTo(30), ...gone), options)
-
-    expect(mirroredIds(test)).toEqual(without(upTo(30), 7))
-    expect(history(test)).toEqual([])
-  })
-
   it('with a key of two parts, one with odd characters, is found by both', async () => {
     let names = ['a', '"', '\u0001\u007f', 'é\u2028😀', '\\', '/']
     const test = openTestMirror()
