@@ -63,7 +63,7 @@ const OF_A_NEW_MIRROR: Step[] = [
 const OF_A_BEGINNING: Step[] = [
   ['before the lock', dyingBefore(LOCK_FILE, "connection.exec('BEGIN IMMEDIATE')")],
   ['with the lock', dyingBefore(OWNERS, 'const ownerOf = connection')],
-  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name)')],
+  ['taking the job', dyingAfter(OWNERS, 'setOwner.run(organizationId, collection, name, isVerify ? 1 : 0)')],
   ['with the job taken', dyingBefore('src/sync/lease/acquire.ts', 'if (lease) return lease')],
   ['before the walk', dyingBefore(JOB, 'const { runId, walk } = await store.beginRun(lease, {')],
   ['beginning the walk', dyingWith(MIRROR, 'walks.begin(job, begin, at)')],

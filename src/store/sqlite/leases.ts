@@ -10,9 +10,9 @@ import type { Connection } from './sql.ts'
 export interface Leases {
   /**
    * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
-   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job.
+   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job. `isVerify`: only to compare it.
    */
-  take(organizationId: string, collection: string): string | null
+  take(organizationId: string, collection: string, isVerify?: boolean): string | null
   release(organizationId: string, collection: string): void
   /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
   assertAlive(): void
@@ -41,11 +41,12 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
     .pluck()
   // `forget` may have deleted the row since then; without a row, two processes could take the job.
   const setOwner = connection.prepare(`
-    INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
-    ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
+    INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying) VALUES (?, ?, 1, ?, ?)
+    ON CONFLICT (organization_id, collection) DO UPDATE
+    SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
   `)
   const clearOwner = connection.prepare(
-    'UPDATE sync_jobs SET owner = NULL WHERE organization_id = ? AND collection = ? AND owner = ?',
+    'UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE organization_id = ? AND collection = ? AND owner = ?',
   )
   // The jobs of this process: our name in a row may be left from a release that could not be written.
   const working = new Set<string>()
@@ -57,13 +58,13 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   }
 
   return {
-    take(organizationId, collection) {
+    take(organizationId, collection, isVerify = false) {
       const owner = ownerOf.get(organizationId, collection) as string | null | undefined
       const job = jobName(organizationId, collection)
       // Never open our own file: closing a second handle of it would drop our lock.
       const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
       if (owner && isTaken) return owner
-      setOwner.run(organizationId, collection, name)
+      setOwner.run(organizationId, collection, name, isVerify ? 1 : 0)
       working.add(job)
       return null
     },

@@ -237,7 +237,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     )
 
     expect(error?.message).toBe(
-      'acme orders: another process is working on it (comparing it, or about to begin); nothing is wrong, and the schedule comes to it again',
+      'acme orders: another process is working on it (about to begin); nothing is wrong, and the schedule comes to it again',
     )
   })
 
