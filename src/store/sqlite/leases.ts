@@ -33,8 +33,12 @@ const SWEPT_AFTER_MS = 3_600_000
 
 export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
   const folder = leasesFolder(file)
+  // The lock file tells a daemon that died from one that ended, or ran on the file that this is a copy of.
+  const findDaemon = connection.prepare("SELECT 1 FROM sync_settings WHERE name = 'daemon ' || ?").pluck()
+  const isDaemon = (owner: string) => findDaemon.get(owner) === 1
+  const sweptBefore = now() - SWEPT_AFTER_MS
   // Locked before the name is written anywhere: a name without a lock is a dead process's.
-  const lock = holdLock(file, name, now() - SWEPT_AFTER_MS)
+  const lock = holdLock(file, name, (other, madeAt) => madeAt < sweptBefore && !isDaemon(other))
 
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
@@ -53,7 +57,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
 
   function isAlive(owner: string): boolean {
     const state = lockState(folder, owner)
-    if (state === 'free') removeLock(folder, owner)
+    if (state === 'free' && !isDaemon(owner)) removeLock(folder, owner)
     return state === 'locked'
   }
 
@@ -86,8 +90,15 @@ function jobName(organizationId: string, collection: string): string {
  * job nor the lock file of a dead process. A process must not ask for its own name.
  */
 export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
+  const state = ownerState(mirrorFile, owner)
+  return state && state === 'alive'
+}
+
+/** The same; `dead` is a process that was killed, and `gone` one that ended, or never ran on this file. */
+export function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone' | null {
   try {
-    return lockState(leasesFolder(mirrorFile), owner) === 'locked'
+    const state = lockState(leasesFolder(mirrorFile), owner)
+    return state === 'locked' ? 'alive' : state === 'free' ? 'dead' : 'gone'
   } catch {
     return null
   }
