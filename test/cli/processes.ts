@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import path from 'node:path'
-import { afterAll } from 'vitest'
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'src/bin.js')
@@ -52,12 +52,6 @@ export interface StartOptions {
   through?: readonly string[]
 }
 
-const alive = new Set<ChildProcess>()
-
-afterAll(() => {
-  for (const child of alive) child.kill('SIGKILL')
-})
-
 /** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
 export function startProgram(args: readonly string[], options: StartOptions): Running {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
@@ -69,10 +63,10 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     // A process group of its own.
     detached: true,
   })
-  alive.add(child)
   let stdout = ''
   let stderr = ''
   let hasEnded = false
+  atEndOfFile(() => hasEnded || child.kill('SIGKILL'))
   const watchers = new Set<() => void>()
   const changed = () => {
     for (const watch of watchers) watch()
@@ -89,7 +83,6 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {
-      alive.delete(child)
       hasEnded = true
       changed()
       resolve({ code, signal, stdout, stderr, logs: logLines(stderr) })
