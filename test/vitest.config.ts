@@ -6,6 +6,9 @@ import { LongestFirst } from './longest-first.ts'
 
 const POSTGRES = 'test/*/postgres/**/*.test.ts'
 
+/** Left to `npm run test:all`. */
+const LEFT = LONG ? [] : ['**/*.long.test.ts']
+
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
   test: {
@@ -14,7 +17,6 @@ export default defineConfig({
     // Files share modules, which takes a quarter of the time away; what they would leave to each other ends with setup.ts.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    exclude: LONG ? [] : ['**/*.long.test.ts'],
     setupFiles: 'test/setup.ts',
     // Real processes and real files: a loaded machine must not fail a test that is merely slow.
     testTimeout: 120_000,
@@ -27,12 +29,17 @@ export default defineConfig({
         test: {
           name: 'files',
           include: ['test/**/*.test.ts'],
-          exclude: [POSTGRES, ...(LONG ? [] : ['**/*.long.test.ts'])],
+          exclude: [POSTGRES, ...LEFT],
         },
       },
       {
         extends: true,
-        test: { name: 'postgres', include: [POSTGRES], globalSetup: 'test/helpers/shared-postgres.ts' },
+        test: {
+          name: 'postgres',
+          include: [POSTGRES],
+          exclude: LEFT,
+          globalSetup: 'test/helpers/shared-postgres.ts',
+        },
       },
     ],
   },
