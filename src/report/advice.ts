@@ -5,6 +5,8 @@ export interface AdviceFacts {
   lists: readonly { rows: number; perPage: number }[]
   /** Requests a minute that are ours. */
   requestsPerMinute: number
+  /** How long the requests of a full walk of each take to leave, with what the budget allows now. Milliseconds. */
+  walksMs: number
   /** Percent of them for refreshes. */
   sharePercent: number
   /** Minutes between two refreshes of a list, as wished. */
@@ -16,7 +18,7 @@ export interface AdviceFacts {
 }
 
 export interface Advice {
-  /** How long full walks of all these lists take together. */
+  /** The part of the budget that full walks of all these lists take together. */
   walk_minutes: number
   /** A schedule that leaves most of the budget free. */
   schedule: string
@@ -69,7 +71,8 @@ export function scheduleFor(walkMinutes: number): readonly [minutes: number, sch
   return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * BUSY) ?? [7 * MINUTES_A_DAY, WEEKLY]
 }
 
-function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {
+/** The pages of a list. */
+export function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {
   return Math.max(1, Math.ceil(rows / Math.max(perPage, 1)))
 }
 
@@ -118,7 +121,7 @@ function depthsOf(pages: number): number[] {
 /** The same in sentences. */
 export function adviceText(
   advice: Advice,
-  { lists, requestsPerMinute, sharePercent, betweenWalks, schedule }: AdviceFacts,
+  { lists, requestsPerMinute, walksMs, sharePercent, betweenWalks, schedule }: AdviceFacts,
 ): string[] {
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
   const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
@@ -129,8 +132,13 @@ export function adviceText(
   const shown = [...deepest].map(([time, rows]) => `${time} among the newest ${grouped(rows)} rows`)
   // One that is configured and fits is no worse than ours.
   const fits = betweenWalks !== null && advice.walk_minutes <= betweenWalks * BUSY
+  // What leaves at once takes as long as the server does, which one answer does not tell.
+  const walks =
+    walksMs > 0
+      ? `about ${inWords(walksMs)} at ${rate} requests a minute`
+      : `no more requests than leave at once, at ${rate} a minute`
   return [
-    `full walks of ${counted(lists.length, 'list')} take about ${inMinutes(advice.walk_minutes)} at ${rate} requests a minute; schedule: "${(fits ? schedule : null) ?? advice.schedule}" leaves most of them free`,
+    `full walks of ${counted(lists.length, 'list')} take ${walks}; schedule: "${(fits ? schedule : null) ?? advice.schedule}" leaves most of them free`,
     `refresh: { every: ${asDuration(advice.refresh_every_minutes)}, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
     ...(shown.length > 0
       ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]

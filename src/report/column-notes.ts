@@ -1,4 +1,5 @@
 import type { ColumnTrouble } from '../store/column-troubles.ts'
+import type { StatusRow } from '../store/status.ts'
 import { counted, grouped, printable } from '../text.ts'
 
 /** Columns that are told one by one. */
@@ -14,12 +15,24 @@ const CLASSES: Record<NonNullable<ColumnTrouble['misfit']>, string> = {
   fitting: 'a value that fits by now',
 }
 
-/** A line for each column whose values do not fit it, and for each that became empty; `rowsOf`: live rows of a collection. */
+/**
+ * A line for each column whose values do not fit it, and for each that became empty. A list that is no longer configured has no
+ * more walks that could end its trouble, so nothing is said of it.
+ */
 export function columnNotes(
   troubles: readonly ColumnTrouble[],
-  rowsOf: (collection: string) => number,
+  lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
 ): string[] {
-  const byColumn = [...Map.groupBy(troubles, ({ collection, column }) => `${collection}\0${column}`).values()]
+  const read = lists.filter(({ configured }) => configured === 1)
+  const names = new Set(read.map(nameOfList))
+  const rowsOf = (collection: string) =>
+    read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
+  const byColumn = [
+    ...Map.groupBy(
+      troubles.filter((one) => names.has(nameOfList(one))),
+      ({ collection, column }) => `${collection}\0${column}`,
+    ).values(),
+  ]
   const notes = byColumn.flatMap((ofColumn) => [...misfitNote(ofColumn, rowsOf), ...emptiedNote(ofColumn)])
   const more = notes.length - MOST_COLUMNS
   return more <= 0
@@ -28,6 +41,10 @@ export function columnNotes(
         ...notes.slice(0, MOST_COLUMNS),
         `${counted(more, 'further column')} with such values, or empty: see misfits and filled in sync_columns`,
       ]
+}
+
+function nameOfList(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+  return `${of.organization_id} ${of.collection}`
 }
 
 function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {

@@ -53,7 +53,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
   if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
   if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
   if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
-  for (const text of progressNotes(job)) note(text, 'progress')
+  for (const text of progressNotes(job, now)) note(text, 'progress')
   if (job.waiting_until !== null) {
     const left = inWords(Date.parse(job.waiting_until) - now)
     note(`waits until ${job.waiting_until} (${left}): ${job.waiting_for}`, 'progress')

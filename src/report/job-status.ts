@@ -50,6 +50,7 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
     error_message: pasteableOrNull(row.error_message),
     failing_message: pasteableOrNull(row.failing_message),
     held_reason: pasteableOrNull(row.held_reason),
+    retry_error: pasteableOrNull(row.retry_error),
     backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
     age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
     too_old: tooOld,

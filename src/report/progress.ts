@@ -1,17 +1,24 @@
-import { grouped, inWords } from '../text.ts'
+import { grouped, inWords, printable } from '../text.ts'
 import type { JobStatus } from './job-status.ts'
 import { isStopped } from './next-step.ts'
 
-/** One note for each open walk of a job: how far it is, and what continues it. */
-export function progressNotes(job: JobStatus): string[] {
-  const isBegun = job.last_run_status === 'running' && job.running !== false
+/** What is done without a run of a walk, or before it begins. */
+const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
+  verify: 'being compared (verify)',
+  refresh: 'being refreshed',
+}
+
+/** One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch milliseconds. */
+export function progressNotes(job: JobStatus, now: number): string[] {
+  const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
   const ofSync = isBegun && !ofBackfill
   const notes: string[] = []
-  if (job.running && !isBegun) notes.push('running: being compared (verify), or no page has come yet')
+  if (job.running && !isBegun) notes.push(`running: ${WORDS[job.work ?? 'manual'] ?? 'about to begin'}`)
   if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
   else if (isStopped(job) && job.error_code === null)
     notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
+  if (job.retry_since !== null) notes.push(retryText(job, job.retry_since, now))
   const isEmpty = job.walk_rows_seen === 0 && job.walk_total === null
   if (!ofSync && job.walk_origin === 'sync' && !isEmpty) {
     const then = job.configured ? '; the next run continues there' : ''
@@ -23,6 +30,13 @@ export function progressNotes(job: JobStatus): string[] {
     else notes.push(`a backfill stopped at ${where}; to continue it: ${walk.next}`)
   }
   return notes
+}
+
+/** What no page comes for: when it is asked for next, since when it fails, and how. */
+function retryText({ retry_until: until, retry_error: error }: JobStatus, since: string, now: number) {
+  const left = Date.parse(until ?? '') - now
+  const next = left > 0 ? `waits until ${until} (${inWords(left)}) to ask again` : 'asks again'
+  return `${next}, since ${since} (${inWords(now - Date.parse(since))}): ${printable(error ?? '', 500)}`
 }
 
 function runText(job: JobStatus, where: string, updatedAt: string | null): string {

@@ -75,6 +75,13 @@ const Trouble = {
 
 const Progress = {
   running: z.boolean().nullable().describe('Whether a process works on it; null: this user cannot tell'),
+  work: z
+    .enum(['schedule', 'manual', 'backfill', 'refresh', 'verify'])
+    .nullable()
+    .describe('What that process does; null: nothing, or it is about to begin'),
+  retry_since: time().nullable().describe('When a page failed first that it asks for again; null: none does'),
+  retry_until: time().nullable().describe('When it asks for it next'),
+  retry_error: z.string().nullable().describe('How the page failed last'),
   walk_origin: z.enum(['sync', 'backfill']).nullable(),
   walk_page: count().nullable(),
   walk_pages: count().nullable(),

@@ -13,7 +13,9 @@ export function walkProgress(row: StatusRow, now: number) {
 
 function timeLeft(row: StatusRow, now: number): number | null {
   const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
-  const isOfRun = running === true && status === 'running'
+  // Nothing tells how long a page fails that is asked for again.
+  const isOfRun =
+    running === true && status === 'running' && row.work !== 'verify' && row.retry_since === null
   if (!isOfRun || row.last_run_at === null || pages === null || rowsSeen === null) return null
   return walkLeft(
     {

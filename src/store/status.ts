@@ -53,6 +53,12 @@ export interface StatusRow {
   walk_updated_at: string | null
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
+  /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
+  work: 'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null
+  /** A page that it asks for again: when that failed first, when it is asked for next, and how it failed last. */
+  retry_since: string | null
+  retry_until: string | null
+  retry_error: string | null
   /** What its budget waits for, or waited for last, and until when. */
   waiting_for: string | null
   waiting_until: string | null
@@ -100,6 +106,7 @@ export function statusOf(
 ): StatusRow {
   return {
     ...job,
+    ...(running === false ? NO_WORK : {}),
     total_is_wrong: totalOff === 'again',
     running,
     backfills: backfills.map(({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
@@ -110,15 +117,27 @@ export function statusOf(
   }
 }
 
+/** What a process that died has left says nothing. */
+const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
+
+/** The columns of `sync_jobs` that older mirrors do not have. */
+export type LateColumn =
+  | 'failing_since'
+  | 'failing_by'
+  | 'failing_code'
+  | 'failing_message'
+  | 'verifying'
+  | 'retry_since'
+  | 'retry_until'
+  | 'retry_error'
+
 /** The parts of the SQL that differ between the stores. */
 export interface StatusDialect {
-  /** The function that returns the larger of two numbers. */
-  greatest: string
   /** A column of `sync_status`, which older mirrors may not have. */
   fresh: (column: 'fresh_as_of' | 'newest') => string
   refreshedEvery: string
-  /** A column of `sync_jobs`, which older mirrors do not have. */
-  failing: (column: 'failing_since' | 'failing_by' | 'failing_code' | 'failing_message') => string
+  /** A column of `sync_jobs`, or what stands for it. */
+  late: (column: LateColumn) => string
   /** A LEFT JOIN of the first of the rows, in this order. */
   joinFirst: (join: { table: string; as: string; where: string; order: string }) => string
   /** A LEFT JOIN, as `gate`, of the budget of the job that is waited for longest. */
@@ -131,14 +150,7 @@ const OF_JOB = 'organization_id = job.organization_id AND collection = job.colle
 export const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
 /** All jobs that `sync_status` shows, by organization and collection. */
-export function statusSql({
-  greatest,
-  fresh,
-  refreshedEvery,
-  failing,
-  joinFirst,
-  joinGate,
-}: StatusDialect): string {
+export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: StatusDialect): string {
   return `
   SELECT
     job.organization_id,
@@ -164,10 +176,18 @@ export function statusSql({
     run.rows_seen AS last_run_rows_seen,
     attempt.started_at AS last_sync_at,
     attempt.finished_at AS last_sync_finished_at,
-    ${failing('failing_since')},
-    ${failing('failing_by')},
-    ${failing('failing_code')},
-    ${failing('failing_message')},
+    ${late('failing_since')} AS failing_since,
+    ${late('failing_by')} AS failing_by,
+    ${late('failing_code')} AS failing_code,
+    ${late('failing_message')} AS failing_message,
+    CASE
+      WHEN ${late('verifying')} = 1 THEN 'verify'
+      WHEN latest.status = 'running' THEN latest.trigger
+      WHEN walked.status = 'running' THEN walked.trigger
+    END AS work,
+    ${late('retry_since')} AS retry_since,
+    ${late('retry_until')} AS retry_until,
+    ${late('retry_error')} AS retry_error,
     job.removals_held,
     CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
     last.untrusted,
@@ -190,13 +210,13 @@ export function statusSql({
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  -- As in sync_status: a refresh hides no walk, unless it failed.
-  LEFT JOIN sync_runs AS run ON run.id = ${greatest}(
-    coalesce((SELECT max(id) FROM sync_runs WHERE ${OF_JOB} AND trigger <> 'refresh'), 0),
-    coalesce((
-      SELECT CASE status WHEN 'failed' THEN id END FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT 1
-    ), 0)
-  )
+  ${joinFirst({ table: 'sync_runs', as: 'walked', where: `${OF_JOB} AND trigger <> 'refresh'`, order: 'id DESC' })}
+  ${joinFirst({ table: 'sync_runs', as: 'latest', where: OF_JOB, order: 'id DESC' })}
+  -- As in sync_status: a refresh hides no walk, unless it failed after the end of that walk.
+  LEFT JOIN sync_runs AS run ON run.id = CASE
+    WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
+    ELSE walked.id
+  END
   ${joinFirst({
     table: 'sync_runs',
     as: 'attempt',
@@ -247,6 +267,9 @@ export function runningRunSql(organization: string, collection: string): string 
     FROM sync_runs AS run
     LEFT JOIN organizations ON organizations.id = run.organization_id
     LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
+    -- Whoever compares a list has no run: one that is open was left by a process that died.
+    JOIN sync_jobs AS job
+      ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
     WHERE run.organization_id = ${organization} AND run.collection = ${collection} AND run.status = 'running'
     -- A refresh may run within a walk.
     ORDER BY run.walk_id IS NULL, run.id DESC

@@ -4,6 +4,7 @@ import { runError, runOutcome } from './end-run.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire } from './lease/acquire.ts'
 import type { OwnerWork } from './lease/owner.ts'
+import { notingRetries } from './page-retries.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import { isWalkedWhole, type RefreshPolicy } from './refresh/due.ts'
 import { createRefresher, type Refresher, type RefreshObserver } from './refresh/refresher.ts'
@@ -104,7 +105,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
 }
 
 async function openAndRun(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
-  const source = await options.source()
+  const source = notingRetries(await options.source(), { ...options, lease })
   try {
     await refreshOrWalk(source, lease, options, result)
   } finally {

@@ -15,8 +15,8 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
  * store/columns, and the SQL that stores share from store. test/store/contract.ts tests each promise, cli/session.ts opens it.
  */
 export interface Store {
-  /** Takes a job for this process, unless another process that is alive has it. */
-  acquire(job: Job): Promise<Acquired>
+  /** Takes a job for this process, unless another process that is alive has it. `isVerify`: to compare the list, for those who look. */
+  acquire(job: Job, isVerify?: boolean): Promise<Acquired>
   release(lease: Lease): Promise<void>
   /** The job's unfinished walks, the oldest first. */
   openWalks(job: Job): Promise<OpenWalk[]>
@@ -40,6 +40,8 @@ export interface Store {
   saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<JobRefresh[]>
+  /** Saves which page the owner of the job asks for again, for those who look; null: none. It ends with the lease. */
+  noteRetry(lease: Lease, retry: PageRetry | null): Promise<void>
   /** Closes the run's line, or deletes it if the run was refused before its first request. */
   finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Deletes what earlier runs of the job left and no walk needs. */
@@ -143,6 +145,16 @@ export interface Upsert {
   change: 'added' | 'changed'
   /** The fields that differ from the stored row, each as its names from the item down; of a changed one. */
   fields?: readonly (readonly string[])[]
+}
+
+/** A page that failed, and is asked for again. Times are epoch milliseconds. */
+export interface PageRetry {
+  /** When it failed first. */
+  since: number
+  /** When it is asked for next. */
+  until: number
+  /** How it failed last. */
+  error: string
 }
 
 /** All that one answer writes: rows, history, ledger, counters and checkpoint. */

@@ -87,6 +87,22 @@ describe.concurrent('check', () => {
     expect(await warned()).toEqual([])
   })
 
+  it.each([
+    [10, /^full walks of 2 lists take no more requests than leave at once, at 10 a minute; /],
+    // One request a list was sent by the check itself.
+    [4, /^full walks of 2 lists take about (60 seconds|1 minute) at 4 requests a minute; /],
+  ])(
+    'counts what a budget of %d a minute allows now into how long full walks take',
+    async (limit, expected) => {
+      const { workspace } = await createScene(undefined, {
+        schedule: '0 3 * * *',
+        rateLimit: { requestsPerMinute: limit, scope: 'all' },
+      })
+
+      expect((await checked(workspace)).named('schedule')[1]?.message).toMatch(expected)
+    },
+  )
+
   it('prints the configured schedule where full walks leave it most of the time', async () => {
     const { workspace } = await createScene(undefined, {
       schedule: '* * * * *',

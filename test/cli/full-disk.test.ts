@@ -1,7 +1,8 @@
 import fs from 'node:fs'
+import { createServer } from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { patchedBy } from '../helpers/patch.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
@@ -19,6 +20,27 @@ const CAN_MOUNT = IS_ROOT && canMount()
 const ITEMS = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, note: 'x'.repeat(20_000) }))
 
 const mounted: string[] = []
+
+/** Takes pings on loopback. */
+async function createWatch() {
+  const pings: { path: string; body: string }[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.on('end', () => {
+      pings.push({ path: request.url ?? '', body })
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close().closeAllConnections()
+  })
+  const address = server.address()
+  return { pings, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/switch` }
+}
 
 afterAll(() => {
   for (const folder of mounted) mustRun('umount', folder)
@@ -133,18 +155,23 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     await expectNextRun(workspace, PAGES)
   })
 
-  it('in the middle of a walk, stops it at a checkpoint that the next run goes on from', async () => {
-    const { workspace, makeRoom } = await onSmallDisk('2000k')
+  it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
+    const { server, workspace, makeRoom } = await onSmallDisk('2000k')
+    const watch = await createWatch()
+    const organizations = [organization('acme', 1, { ping: watch.url })]
+    workspace.configure({ baseUrl: server.url, organizations })
 
     const ended = await workspace.run(['sync', '--log-level', 'trace'])
 
     expectRefusal(ended, /mirror\.db.* full.*make room.*continues from here/)
-    expect(ended.logs.at(-1)).toMatchObject({
+    expect(ended.logs.findLast(({ event }) => event !== 'ping_sent')).toMatchObject({
       level: 'error',
       event: 'run_finished',
       status: 'failed',
       error_code: 'DATABASE',
     })
+    expect(watch.pings).toMatchObject([{ path: '/switch/start' }, { path: '/switch/fail' }])
+    expect(watch.pings.at(-1)?.body).toMatch(/^acme orders: DATABASE: .*mirror\.db.* full.*make room/m)
     makeRoom()
     const left = pagesLeft(workspace)
     expect(workspace.rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([

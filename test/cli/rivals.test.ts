@@ -52,7 +52,11 @@ async function createScene(rivals: number) {
       'const { lease, heldBy, work = null } = await store.acquire(job)',
       `${server.url}/claim`,
     ),
-    dawdlesBefore('src/store/sqlite/leases.ts', 'setOwner.run(organizationId, collection, name)', 100),
+    dawdlesBefore(
+      'src/store/sqlite/leases.ts',
+      'setOwner.run(organizationId, collection, name, isVerify ? 1 : 0)',
+      100,
+    ),
   )
 
   async function live(args: readonly string[]): Promise<Ended> {

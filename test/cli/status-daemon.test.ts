@@ -46,9 +46,12 @@ describe.concurrent('a daemon', () => {
 
     const told = await statusOf(workspace)
     const { stdout } = await workspace.run(['status'])
+    workspace.change(`VACUUM INTO '${workspace.file('backup.db')}'`)
     daemon.kill('SIGTERM')
     await daemon.ended
     const after = await statusOf(workspace)
+    fs.copyFileSync(workspace.file('backup.db'), workspace.mirror)
+    const restored = await statusOf(workspace)
 
     const nextYear = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 1)).toISOString()
     expect(told).toMatchObject({
@@ -63,6 +66,9 @@ describe.concurrent('a daemon', () => {
     expect(stdout).toMatch(/acme orders .*, next in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
     expect(after.verdict).toBe('the only list is up to date; no daemon runs: nothing is read by itself')
+    // The backup names a process that was stopped since then, and not killed.
+    expect(workspace.rows("SELECT 1 FROM sync_settings WHERE name GLOB 'daemon *'")).toHaveLength(1)
+    expect([restored.daemon, restored.verdict]).toEqual([after.daemon, after.verdict])
   })
 
   it('that was killed is told of as dead, until the next one begins', async () => {
@@ -72,6 +78,10 @@ describe.concurrent('a daemon', () => {
     daemon.killAll('SIGKILL')
     await daemon.ended
 
+    // Lock files of that age are swept by any other command.
+    const locks = `${workspace.mirror}-owners`
+    for (const lock of fs.readdirSync(locks)) fs.utimesSync(path.join(locks, lock), 0, 0)
+    await workspace.run(['sync'])
     const dead = await statusOf(workspace)
     const { stdout } = await workspace.run(['status'])
     const next = workspace.start(['start'])

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { runInProcess } from './in-process.ts'
@@ -322,6 +323,81 @@ describe.concurrent('status', () => {
 
     expect((await workspace.run(['status'])).code).toBe(0)
     expect((await workspace.run(['sync'])).code).toBe(2)
+  })
+})
+
+describe.concurrent('status of a list that another process works on', () => {
+  it('says what a page waits for that failed, since when and after which error, until it comes', async () => {
+    const failing = createDoor()
+    let isBroken = true
+    const server = await serve((asked) => {
+      if (!isBroken) return pageOf(items(4), asked)
+      failing.open()
+      return { status: 500, body: {} }
+    })
+    const workspace = createWorkspace({
+      baseUrl: server.url,
+      organizations: [ACME],
+      retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' },
+    })
+    const stop = new AbortController()
+    const place = { cwd: workspace.folder, env: { ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml') } }
+    const sync = runInProcess(['sync'], { ...place, signal: stop.signal })
+    await failing.opened
+    while (workspace.value('SELECT retry_since FROM sync_jobs') === null) await sleep(20)
+
+    const human = await workspace.run(['status'])
+    const [job] = await jobs(workspace)
+
+    expect(human.stdout).toMatch(
+      /waits until \S+Z \((1 hour|60 minutes)\) to ask again, since \S+Z \(.*\): acme orders page 1: .*500/,
+    )
+    expect(human.stdout).not.toContain('verify')
+    const time = expect.stringMatching(/Z$/) as string
+    const said = {
+      retry_since: time,
+      retry_until: time,
+      retry_error: expect.stringContaining('500') as string,
+    }
+    expect(job).toMatchObject({ running: true, work: 'manual', ...said })
+
+    stop.abort('SIGINT')
+    expect((await sync).code).toBe(130)
+    isBroken = false
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect((await jobs(workspace))[0]).toMatchObject({ work: null, retry_since: null, retry_error: null })
+  })
+
+  it('says of a verify alone that the list is compared, also after a run that was killed', async () => {
+    const door = createDoor()
+    let isShut = false
+    const server = await serve(async (asked) => {
+      if (isShut) await door.opened
+      return pageOf(items(4), asked)
+    })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+    await workspace.run(['sync'])
+    workspace.change("UPDATE sync_runs SET status = 'running', finished_at = NULL")
+    isShut = true
+    const told = async (typed: string) => {
+      const before = server.asked.length
+      const command = workspace.run(typed.split(' '))
+      while (server.asked.length === before) await sleep(20)
+      const { stdout } = await workspace.run(['status'])
+      const [job] = await jobs(workspace)
+      const busy = await workspace.run(['sync'])
+      return { command, stdout, work: job?.work, busy: `${busy.stdout}${busy.stderr}` }
+    }
+
+    const verify = await told('verify')
+    expect(verify).toMatchObject({
+      work: 'verify',
+      stdout: expect.stringContaining('running: being compared (verify)') as string,
+      busy: expect.stringContaining('is comparing it with the API (verify)') as string,
+    })
+    expect(verify.stdout).not.toContain('running since')
+    door.open()
+    expect((await verify.command).code).toBe(0)
   })
 })
 

@@ -5,6 +5,7 @@ import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts
 const ORDERS: AdviceFacts = {
   lists: [{ rows: 100_000, perPage: 25 }],
   requestsPerMinute: 60,
+  walksMs: 66 * 60_000,
   sharePercent: 10,
   every: 5,
   betweenWalks: 1440,
@@ -63,10 +64,16 @@ describe('the advice', () => {
 
   it('is told in sentences', () => {
     expect(adviceText(advise(ORDERS), ORDERS)).toEqual([
-      'full walks of 1 list take about 67 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
+      'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
       'refresh: { every: 5m, share: 10 } shows new rows within 5 minutes, for about 2 requests each time (0.67 % of the limit)',
       'with 10 % of the limit, changes show within 17 minutes among the newest 100 rows, 66 minutes among the newest 1,600 rows, 4 hours among the newest 25,600 rows',
     ])
+  })
+
+  it('names no time for walks whose requests leave at once', () => {
+    expect(adviceText(advise(ORDERS), { ...ORDERS, walksMs: 0 })[0]).toBe(
+      'full walks of 1 list take no more requests than leave at once, at 60 a minute; schedule: "0 3 * * *" leaves most of them free',
+    )
   })
 
   it.each([

@@ -17,7 +17,10 @@ const TROUBLE: ColumnTrouble = {
 const notes = (...troubles: Partial<ColumnTrouble>[]) =>
   columnNotes(
     troubles.map((one) => ({ ...TROUBLE, ...one })),
-    () => 2000,
+    [
+      { organization_id: '1', collection: 'orders', configured: 1, rows: 2000 },
+      { organization_id: '2', collection: 'orders', configured: 0, rows: 500 },
+    ],
   )
 
 describe('a column whose values do not fit', () => {
@@ -55,6 +58,13 @@ describe('a column that became empty', () => {
       'orders.total_cents: no row of acme and of 1 other organization has a value any more, after earlier full walks had found some',
     ])
   })
+})
+
+it('tells nothing of a list that is no longer configured, whose values no walk reads any more', () => {
+  const gone = { organization_id: '2', organization: 'globex' }
+
+  expect(notes({ ...gone, emptied: 1 }, { ...gone, misfits: 3, misfit: 'text' })).toEqual([])
+  expect(notes({ emptied: 1 }, { ...gone, emptied: 1 })[0]).toMatch(/: no row of acme has a value/)
 })
 
 it('tells of ten columns, and how many more there are', () => {

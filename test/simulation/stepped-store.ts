@@ -17,9 +17,9 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
   }
 
   return {
-    acquire: (job) =>
+    acquire: (job, isVerify) =>
       call(async () => {
-        const acquired = await store.acquire(job)
+        const acquired = await store.acquire(job, isVerify)
         tell({ kind: acquired.lease ? 'claimed' : 'busy', process, job })
         return acquired
       }),
@@ -50,6 +50,7 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
       }),
     commitRefresh: (lease, page) => call(() => store.commitRefresh(lease, page)),
     saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
+    noteRetry: (lease, retry) => call(() => store.noteRetry(lease, retry)),
     refreshes: () => call(() => store.refreshes()),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),

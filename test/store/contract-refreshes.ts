@@ -135,6 +135,41 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       expect(await opened.failing()).toEqual(failing && [failing[0], at(failing[1]), failing[2]])
     })
 
+    // As above; W( and )+ begin and end a walk, between whose pages others stand.
+    it.each<[runs: string, last: [status: string, code: string | null]]>([
+      ['W+ R+', ['succeeded', null]],
+      ['W- R+', ['failed', 'W1']],
+      ['W+ R-', ['failed', 'R2']],
+      ['W+ R- R.', ['succeeded', null]],
+      ['W+ R- R+', ['succeeded', null]],
+      ['W+ W( R-', ['running', null]],
+      ['W+ W( R- )+', ['succeeded', null]],
+      ['W+ W( R- )-', ['failed', 'W4']],
+      ['W+ W( R- )~', ['interrupted', 'W4']],
+      ['W+ W( R- )+ R-', ['failed', 'R5']],
+    ])('hide no walk, unless they failed after its end: %s', async (runs, last) => {
+      const ends = { '+': 'succeeded', '-': 'failed', '~': 'interrupted' } as const
+      let walk: { lease: Lease; run: Run } | null = null
+      for (const [index, [kind, end = '']] of runs.split(' ').entries()) {
+        opened.advance(HOUR)
+        const begun: { lease: Lease; run: Run } =
+          kind === 'W'
+            ? await openWalk(store, ['{"id":1}'])
+            : kind === 'R'
+              ? await openRefresh(store, walk?.run ?? null)
+              : (walk ?? (await openWalk(store, [])))
+        walk = end === '(' ? begun : kind === ')' ? null : walk
+        const status = ends[end as keyof typeof ends]
+        if (status === undefined) continue
+        const code = status === 'succeeded' ? null : `${kind === 'R' ? 'R' : 'W'}${index + 1}`
+        await store.finishRun(begun.lease, begun.run, { status, errorCode: code, errorMessage: code })
+      }
+
+      expect(await opened.lastRun()).toEqual(last)
+      const row = await opened.status()
+      expect([row?.last_run_status, row?.error_code]).toEqual(last)
+    })
+
     it('add and change rows, keep versions, and count the rows that were ever added', async () => {
       const { walk } = await openWalk(store, ['{"id":1,"a":1}', '{"id":2}'])
 

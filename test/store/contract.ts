@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
+import type { StatusRow } from '../../src/store/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/start.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
@@ -30,6 +31,10 @@ export interface OpenedStore {
   troubles(): Promise<ColumnTrouble[]>
   /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
   failing(): Promise<[by: string, since: string, code: string] | null>
+  /** What `status` reads of the first job. */
+  status(): Promise<StatusRow | undefined>
+  /** Its last run in `sync_status`. */
+  lastRun(): Promise<[status: string, code: string | null]>
   advance(ms: number): void
 }
 
@@ -205,7 +210,45 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
         const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
         const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
-        expect(work).toEqual({ isDaemon: false, run })
+        expect(work).toEqual({ isDaemon: false, isVerify: false, run })
+      })
+
+      it('tells others of a verify, and of no run that a process left before it', async () => {
+        const other = await opened.other()
+        await begin(store)
+        await store.release(await leaseOf(store, JOB))
+        const { lease } = await store.acquire(JOB, true)
+
+        const { work } = await other.acquire(JOB)
+
+        expect(work).toEqual({ isDaemon: false, isVerify: true, run: null })
+        expect((await opened.status())?.work).toBe('verify')
+        if (lease) await store.release(lease)
+        await leaseOf(store, JOB)
+        expect((await opened.status())?.work).not.toBe('verify')
+      })
+
+      it('tells others of a page that its owner asks for again, until that is over', async () => {
+        const NONE = { retry_since: null, retry_until: null, retry_error: null }
+        const { lease } = await begin(store)
+        const again = { since: Date.UTC(2026, 0, 1), until: Date.UTC(2026, 0, 2), error: 'page 1: no answer' }
+        const shown = {
+          retry_since: '2026-01-01T00:00:00.000Z',
+          retry_until: '2026-01-02T00:00:00.000Z',
+          retry_error: 'page 1: no answer',
+        }
+        const owned = await leaseOf(store, JOB)
+        await store.noteRetry(owned, again)
+        expect(await opened.status()).toMatchObject({ running: true, work: 'manual', ...shown })
+        await store.noteRetry(owned, null)
+        expect(await opened.status()).toMatchObject({ running: true, ...NONE })
+        await store.noteRetry(owned, again)
+
+        await store.release(owned)
+
+        expect(await opened.status()).toMatchObject({ running: false, work: null, ...NONE })
+        await leaseOf(store, lease.job)
+        expect(await opened.status()).toMatchObject({ running: true, ...NONE })
       })
 
       it('says whether anything of the list was ever stored, and how its last full walk ended', async () => {

@@ -18,7 +18,7 @@ const RUN: RunningRun = {
 }
 
 function working(changes: Partial<RunningRun>): OwnerWork {
-  return { isDaemon: false, run: { ...RUN, ...changes } }
+  return { isDaemon: false, isVerify: false, run: { ...RUN, ...changes } }
 }
 
 describe('the owner of a job', () => {
@@ -28,7 +28,7 @@ describe('the owner of a job', () => {
     ['worker-2-4711-0123456789ab', true, 'the scheduler of process 4711 on worker-2'],
     ['another process', false, 'another process'],
   ])('%s (a start: %s) is called %s', (name, isDaemon, expected) => {
-    expect(ownerName(name, { isDaemon, run: null })).toBe(expected)
+    expect(ownerName(name, { isDaemon, isVerify: false, run: null })).toBe(expected)
   })
 
   it.each<[string, OwnerWork | null, string]>([
@@ -52,7 +52,8 @@ describe('the owner of a job', () => {
     ],
     ['by hand', working({ trigger: 'backfill', pages: 1 }), 'is working on it (a backfill, page 26, 25 %)'],
     ['that is a refresh', working({ trigger: 'refresh' }), 'is refreshing it'],
-    ['without a run', { isDaemon: true, run: null }, 'is working on it (comparing it, or about to begin)'],
+    ['without a run', { isDaemon: true, isVerify: false, run: null }, 'is working on it (about to begin)'],
+    ['a verify', { isDaemon: false, isVerify: true, run: null }, 'is comparing it with the API (verify)'],
   ])('tells of its work, %s', (_, work, expected) => {
     expect(workText(work, NOW)).toBe(expected)
   })

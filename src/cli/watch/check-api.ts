@@ -6,8 +6,9 @@ import { findingOf } from '../../check/mirror.ts'
 import { checkNetwork } from '../../check/network.ts'
 import { minutesBetween } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
-import { type AdviceFacts, adviceText, advise } from '../../report/advice.ts'
+import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import { USER_AGENT as userAgent } from '../names.ts'
+import { budgetNow, msToSend } from '../output/budget-now.ts'
 import { createLogger } from '../output/log.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
@@ -93,7 +94,7 @@ function advice(config: Config, asked: readonly AskedList[], now: number): Findi
   const answered = asked.flatMap(({ job, page, budget }) => (page ? [{ job, page, budget }] : []))
   const groups = Map.groupBy(answered, ({ budget }) => budget)
   // The busiest budget decides.
-  const [group = []] = [...groups.values()].toSorted((a, b) => pagesOf(b) - pagesOf(a))
+  const [group = []] = [...groups.values()].toSorted((a, b) => lastPages(b) - lastPages(a))
   const announcedLimit = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
   const ours = allowedPerMinute(announcedLimit, config.rateLimit)
   if (group.length === 0) return []
@@ -103,12 +104,17 @@ function advice(config: Config, asked: readonly AskedList[], now: number): Findi
     .map(({ schedule }) => ({ schedule, minutes: minutesBetween(schedule, config.timezone, now) }))
     .filter(({ minutes }) => minutes !== null)
     .toSorted((a, b) => Number(a.minutes) - Number(b.minutes))
+  const lists = group.map(({ page: { total, lastPage, items } }) => ({
+    rows: total ?? (lastPage ?? 1) * items.length,
+    perPage: Math.max(items.length, 1),
+  }))
+  const requests = lists.reduce((sum, list) => sum + pagesOf(list), 0)
+  const budgets = group.flatMap(({ page }) => budgetNow(page, config.rateLimit, group.length) ?? [])
   const facts: AdviceFacts = {
-    lists: group.map(({ page: { total, lastPage, items } }) => ({
-      rows: total ?? (lastPage ?? 1) * items.length,
-      perPage: Math.max(items.length, 1),
-    })),
+    lists,
     requestsPerMinute: ours,
+    // The answer that came last knows the budget best, and it left the least.
+    walksMs: Math.max(...budgets.map((budget) => msToSend(requests, budget))),
     ...refreshOf(config, group[0]?.job.organization.id),
     betweenWalks: often?.minutes ?? null,
     schedule: often?.schedule ?? null,
@@ -138,6 +144,6 @@ function refreshOf(
     : { sharePercent: 10, every: 5 }
 }
 
-function pagesOf(group: readonly { page: { lastPage: number | null } }[]): number {
+function lastPages(group: readonly { page: { lastPage: number | null } }[]): number {
   return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
 }

@@ -125,9 +125,7 @@ function notesOf(
   rows: readonly StatusRow[],
   configOption: string,
 ): string[] {
-  const rowsOf = (collection: string) =>
-    rows.filter((row) => row.collection === collection).reduce((sum, row) => sum + row.rows, 0)
-  return columnNotes(reader.columnTroubles(), rowsOf).map((note) => asCalled(note, configOption))
+  return columnNotes(reader.columnTroubles(), rows).map((note) => asCalled(note, configOption))
 }
 
 /** The configured lists, with how they were read. */

@@ -67,7 +67,7 @@ function coverage({ coverage: known, expected_missed: missed }: JobStatus) {
 
 /** A second row: why the list is not well, how far its walk is, and what that waits for. */
 function details(job: JobStatus, { reason, tone }: State, now: number) {
-  const notes = progressNotes(job)
+  const notes = progressNotes(job, now)
   if (reason === null && notes.length === 0 && job.waiting_until === null) return ''
   const percent = job.running ? job.walk_percent : null
   return html`<tr class="more"><td colspan="7" class="wide small">

@@ -25,13 +25,18 @@ export function stateOf(job: JobStatus, now: number): State {
   if (job.failing_since !== null)
     return state(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
   if (job.overdue === true) return state(3, 'overdue', 'bad', overdueReason(job, now))
-  if (job.running) return state(job.as_of === null ? 7 : 8, 'being read', 'busy')
+  if (job.running) return state(job.as_of === null ? 7 : 8, workWord(job), 'busy')
   if (job.next !== null)
     return state(4, job.as_of === null ? 'not read yet' : 'unfinished', 'warn', job.untrusted)
   if (job.as_of === null) return state(5, 'not read yet', 'warn')
   if (job.untrusted !== null)
     return state(6, 'uncertain', 'warn', `nothing is removed: ${printable(job.untrusted, 500)}`)
   return state(8, 'well', 'good')
+}
+
+function workWord({ work, retry_since: failsSince }: JobStatus): string {
+  if (failsSince !== null) return 'asking again'
+  return work === 'verify' ? 'being compared' : 'being read'
 }
 
 function heldReason({ held_since: since, held_reason: reason }: JobStatus): string {

@@ -7,6 +7,9 @@ import type { Sql } from './sql.ts'
 
 const PREFIX = 'daemon '
 
+/** The number of the table, which no copy of it has: who ran on the original did not die here. */
+const TABLE = "'sync_settings'::regclass::oid::text"
+
 export interface Announcement {
   /** Call it now and then: another worker that started while this one was cut off has taken it for dead. */
   renew(): Promise<void>
@@ -17,7 +20,10 @@ export interface Announcement {
 export async function announceDaemon(server: Server, leases: Leases, since: string): Promise<Announcement> {
   const name = PREFIX + leases.name
   const renew = async () => {
-    const note = 'INSERT INTO sync_settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
+    const note = `
+      INSERT INTO sync_settings AS known (name, value) VALUES ($1, $2::text || ' ' || ${TABLE})
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE known.value <> excluded.value
+    `
     await server.rows(note, [name, since])
   }
   await leases.lock(name, '')
@@ -34,14 +40,23 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
   }
 }
 
-/** Every `start` that runs, or died within the last day: one that was stopped has left no record. The oldest first. */
+/**
+ * Every `start` that runs, or died within the last day. One that was stopped has left no record, unless the schema is a copy from before
+ * then. The oldest first.
+ */
 export async function readDaemons(
   sql: Pick<Sql, 'rows'>,
   schema: string,
   locks: ReadonlySet<string>,
 ): Promise<DaemonRecord[]> {
   const rows = await sql.rows<{ name: string; value: string }>(
-    `SELECT name, value FROM sync_settings WHERE starts_with(name, '${PREFIX}') ORDER BY value, name LIMIT 1000`,
+    `
+      SELECT name, split_part(value, ' ', 1) AS value
+      FROM sync_settings
+      WHERE starts_with(name, '${PREFIX}') AND split_part(value, ' ', 2) IN (${TABLE}, '')
+      ORDER BY value, name
+      LIMIT 1000
+    `,
   )
   return rows.map(({ name, value }) => ({
     pid: Number(/-(\d+)-[0-9a-f]{12}$/.exec(name)?.[1] ?? 0),

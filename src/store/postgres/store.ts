@@ -6,7 +6,7 @@ import { pruneTimes } from '../prune.ts'
 import { assertAddress } from './address.ts'
 import type { Leases } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, storable } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { lookUp, readLiveKeys } from './tables/lookup.ts'
@@ -66,7 +66,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   }
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
-  function takeOver(job: Job): Promise<OwnLease> {
+  function takeOver(job: Job, isVerify: boolean): Promise<OwnLease> {
     return server.transaction(async (sql) => {
       await assertAddress(sql, baseUrl)
       await sql.rows(
@@ -75,21 +75,24 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       )
       const [row] = await sql.rows<{ epoch: number }>(
         `
-          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch) VALUES ($1, $2, 1, $3, ${NEW_EPOCH})
-          ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch
+          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch, verifying)
+          VALUES ($1, $2, 1, $3, ${NEW_EPOCH}, $4)
+          ON CONFLICT (organization_id, collection) DO UPDATE
+          SET owner = excluded.owner, epoch = excluded.epoch, verifying = excluded.verifying,
+            retry_since = NULL, retry_until = NULL, retry_error = NULL
           RETURNING epoch
         `,
-        [...ofJob(job), leases.name],
+        [...ofJob(job), leases.name, isVerify ? 1 : 0],
       )
       return leaseOf(sql, job, row?.epoch ?? 0)
     })
   }
 
   return {
-    async acquire(job) {
+    async acquire(job, isVerify = false) {
       if (!(await leases.lock(...ofJob(job)))) return readOwner(server, job)
       try {
-        return { lease: await takeOver(job) }
+        return { lease: await takeOver(job, isVerify) }
       } catch (error) {
         await leases.unlock(...ofJob(job))
         throw error
@@ -97,7 +100,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     },
     async release({ job, ...lease }) {
       try {
-        await server.rows(`UPDATE sync_jobs SET owner = NULL WHERE ${OF_JOB} AND epoch = $3`, [
+        await server.rows(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = $3`, [
           ...ofJob(job),
           epochOf(lease),
         ])
@@ -188,6 +191,16 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       }
       return collections.retrying(job, ({ shape }) =>
         close((sql) => removeMissing(sql, shape, job, run.id, at)),
+      )
+    },
+    noteRetry: async ({ job, ...lease }, retry) => {
+      await server.rows(
+        `UPDATE sync_jobs SET retry_since = $4, retry_until = $5, retry_error = $6 WHERE ${OF_JOB} AND epoch = $3`,
+        [
+          ...ofJob(job),
+          epochOf(lease),
+          ...(retry ? [timeOf(retry.since), timeOf(retry.until), storable(retry.error)] : [null, null, null]),
+        ],
       )
     },
     finishRun: (_lease, run, outcome) => server.transaction((sql) => finishRun(sql, run, outcome, time())),

@@ -1,4 +1,4 @@
-import { isOwnerAlive } from './leases.ts'
+import { isOwnerAlive, ownerState } from './leases.ts'
 import type { Connection } from './sql.ts'
 
 // A `start` names itself in `sync_settings`, since its lock file alone looks like that of any command.
@@ -30,15 +30,15 @@ export function withdrawDaemon(connection: Connection, owner: string): void {
 }
 
 /**
- * Every `start` that runs, or died: one that was stopped has left no record. The oldest first. `own`: the name of this
- * process's lock file, which must not be opened here.
+ * Every `start` that runs, or died. One that was stopped has left no lock file, and no record unless the file is a copy from before
+ * then. The oldest first. `own`: the name of this process's lock file, which must not be opened here.
  */
 export function readDaemons(connection: Connection, file: string, own: string | null = null): DaemonRecord[] {
-  return ownersIn(connection).map(({ owner, since }) => ({
-    pid: Number.parseInt(owner, 10),
-    since,
-    running: owner === own || isOwnerAlive(file, owner),
-  }))
+  return ownersIn(connection).flatMap(({ owner, since }) => {
+    const state = owner === own ? 'alive' : ownerState(file, owner)
+    const running = state && state === 'alive'
+    return state === 'gone' ? [] : [{ pid: Number.parseInt(owner, 10), since, running }]
+  })
 }
 
 /** Anyone who may write the mirror can change these records. */

@@ -10,9 +10,9 @@ import type { Connection } from './sql.ts'
 export interface Leases {
   /**
    * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
-   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job.
+   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job. `isVerify`: only to compare it.
    */
-  take(organizationId: string, collection: string): string | null
+  take(organizationId: string, collection: string, isVerify?: boolean): string | null
   release(organizationId: string, collection: string): void
   /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
   assertAlive(): void
@@ -33,37 +33,42 @@ const SWEPT_AFTER_MS = 3_600_000
 
 export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
   const folder = leasesFolder(file)
+  // The lock file tells a daemon that died from one that ended, or ran on the file that this is a copy of.
+  const findDaemon = connection.prepare("SELECT 1 FROM sync_settings WHERE name = 'daemon ' || ?").pluck()
+  const isDaemon = (owner: string) => findDaemon.get(owner) === 1
+  const sweptBefore = now() - SWEPT_AFTER_MS
   // Locked before the name is written anywhere: a name without a lock is a dead process's.
-  const lock = holdLock(file, name, now() - SWEPT_AFTER_MS)
+  const lock = holdLock(file, name, (other, madeAt) => madeAt < sweptBefore && !isDaemon(other))
 
   const ownerOf = connection
     .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
     .pluck()
   // `forget` may have deleted the row since then; without a row, two processes could take the job.
   const setOwner = connection.prepare(`
-    INSERT INTO sync_jobs (organization_id, collection, configured, owner) VALUES (?, ?, 1, ?)
-    ON CONFLICT (organization_id, collection) DO UPDATE SET owner = excluded.owner
+    INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying) VALUES (?, ?, 1, ?, ?)
+    ON CONFLICT (organization_id, collection) DO UPDATE
+    SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
   `)
   const clearOwner = connection.prepare(
-    'UPDATE sync_jobs SET owner = NULL WHERE organization_id = ? AND collection = ? AND owner = ?',
+    'UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE organization_id = ? AND collection = ? AND owner = ?',
   )
   // The jobs of this process: our name in a row may be left from a release that could not be written.
   const working = new Set<string>()
 
   function isAlive(owner: string): boolean {
     const state = lockState(folder, owner)
-    if (state === 'free') removeLock(folder, owner)
+    if (state === 'free' && !isDaemon(owner)) removeLock(folder, owner)
     return state === 'locked'
   }
 
   return {
-    take(organizationId, collection) {
+    take(organizationId, collection, isVerify = false) {
       const owner = ownerOf.get(organizationId, collection) as string | null | undefined
       const job = jobName(organizationId, collection)
       // Never open our own file: closing a second handle of it would drop our lock.
       const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
       if (owner && isTaken) return owner
-      setOwner.run(organizationId, collection, name)
+      setOwner.run(organizationId, collection, name, isVerify ? 1 : 0)
       working.add(job)
       return null
     },
@@ -85,8 +90,15 @@ function jobName(organizationId: string, collection: string): string {
  * job nor the lock file of a dead process. A process must not ask for its own name.
  */
 export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null {
+  const state = ownerState(mirrorFile, owner)
+  return state && state === 'alive'
+}
+
+/** The same; `dead` is a process that was killed, and `gone` one that ended, or never ran on this file. */
+export function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone' | null {
   try {
-    return lockState(leasesFolder(mirrorFile), owner) === 'locked'
+    const state = lockState(leasesFolder(mirrorFile), owner)
+    return state === 'locked' ? 'alive' : state === 'free' ? 'dead' : 'gone'
   } catch {
     return null
   }

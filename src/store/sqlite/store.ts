@@ -139,11 +139,11 @@ export function openSqliteStore({
   }
 
   return {
-    acquire: ({ organization, collection, ...job }) =>
+    acquire: ({ organization, collection, ...job }, isVerify) =>
       transact(() => {
         assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
-        const heldBy = leases.take(organization.id, collection.name)
+        const heldBy = leases.take(organization.id, collection.name, isVerify)
         if (heldBy !== null) return { heldBy, work: workOf({ organization, collection }, heldBy) }
         return { lease: leaseOf({ organization, collection, ...job }) }
       }),
@@ -215,6 +215,7 @@ export function openSqliteStore({
       }
       return runTask('closeWalk', argument, { what, rows })
     },
+    noteRetry: ({ job }, retry) => transact(() => jobs.noteRetry(job, retry)),
     finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
 
     async prune(job) {

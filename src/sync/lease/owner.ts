@@ -6,7 +6,9 @@ import { type WalkPace, walkLeft, walkPercent } from '../walk-left.ts'
 export interface OwnerWork {
   /** Whether that process is a `start`. */
   isDaemon: boolean
-  /** Null: no run has begun, or the lists are compared (`verify`). */
+  /** Whether it compares the list: then it has no run. */
+  isVerify: boolean
+  /** Null: none has begun. */
   run: RunningRun | null
 }
 
@@ -29,8 +31,9 @@ export function ownerName(name: string, work: OwnerWork | null): string {
 
 /** `is working on it (page 51, 25 %, about 12 minutes left)`. */
 export function workText(work: OwnerWork | null, now: number): string {
+  if (work?.isVerify) return 'is comparing it with the API (verify)'
   const run = work?.run
-  if (!run) return 'is working on it (comparing it, or about to begin)'
+  if (!run) return 'is working on it (about to begin)'
   if (run.trigger === 'refresh') return 'is refreshing it'
   const left = leftOf(work, now)
   const percent = walkPercent(run.walkSeen, run.total)

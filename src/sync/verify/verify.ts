@@ -4,6 +4,7 @@ import { runError } from '../end-run.ts'
 import { identifyItems, type ListedItem, type StoredItem } from '../items.ts'
 import type { JobObserver, JobOptions } from '../job.ts'
 import { acquire } from '../lease/acquire.ts'
+import { notingRetries } from '../page-retries.ts'
 import { whyUntrusted } from '../removals.ts'
 import { createSeenItems, type SeenItems } from '../seen/seen-items.ts'
 import type { Lease, Store, Walk } from '../store.ts'
@@ -23,7 +24,7 @@ export interface VerifyOptions
     JobOptions,
     'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'yieldToEventLoop' | 'signal'
   > {
-  store: Pick<Store, 'acquire' | 'release' | 'lookup' | 'liveKeys'>
+  store: Pick<Store, 'acquire' | 'release' | 'noteRetry' | 'lookup' | 'liveKeys'>
   observer: VerifyObserver
 }
 
@@ -42,7 +43,7 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, store, observer, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    const lease = await acquire(options)
+    const lease = await acquire({ ...options, store: { acquire: (of) => store.acquire(of, true) } })
     try {
       result.differences = await verifyOwned(lease, options)
     } finally {
@@ -68,7 +69,7 @@ function withoutSync({ organization, collection }: Job, error: KnownError): Know
 }
 
 async function verifyOwned(lease: Lease, options: VerifyOptions): Promise<Differences> {
-  const source = await options.source()
+  const source = notingRetries(await options.source(), { ...options, lease })
   try {
     const refusal = (await source.refusal()) ?? lease.refusal
     if (refusal) throw refusal

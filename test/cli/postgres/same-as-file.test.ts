@@ -142,7 +142,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       ['query', 'SELECT :a'],
       ['query', 'SELECT 1', '--param', 'a=1'],
       ['describe', 'order'],
-      ['export', 'sync_runs', '--format', 'csv'],
+      ['export', 'sync_tokens', '--format', 'csv'],
       ['export', 'orders', '--format', 'csv', '--org', 'nobody'],
       ['export', 'orders__lines', '--format', 'ndjson', '--envelope'],
     ]

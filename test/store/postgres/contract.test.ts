@@ -1,5 +1,7 @@
 import { afterAll, describe } from 'vitest'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
+import { advisoryLocks } from '../../../src/store/postgres/daemons.ts'
+import { readStatus } from '../../../src/store/postgres/read/status.ts'
 import { newSchema, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
@@ -52,6 +54,18 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
+    status: async () => {
+      const [row] = await readStatus(test.server, test.address.schema, await advisoryLocks(test.server))
+      return row
+    },
+    lastRun: async () =>
+      Object.values(
+        (
+          await test.rows(
+            'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection',
+          )
+        )[0] ?? {},
+      ) as [string, string | null],
     troubles: async () =>
       (await test.rows(COLUMN_TROUBLES_SQL)).map(
         ({ misfits, emptied, ...row }) =>

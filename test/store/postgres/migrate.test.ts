@@ -108,7 +108,8 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
         ALTER TABLE orders_history DROP COLUMN _valid_from_seq, DROP COLUMN _valid_to_seq;
         DROP TABLE sync_seq;
         ALTER TABLE sync_jobs
-          DROP COLUMN failing_since, DROP COLUMN failing_by, DROP COLUMN failing_code, DROP COLUMN failing_message;
+          DROP COLUMN failing_since, DROP COLUMN failing_by, DROP COLUMN failing_code, DROP COLUMN failing_message,
+          DROP COLUMN verifying, DROP COLUMN retry_since, DROP COLUMN retry_until, DROP COLUMN retry_error;
         UPDATE sync_settings SET value = '4' WHERE name = 'version'
       `),
     )

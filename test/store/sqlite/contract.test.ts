@@ -1,4 +1,5 @@
 import { readColumnTroubles } from '../../../src/store/sqlite/read/overview.ts'
+import { readStatus } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -37,6 +38,13 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? (Object.values(row) as [string, string, string]) : null
     },
+    status: async () => readStatus(test.connection, test.file)[0],
+    lastRun: async () =>
+      Object.values(
+        test.rows(
+          'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection',
+        )[0] ?? {},
+      ) as [string, string | null],
     troubles: async () => readColumnTroubles(test.connection),
     advance: test.clock.advance,
   }

@@ -17,6 +17,7 @@ const STEPS = [
   '0005-order-of-events.sql',
   '0006-failing.sql',
   '0007-elements-of-lists.sql',
+  '0008-work-of-owners.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

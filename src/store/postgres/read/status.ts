@@ -45,9 +45,8 @@ export async function gateClosedUntil(sql: Pick<Sql, 'rows'>): Promise<string | 
 }
 
 const STATUS_SQL = statusSql({
-  greatest: 'greatest',
   fresh: (name) => `sync_status.${name}`,
-  failing: (name) => `job.${name}`,
+  late: (name) => `job.${name}`,
   refreshedEvery: "(job.refresh::json ->> 'interval')::double precision",
   joinFirst: ({ table, as, where, order }) =>
     `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1) AS ${as} ON true`,

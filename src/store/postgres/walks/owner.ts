@@ -9,9 +9,12 @@ export async function readOwner(
   sql: Pick<Sql, 'rows'>,
   job: Job,
 ): Promise<{ heldBy: string; work: OwnerWork | null }> {
-  const [known] = await sql.rows<{ owner: string | null; isDaemon: boolean }>(
+  const [known] = await sql.rows<{ owner: string | null; isDaemon: boolean; isVerify: boolean }>(
     `
-      SELECT owner, EXISTS (SELECT 1 FROM sync_settings WHERE name = 'daemon ' || owner) AS "isDaemon"
+      SELECT
+        owner,
+        verifying = 1 AS "isVerify",
+        EXISTS (SELECT 1 FROM sync_settings WHERE name = 'daemon ' || owner) AS "isDaemon"
       FROM sync_jobs
       WHERE ${OF_JOB}
     `,
@@ -19,7 +22,8 @@ export async function readOwner(
   )
   if (!known || known.owner === null) return { heldBy: 'another process', work: null }
   const [run] = await sql.rows<RunRow>(RUN_SQL, ofJob(job))
-  return { heldBy: known.owner, work: { isDaemon: known.isDaemon, run: run ? runningRun(run) : null } }
+  const { owner: heldBy, isDaemon, isVerify } = known
+  return { heldBy, work: { isDaemon, isVerify, run: run ? runningRun(run) : null } }
 }
 
 /** Times come as epoch milliseconds. */

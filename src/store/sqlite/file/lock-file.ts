@@ -29,9 +29,13 @@ export interface HeldLock {
 
 /**
  * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete it after
- * the process's death. Deletes those of dead processes from before `sweptBefore` (epoch milliseconds).
+ * the process's death. `isSwept`: whether that of a dead process goes, by its name and its age (epoch milliseconds).
  */
-export function holdLock(mirrorFile: string, name: string, sweptBefore: number): HeldLock {
+export function holdLock(
+  mirrorFile: string,
+  name: string,
+  isSwept: (name: string, madeAt: number) => boolean = () => false,
+): HeldLock {
   const folder = leasesFolder(mirrorFile)
   const file = path.join(folder, name)
   if (!NAME.test(name)) throw new Error(`${name} is not the name of a lock file`)
@@ -39,7 +43,7 @@ export function holdLock(mirrorFile: string, name: string, sweptBefore: number):
     const mirror = fs.statSync(mirrorFile)
     makeLeasesFolder(folder, mirror)
     // Before ours exists: a process must not try its own lock.
-    sweep(folder, sweptBefore)
+    sweep(folder, isSwept)
     makeLockFile(file, mirror)
     const made = lockFileAt(file)
     const lock = tryLock(file)
@@ -124,15 +128,15 @@ export function removeLock(folder: string, name: string): void {
 /** What SQLite puts beside a file while its lock is held. */
 const JOURNAL = '-journal'
 
-function sweep(folder: string, madeBefore: number): void {
+function sweep(folder: string, isSwept: (name: string, madeAt: number) => boolean): void {
   for (const name of fs.readdirSync(folder)) {
-    if (NAME.test(name)) attempt(() => sweepLock(folder, name, madeBefore))
+    if (NAME.test(name)) attempt(() => sweepLock(folder, name, isSwept))
   }
 }
 
-function sweepLock(folder: string, name: string, madeBefore: number): void {
-  const made = lockFileAt(path.join(folder, name))?.mtimeMs ?? Number.POSITIVE_INFINITY
-  if (made < madeBefore && lockState(folder, name) === 'free') removeLock(folder, name)
+function sweepLock(folder: string, name: string, isSwept: (name: string, madeAt: number) => boolean): void {
+  const made = lockFileAt(path.join(folder, name))
+  if (made && isSwept(name, made.mtimeMs) && lockState(folder, name) === 'free') removeLock(folder, name)
 }
 
 /** The file's stat, if it can be a lock file: a regular, empty one. */

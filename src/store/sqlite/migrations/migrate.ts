@@ -21,6 +21,7 @@ const STEPS = [
   '0010-values-of-columns.sql',
   '0011-order-of-events.sql',
   '0012-failing.sql',
+  '0013-work-of-owners.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -64,7 +64,7 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
     const place = inspectPlace(target)
     if (isPublished) assertNumbersOrNothing(numbersFile(place.file))
     if (isPublished && task.origin) assertOwnCopy(target, place, task.origin)
-    const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName, now())
+    const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName)
     const isNew = mode === null && place.before === null
     try {
       const fileMode = isNew ? modeOfNew(place.file, lockName) : mode
@@ -143,9 +143,9 @@ function fill({
 }
 
 /** Who may only read the mirror makes copies without a lock. */
-function lockIfPossible(mirror: string, name: string, now: number): () => void {
+function lockIfPossible(mirror: string, name: string): () => void {
   try {
-    return holdLock(mirror, name, now - 3_600_000).release
+    return holdLock(mirror, name).release
   } catch {
     return () => {}
   }

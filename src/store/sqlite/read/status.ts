@@ -2,6 +2,7 @@ import {
   BACKFILLS_SQL,
   type BackfillRow,
   type JobRow,
+  type LateColumn,
   type StatusRow,
   statusOf,
   statusSql,
@@ -42,19 +43,22 @@ function columnsOf(connection: Connection, view: string): Set<string> {
 }
 
 /** Of a mirror that no command of this version has written yet, the last run alone is known. */
-const BEFORE_FAILING = {
+const BEFORE: Record<LateColumn, string> = {
   failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
   failing_by: "CASE run.status WHEN 'failed' THEN iif(run.trigger = 'refresh', 'refresh', 'walk') END",
   failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
   failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
+  verifying: '0',
+  retry_since: 'NULL',
+  retry_until: 'NULL',
+  retry_error: 'NULL',
 }
 
 /** Columns that not every version of `sync_status` and `sync_jobs` has are null. */
 function sqlFor(columns: ReadonlySet<string>, ofJobs: ReadonlySet<string>): string {
   return statusSql({
-    greatest: 'max',
     fresh: (name) => (columns.has(name) ? `sync_status.${name}` : `NULL AS ${name}`),
-    failing: (name) => (ofJobs.has(name) ? `job.${name}` : `${BEFORE_FAILING[name]} AS ${name}`),
+    late: (name) => (ofJobs.has(name) ? `job.${name}` : BEFORE[name]),
     refreshedEvery: columns.has('newest') ? "job.refresh ->> '$.interval'" : 'NULL',
     joinFirst: ({ table, as, where, order }) =>
       `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,

@@ -1,5 +1,5 @@
 import { sortedJson } from '../../../json/value.ts'
-import type { HeldRemovals } from '../../../sync/store.ts'
+import type { HeldRemovals, PageRetry } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
 import type { Connection } from '../sql.ts'
 
@@ -21,6 +21,7 @@ export interface JobStore {
   heldBack(job: Job): HeldRemovals | null
   /** After a trusted walk: each live row is listed in this scope, or known to be missing. */
   confirm(job: Job, isOverlapped: boolean): void
+  noteRetry(job: Job, retry: PageRetry | null): void
 }
 
 /** The condition for the rows of a job, with the parameters of `nameOf`. */
@@ -47,6 +48,7 @@ export function createJobStore(connection: Connection): JobStore {
     scope_filters = :filters,
     scope_mixed = scope_mixed AND :isOverlapped
   `)
+  const noteRetry = update('retry_since = :since, retry_until = :until, retry_error = :error')
   return {
     state(job) {
       const row = findState.get({ ...nameOf(job), ...scopeOf(job) }) as Record<keyof JobState, number>
@@ -58,6 +60,15 @@ export function createJobStore(connection: Connection): JobStore {
     heldBack: (job) => (findHeld.get(nameOf(job)) as HeldRemovals | undefined) ?? null,
     confirm: (job, isOverlapped) => {
       confirm.run({ ...nameOf(job), ...scopeOf(job), isOverlapped: isOverlapped ? 1 : 0 })
+    },
+    noteRetry: (job, retry) => {
+      const [since, until] = retry ? [retry.since, retry.until].map((at) => new Date(at).toISOString()) : []
+      noteRetry.run({
+        ...nameOf(job),
+        since: since ?? null,
+        until: until ?? null,
+        error: retry?.error ?? null,
+      })
     },
   }
 }

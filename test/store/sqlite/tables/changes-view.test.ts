@@ -245,6 +245,10 @@ describe('orders_changes', () => {
       ALTER TABLE sync_jobs DROP COLUMN failing_by;
       ALTER TABLE sync_jobs DROP COLUMN failing_code;
       ALTER TABLE sync_jobs DROP COLUMN failing_message;
+      ALTER TABLE sync_jobs DROP COLUMN verifying;
+      ALTER TABLE sync_jobs DROP COLUMN retry_since;
+      ALTER TABLE sync_jobs DROP COLUMN retry_until;
+      ALTER TABLE sync_jobs DROP COLUMN retry_error;
       PRAGMA user_version = 10;
     `)
     test.close()

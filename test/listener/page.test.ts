@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { pageHtml } from '../../src/listener/page/page.ts'
+import type { JobStatus } from '../../src/report/job-status.ts'
+import { at, job, overview } from './overviews.ts'
+
+describe('the page says of a list that a process works on', () => {
+  const running = { running: true, last_run_status: 'running' as const, last_run_at: at(9) }
+  const again = { retry_since: at(9), retry_until: at(-2), retry_error: 'acme orders page 1: <500>' }
+
+  it.each<[what: string, job: Partial<JobStatus>, shown: string, others: RegExp]>([
+    ['that it is read', { work: 'schedule' }, 'being read', /compared|asking|verify/],
+    [
+      'that it is compared',
+      { work: 'verify' },
+      'running: being compared (verify)',
+      /running since|being read/,
+    ],
+    [
+      'that it is refreshed',
+      { work: 'refresh', last_run_status: 'succeeded' },
+      'running: being refreshed',
+      /verify|compared/,
+    ],
+    [
+      'what it waits for, since when and after which error',
+      { work: 'manual', ...again },
+      `waits until ${at(-2)} (2 minutes) to ask again, since ${at(9)} (9 minutes): acme orders page 1: &lt;500&gt;`,
+      /verify|compared|being read/,
+    ],
+    [
+      'that the page is asked for at this moment',
+      { work: 'manual', ...again, retry_until: at(1) },
+      `asks again, since ${at(9)} (9 minutes)`,
+      /waits until/,
+    ],
+  ])('%s', async (_what, more, shown, others) => {
+    const html = await pageHtml(overview([job('acme', 'orders', { ...running, ...more })]))
+
+    expect(html).toContain(shown)
+    const table = html.slice(html.indexOf('<table'), html.indexOf('</table'))
+    expect(table).not.toMatch(others)
+  })
+})
