@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
+import { duckdb } from '../../helpers/duckdb.ts'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable } from '../workspace.ts'
@@ -37,6 +38,25 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(await query('--format', 'ndjson')).toBe('{"id":1,"total":1.5}\n{"id":2,"total":2}\n')
     expect(await query('--format', 'csv', '--output', 'out.csv')).toBe('')
     expect(fs.readFileSync(workspace.file('out.csv'), 'utf8')).toBe('id,total\n1,1.5\n2,2\n')
+    const typed =
+      'SELECT sum(id) AS sum, avg(id) AS mean, max(_changed_at) AS at, true AS yes, 9007199254740993 AS exact, max(note) AS note FROM orders'
+    await run(['query', typed, '--format', 'parquet', '--output', 'typed.parquet'])
+    const types = await duckdb(workspace.file, "SELECT column_type FROM (DESCRIBE FROM 'typed.parquet')")
+    expect(types.flat()).toEqual([
+      'BIGINT',
+      'DOUBLE',
+      'TIMESTAMP WITH TIME ZONE',
+      'BIGINT',
+      'BIGINT',
+      'VARCHAR',
+    ])
+    expect(await duckdb(workspace.file, "SELECT sum, mean, yes, exact, note FROM 'typed.parquet'")).toEqual([
+      [3n, 1.5, 1n, 9007199254740993n, 'b, "c"'],
+    ])
+    expect(await run(['query', typed, '--format', 'ndjson'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^warning: the column exact had .*\n$/) as string,
+    })
   })
 
   it.each([
