@@ -58,7 +58,7 @@ function createLock(mirror: string, clock: HastyClock): Lock {
   let count = 0
   let takenBefore = Number.POSITIVE_INFINITY
   let takenAt: number | null = null
-  let look: (heldMs: number) => void = () => {}
+  let look: ((heldMs: number) => void) | null = null
   const end = watchEdges({
     before({ what, file }) {
       if (file !== mirror || what !== 'BEGIN IMMEDIATE') return
@@ -66,11 +66,11 @@ function createLock(mirror: string, clock: HastyClock): Lock {
       if (count < takenBefore) return
       takenAt ??= clock.now()
       clock.advance(SQLITE_WAITS_MS)
-      look(clock.now() - takenAt)
+      look?.(clock.now() - takenAt)
       throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
     },
   })
-  onTestFinished(() => void end())
+  onTestFinished(end)
   return {
     take(before = 0) {
       takenBefore = before

@@ -61,21 +61,21 @@ async function createScene(reply: Reply, settings: object = {}) {
   return { server, workspace, onThird: server.arrival(({ page }) => page === 3) }
 }
 
+async function expectStopped(command: RunningCommand, workspace: Workspace, code: number): Promise<void> {
+  expect(await command.ended).toMatchObject({ code, signal: null })
+  expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+    { status: 'open', next_page: 3 },
+  ])
+  await workspace.run(['resume'])
+  await expectToGoOn(workspace)
+}
+
 describe.concurrent('a signal while the server keeps us waiting', () => {
   const SIGNALS = [
     ['SIGHUP', 129],
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const
-
-  async function expectStopped(command: RunningCommand, workspace: Workspace, code: number): Promise<void> {
-    expect(await command.ended).toMatchObject({ code, signal: null })
-    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-      { status: 'open', next_page: 3 },
-    ])
-    await workspace.run(['resume'])
-    await expectToGoOn(workspace)
-  }
 
   it.each(ANSWERS.map((one, index) => [...(SIGNALS[index] ?? SIGNALS[0]), ...one] as const))(
     '(%s) ends a sync with %i, and nothing is lost: %s',
@@ -101,23 +101,23 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
   })
 })
 
-describe.concurrent('a signal while another process has the lock', () => {
-  /** The lock is taken before the third page is answered. */
-  async function createLockedScene(reply?: Reply) {
-    const locks: Database.Database[] = []
-    const server = await serve((asked) => {
-      if (asked.page !== 3) return pageOf(ORDERS, asked)
-      if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
-      return (locks[0]?.open ? reply : undefined) ?? pageOf(ORDERS, asked)
-    })
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
-    return {
-      workspace,
-      isLocked: server.arrival(({ page }) => page === 3),
-      letGo: () => locks[0]?.close(),
-    }
+/** The lock is taken before the third page is answered. */
+async function createLockedScene(reply?: Reply) {
+  const locks: Database.Database[] = []
+  const server = await serve((asked) => {
+    if (asked.page !== 3) return pageOf(ORDERS, asked)
+    if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
+    return (locks[0]?.open ? reply : undefined) ?? pageOf(ORDERS, asked)
+  })
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  return {
+    workspace,
+    isLocked: server.arrival(({ page }) => page === 3),
+    letGo: () => locks[0]?.close(),
   }
+}
 
+describe.concurrent('a signal while another process has the lock', () => {
   it('ends a sync, and nothing is lost', async () => {
     const { workspace, isLocked, letGo } = await createLockedScene()
     const sync = workspace.start(['sync'])
@@ -134,19 +134,14 @@ describe.concurrent('a signal while another process has the lock', () => {
     const { workspace, isLocked, letGo } = await createLockedScene()
     // After one signal it would wait for half an hour.
     const sync = workspace.start(['sync'], { env: clockSpeed(0.001) })
-    let hasEnded = false
-    const ended = sync.ended.finally(() => {
-      hasEnded = true
-    })
     await isLocked
 
     // Two that come at one moment may be one.
-    while (!hasEnded) {
-      sync.kill('SIGTERM')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    const more = setInterval(() => sync.kill('SIGTERM'), 100)
+    const ended = await sync.ended
+    clearInterval(more)
 
-    expect(await ended).toMatchObject({ code: 143, signal: null })
+    expect(ended).toMatchObject({ code: 143, signal: null })
     letGo()
     await expectToGoOn(workspace)
   })
@@ -173,7 +168,7 @@ describe.concurrent('a signal while another process has the lock', () => {
     maker.exec('BEGIN EXCLUSIVE')
     const isLooking = new Promise<void>((resolve) => {
       const end = watchEdges({ failed: ({ file }) => file === workspace.mirror && resolve() })
-      onTestFinished(() => void end())
+      onTestFinished(end)
     })
     const sync = workspace.startHere(['sync'])
     await isLooking

@@ -153,7 +153,7 @@ describe.concurrent('a key that becomes TEXT', () => {
     expect(code).toBe(143)
     expect(isFree(workspace)).toBe(true)
     expectUnchanged(workspace)
-    expect(workspace.rows('SELECT DISTINCT status FROM sync_runs WHERE id > 2')).toEqual([
+    expect(workspace.rows('SELECT DISTINCT status FROM sync_runs WHERE id > 3')).toEqual([
       { status: 'interrupted' },
     ])
     expect((await workspace.run(['sync'])).code).toBe(0)

@@ -92,6 +92,8 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
   const mirror = file(database)
   const tokens = new Set<string>()
   const leaks: Leak[] = []
+  /** How many commands run in this process. */
+  let runningHere = 0
 
   function configure({ baseUrl, organizations, ...more }: Settings): void {
     for (const { token } of organizations) if (token !== undefined) tokens.add(token)
@@ -128,14 +130,18 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
 
   function startHere(args: readonly string[], options: RunOptions = {}): RunningCommand {
     const running = startInProcess(args, placed(options))
-    return { ...running, ended: running.ended.then(checked) }
+    runningHere++
+    const ended = running.ended.finally(() => runningHere--)
+    return { ...running, ended: ended.then(checked) }
   }
 
   /** Without the option at the end of each command that is proposed: it names a folder of chance. */
   const shown = (text: string) => text.replaceAll(` --config ${file('admin-mirror.yaml')}`, '')
 
   function checked({ stdout, stderr, ...ended }: Ended): Ended {
-    leaks.push(...leaksOf(tokens, [stdout, stderr, ...databaseFiles(folder)]))
+    // While this process has the mirror open, closing another handle of it would drop SQLite's locks; the last one to end looks.
+    const files = runningHere > 0 ? [] : databaseFiles(folder)
+    leaks.push(...leaksOf(tokens, [stdout, stderr, ...files]))
     return { ...ended, stdout: shown(stdout), stderr: shown(stderr), logs: logLines(shown(stderr)) }
   }
 

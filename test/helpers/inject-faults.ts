@@ -50,8 +50,12 @@ function happen(does: Fault['does']): void {
     const { says, until, forMs = 0 } = does
     if (says !== undefined) fs.writeSync(2, `${JSON.stringify({ msg: says })}\n`)
     stand(forMs)
-    while (until !== undefined && !fs.existsSync(until)) stand(10)
+    if (until !== undefined) standUntil(until)
   }
+}
+
+function standUntil(file: string): void {
+  while (!fs.existsSync(file)) stand(10)
 }
 
 function stand(ms: number): void {

@@ -166,7 +166,7 @@ it.skipIf(!IS_ROOT || !canMount())(
         }
       },
     })
-    onTestFinished(() => void end())
+    onTestFinished(end)
 
     expect(() => publishIn(folder)).toThrow(/copy\.db.* full.*make room/)
 
