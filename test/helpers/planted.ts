@@ -5,7 +5,7 @@ import type { Patch } from './patch.ts'
 
 export const DIE = "process.kill(process.pid, 'SIGKILL')"
 
-/** Asks this address in front of a statement, and goes on with its answer. `when` as in dyingBefore. */
+/** Asks this address in front of a statement, and goes on with its answer.. */
 export function asksBefore(file: string, statement: string, url: string, when = 'true'): Patch {
   return { file, find: statement, replace: `if (${when}) await fetch('${url}'); ${statement}` }
 }
