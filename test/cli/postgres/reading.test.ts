@@ -99,6 +99,23 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     )
   })
 
+  it('counts few distinct values in all rows, and estimates many', { timeout: 60_000 }, async () => {
+    const { run, rows } = await synced()
+    const note = "CASE WHEN n = 77777 THEN 'seldom' WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END"
+    await (await rows())(
+      `INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id, note) SELECT $1, now(), now(), n, ${note} FROM generate_series(3, 110000) AS n`,
+      ACME.id,
+    )
+
+    const { stdout } = await run(['describe', 'orders', '--json'])
+    const [{ columns }] = (JSON.parse(stdout) as { collections: [{ columns: { column: string }[] }] })
+      .collections
+    const described = Object.fromEntries(columns.map((column) => [column.column, column]))
+    expect(described.note).toMatchObject({ distinct: 4, distinct_is_exact: true })
+    expect(described.id).toMatchObject({ distinct: 110_000, distinct_is_exact: false })
+    expect((await run(['describe', 'orders'])).stdout).toMatch(/^note +TEXT +\S+ % +4 /m)
+  })
+
   it('ends a statement after --timeout, and runs none that writes', { timeout: 60_000 }, async () => {
     const { run, rows } = await synced()
 
