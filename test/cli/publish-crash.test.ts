@@ -73,7 +73,7 @@ async function expectNextCopy(workspace: Workspace, folder: string): Promise<voi
 }
 
 const MOMENTS: [where: string, patch: Patch][] = [
-  ['with an empty file', dyingAfter(PUBLISH, 'sweepUnfinished(mirror, place, own)')],
+  ['with an empty file', dyingAfter(PUBLISH, 'sweepUnfinished(leasesFolder(mirror), place.file, own)')],
   ['with the rows in it', dyingBefore(BUILD, "connection.exec('ANALYZE')")],
   ['before the numbers', dyingBefore(PUBLISH, 'fs.writeFileSync(unfinished,')],
   ['before the renames', dyingBefore(PUBLISH, '  if (isPlaced) for (const [from, to] of renames)')],

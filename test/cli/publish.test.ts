@@ -197,8 +197,9 @@ describe.concurrent('a sync with publish', () => {
   })
 
   it('clears away what a killed process left, and nothing else', async () => {
-    const { workspace, copy } = await createScene()
+    const { list, workspace, copy } = await createScene()
     await workspace.run(['sync'])
+    list.items = orders(7)
     const folder = path.dirname(copy)
     const lock = '4711-0123456789ab'
     fs.writeFileSync(path.join(`${workspace.mirror}-owners`, lock), '')
