@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 const FORMS = {
   sqlite: {
     files: ['test/cli/crash-', 'test/cli/rivals'],
-    env: { CRASHES: '200', ROUNDS: '20', STATEMENTS: 'all' },
+    env: { CRASHES: '200', ROUNDS: '20', LONG: '1' },
   },
   postgres: { files: ['test/cli/postgres/crash'], env: { CRASH_MINUTES: '10' } },
 }

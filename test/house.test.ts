@@ -68,6 +68,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: [
     'errors.ts',
     'text.ts',
+    'json',
     'config',
     'schedule',
     'sync',

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
+import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createWorkspace } from './cli/workspace.ts'
 import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
@@ -75,6 +76,36 @@ describe('the questions of analysts', () => {
       const { stdout, stderr } = await workspace.run(['query', sql, '--database', file])
 
       expect({ stdout, stderr }).toEqual({ stdout: answer, stderr: '' })
+    })
+  })
+
+  it('count what came today in a time zone, as far as the list is known', async () => {
+    const [zone = '', sql = ''] =
+      /^\$ TZ=(\S+) npx admin-mirror query "(.*?)" --database shop\.db$/ms.exec(TEXT)?.slice(1) ?? []
+    expect(zone).toBe('Europe/Berlin')
+    // Noon is far from the next day, whenever the test runs.
+    const ahead = 12 - new Date().getUTCHours()
+    const midnight = Date.now() - (Date.now() % 3_600_000) - 12 * 3_600_000
+    const noon = new Date(midnight + 12 * 3_600_000).toISOString()
+    const today = (minutes: number) => new Date(midnight + minutes * 60_000).toISOString()
+    fs.copyFileSync(workspace.file('shop.db'), workspace.file('today.db'))
+    const shop = new Database(workspace.file('today.db'))
+    shop.exec(`UPDATE sync_status SET fresh_as_of = iif(organization = 'acme', '${noon}', NULL)`)
+    const place = 'FROM orders JOIN organizations AS o ON o.id = _organization_id WHERE o.name = ?'
+    const ids = shop.prepare(`SELECT orders.id ${place} ORDER BY orders.id LIMIT 4`).pluck().all('acme')
+    const move = shop.prepare(`UPDATE orders SET created_at = ? WHERE id = ?`)
+    for (const [index, minutes] of [-1, 0, 719, 721].entries()) move.run(today(minutes), ids[index])
+    shop.close()
+    // What stands behind the name is how far it is behind UTC.
+    const through = ['env', `TZ=Here${-ahead}`]
+    const { stdout, stderr } = await workspace.run(
+      ['query', sql, '--database', 'today.db', '--format', 'csv'],
+      { through },
+    )
+
+    expect({ stdout, stderr }).toEqual({
+      stdout: `organization,fresh_as_of,today\nacme,${noon},2\nglobex,,\n`,
+      stderr: '',
     })
   })
 

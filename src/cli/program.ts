@@ -169,7 +169,7 @@ function defineReaders(define: Define): void {
     .addOption(databaseOption())
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
     .argument('<sql>', 'one statement; - reads it from standard input')
-    .addOption(formatOption('table', 'json', 'ndjson', 'csv').default('table'))
+    .addOption(formatOption('table', 'json', 'ndjson', 'csv', 'parquet').default('table'))
     .addOption(paramOption())
     .option('--output <file>', 'a file instead of standard output')
     .option('--timeout <duration>', 'stop it after so long, with exit code 1 (500ms, 30s, 5m)')

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
-import { DuckDBInstance } from '@duckdb/node-api'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { duckdb as inDuckdb } from '../helpers/duckdb.ts'
 import { hasTerminal, onTerminal } from '../sandbox-faults/on-terminal.ts'
 import { runInProcess } from './in-process.ts'
 import { pageOf, serve } from './list-server.ts'
@@ -37,6 +37,8 @@ beforeAll(async () => {
 })
 
 const exported = (...args: string[]) => workspace.run(['export', ...args])
+const duckdb = (sql: string, timeZone?: string) => inDuckdb(workspace.file, sql, timeZone)
+const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
 const linesOf = (text: string) => text.split('\n').slice(0, -1)
 
 describe.concurrent('export of views', () => {
@@ -59,8 +61,11 @@ describe.concurrent('export of views', () => {
   })
 
   it.each(['orders_raw', 'orders_history', 'orders_changes'])('writes %s', async (name) => {
-    for (const format of ['csv', 'ndjson', 'parquet'])
-      expect(await exported(name, '--format', format)).toMatchObject({ code: 0, stderr: '' })
+    for (const format of ['csv', 'ndjson', 'parquet']) {
+      const { code, stderr } = await exported(name, '--format', format)
+      expect(code).toBe(0)
+      expect(stderr).toMatch(format === 'ndjson' ? /^warning: the column id had whole numbers .*\n$/ : /^$/)
+    }
   })
 
   it.each(['sync_tokens', 'orders_', 'orders__nothing', 'sqlite_schema'])(
@@ -72,6 +77,18 @@ describe.concurrent('export of views', () => {
       expect(stderr).toMatch(/there are: lines, .*orders, orders__items, orders_changes, orders_history/)
     },
   )
+})
+
+describe.concurrent('export as NDJSON', () => {
+  it('warns once of the numbers that most readers of JSON round, and of no others', async () => {
+    for (const more of [[], ['--envelope']])
+      expect(await warned('orders', ...more)).toMatch(
+        /^warning: the fields huge, id, n had whole numbers beyond 2\^53; .*, or --format csv\n$/,
+      )
+    expect(await warned('orders__items')).toMatch(/^warning: the columns _parent_id, n had .*\n$/)
+    expect(await warned('--quiet', 'orders')).toBe('')
+    expect(await warned('sync_runs')).toBe('')
+  })
 })
 
 describe.concurrent('export --since', () => {
@@ -281,21 +298,4 @@ describe.concurrent('export as Parquet', () => {
 function still(): string {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
   return '0123456789abcdef'
-}
-
-/** The rows of a query on Parquet files of the workspace; times as DuckDB writes them. */
-async function duckdb(sql: string, timeZone = 'UTC'): Promise<unknown[][]> {
-  const instance = await DuckDBInstance.create(':memory:')
-  const connection = await instance.connect()
-  try {
-    await connection.run(`SET TimeZone = '${timeZone}'`)
-    const inFolder = sql.replaceAll(/'(\w+\.parquet)'/g, (_, name) => `'${workspace.file(name)}'`)
-    const rows = (await connection.runAndReadAll(inFolder)).getRows()
-    return rows.map((row) =>
-      row.map((value) => (typeof value === 'object' && value !== null ? String(value) : value)),
-    )
-  } finally {
-    connection.closeSync()
-    instance.closeSync()
-  }
 }

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import { Readable, Writable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import type { Ended } from './processes.ts'
-import { logLines } from './processes.ts'
+import { createTranscript, type Ended, type RunningCommand } from './processes.ts'
 
 /** Where a command is typed. */
 export interface Place {
@@ -13,6 +13,40 @@ export interface Place {
   /** Aborted as a signal would: its reason is the signal's name. */
   signal?: AbortSignal
   newToken?: () => string
+  clock?: Clock
+}
+
+/** What the command takes for the time. */
+export interface Clock {
+  now: () => number
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+}
+
+export interface HastyClock extends Clock {
+  advance(ms: number): void
+}
+
+/** Sleeps take no time, and the clock goes on by them: beside the real one, or alone. */
+export function createHastyClock(time: () => number = Date.now): HastyClock {
+  let ahead = 0
+  return {
+    now: () => time() + ahead,
+    advance(ms) {
+      ahead += ms
+    },
+    sleep: async (ms, signal) => {
+      await nextTurn(undefined, signal ? { signal } : {})
+      ahead += ms
+    },
+  }
+}
+
+const REAL: Clock = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) }
+
+/** Goes so much faster than the real one; sleeps take as long as they say. */
+export function createFastClock(speed: number): Clock {
+  const start = Date.now()
+  return { ...REAL, now: () => start + (Date.now() - start) * speed }
 }
 
 /**
@@ -20,14 +54,26 @@ export interface Place {
  * Starting a process takes longer than most commands.
  */
 export async function runInProcess(args: readonly string[], place: Place): Promise<Ended> {
-  const stdout = captured()
-  const stderr = captured()
-  const code = await runProgram(args, createRuntime(place, stdout.stream, stderr.stream))
-  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text(), logs: logLines(stderr.text()) }
+  return startInProcess(args, place).ended
+}
+
+/** Starts a command in this process. A signal is passed on as src/main.ts does with the first one. */
+export function startInProcess(args: readonly string[], place: Place): RunningCommand {
+  const stop = new AbortController()
+  const transcript = createTranscript()
+  const [stdout, stderr] = [writableTo(transcript.onStdout), writableTo(transcript.onStderr)]
+  const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
+  const ended = runProgram(args, createRuntime({ ...place, signal }, stdout, stderr))
+  return {
+    kill: (name) => stop.abort(name),
+    log: transcript.log,
+    logs: transcript.logs,
+    ended: ended.then((code) => transcript.end(code, null)),
+  }
 }
 
 function createRuntime(
-  { cwd, env, signal = new AbortController().signal, newToken }: Place,
+  { cwd, env, signal, newToken, clock = REAL }: Place & { signal: AbortSignal },
   stdout: Writable,
   stderr: Writable,
 ): Runtime {
@@ -40,9 +86,9 @@ function createRuntime(
     stdout,
     stderr,
     signal,
-    now: Date.now,
+    now: clock.now,
     elapsed: () => performance.now(),
-    sleep: (ms, stop) => sleep(ms, undefined, stop ? { signal: stop } : {}),
+    sleep: clock.sleep,
     yieldToEventLoop: async () => {
       await nextTurn()
       await nextTurn()
@@ -61,13 +107,12 @@ function createRuntime(
   }
 }
 
-function captured(): { stream: Writable; text: () => string } {
-  const pieces: Buffer[] = []
-  const stream = new Writable({
+function writableTo(onText: (text: string) => void): Writable {
+  const decoder = new StringDecoder('utf8')
+  return new Writable({
     write(piece: Buffer, _encoding, done) {
-      pieces.push(piece)
+      onText(decoder.write(piece))
       done()
     },
   })
-  return { stream, text: () => Buffer.concat(pieces).toString('utf8') }
 }

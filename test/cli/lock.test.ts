@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { withConstant } from '../helpers/planted.ts'
-import { expectWhole } from './crash-scene.ts'
+import { expectWhole, someOf } from './crash-scene.ts'
 import { type Asked, createDoor, items, pageOf, type Reply, serve } from './list-server.ts'
-import { createLockScene, isLooking, LOCK_WAIT } from './lock-scene.ts'
+import { createLockScene, type LockScene } from './lock-scene.ts'
 import { createWorkspace, organization } from './workspace.ts'
 
 // Somebody else writes to the mirror for a moment: longer than SQLite itself waits here, shorter than the 30 seconds
@@ -69,29 +68,106 @@ describe.concurrent('a lock that another program holds for a moment', () => {
   })
 })
 
-const REGISTERING = { file: 'src/cli/session.ts', statement: 'await tokens.register(' }
-const WRITING = {
-  file: 'src/sync/walk.ts',
-  statement: 'const result = await handler.handle(',
-  when: 'page.number === 3',
+/** The numbers of the transactions of a sync that nobody disturbs: the first, and some others. With LONG=1 all. */
+async function transactions(): Promise<number[]> {
+  const { workspace, clock, lock } = await createLockScene()
+  expect((await workspace.run(['sync'], { clock })).code).toBe(0)
+  const [first = 1, ...others] = Array.from({ length: lock.transactions() }, (_, index) => index + 1)
+  return [first, ...someOf(others, 5)]
 }
+
+/** What the promise allows between a signal and the end. */
+const STOPPED_WITHIN_MS = 5000
+const SIGNALS = [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+] as const
+
+/** That a plain sync reads the list to its end, when the lock is free. */
+async function expectToGoOn({ workspace, clock, lock }: LockScene): Promise<void> {
+  lock.letGo()
+  const next = await workspace.run(['sync'], { clock })
+  expect(next.code, next.stderr).toBe(0)
+  expectWhole(workspace)
+}
+
+describe('a lock that another program holds before a transaction of a sync', () => {
+  it('is waited for, for less than 30 seconds', async () => {
+    for (const number of await transactions()) {
+      const { workspace, clock, lock } = await createLockScene()
+      lock.onLook((heldMs) => heldMs > 25_000 && lock.letGo())
+      lock.take(number)
+
+      const { code, stderr } = await workspace.run(['sync'], { clock })
+
+      expect(code, `before transaction ${number}: ${stderr}`).toBe(0)
+      expectWhole(workspace)
+    }
+  })
+
+  it('for longer makes it exit with 4, and nothing is lost', async () => {
+    for (const number of await transactions()) {
+      const scene = await createLockScene()
+      let heldMs = 0
+      scene.lock.onLook((ms) => {
+        heldMs = ms
+      })
+      scene.lock.take(number)
+
+      const { code, stderr } = await scene.workspace.run(['sync'], { clock: scene.clock })
+
+      expect(code, `before transaction ${number}: ${stderr}`).toBe(4)
+      expect(stderr).toContain('is locked by another process')
+      expect(heldMs).toBeGreaterThan(29_000)
+      await expectToGoOn(scene)
+    }
+  })
+
+  it.each(['sync', 'start'])(
+    'ends %s within 5 seconds after a signal, and nothing is lost',
+    async (command) => {
+      for (const number of await transactions()) {
+        const scene = await createLockScene()
+        const { clock, lock } = scene
+        const [signal, exitCode] = SIGNALS[number % SIGNALS.length] ?? ['SIGTERM', 143]
+        const stop = new AbortController()
+        let stoppedAt = Number.POSITIVE_INFINITY
+        lock.onLook(() => {
+          if (stop.signal.aborted) return
+          stoppedAt = clock.now()
+          stop.abort(signal)
+        })
+        lock.take(number)
+
+        const { code, stderr } = await scene.workspace.run([command], { clock, signal: stop.signal })
+
+        expect(code, `before transaction ${number}: ${stderr}`).toBe(command === 'start' ? 0 : exitCode)
+        expect(clock.now() - stoppedAt).toBeLessThan(STOPPED_WITHIN_MS)
+        await expectToGoOn(scene)
+      }
+    },
+  )
+})
 
 function refuse({ collection }: Asked): Reply | undefined {
   return collection === 'orders' ? { status: 401, body: {} } : undefined
 }
 
-const REFUSED = { file: 'src/api/token-hold.ts', statement: 'await store.hold(why)' }
+const isWaiting = ({ msg }: { msg: string }) => msg.startsWith('waiting to write the hold')
 
-describe.concurrent('a lock that is held for longer than we wait, when a token is refused,', () => {
+describe('a lock that is held for longer than we wait, when a token is refused,', () => {
   it.each(['sync', 'start'])('makes %s wait on, so that the next start sends it no more', async (command) => {
-    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, refuse)
-    const requests = () => server.asked.filter(({ path }) => path !== '/lock')
-    const running = await startWaiting([command], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
+    const { server, workspace, clock, lock } = await createLockScene((asked, { take }) => {
+      take()
+      return refuse(asked)
+    })
+    const running = workspace.startHere([command], { clock })
 
-    const waiting = await running.log(({ msg }) => msg.startsWith('waiting to write the hold'))
+    const waiting = await running.log(isWaiting)
     // Two patiences more.
-    await running.logs(isLooking, 20)
-    letGo()
+    await new Promise<void>((resolve) => lock.onLook((heldMs) => heldMs > 90_000 && resolve()))
+    lock.letGo()
     await running.log(({ msg }) => msg === 'the hold of the refused token is written')
     if (command === 'start') running.kill('SIGTERM')
 
@@ -104,63 +180,54 @@ describe.concurrent('a lock that is held for longer than we wait, when a token i
     expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
       { name: 'acme' },
     ])
-    const next = workspace.start(['start'])
+    const next = workspace.startHere(['start'], { clock })
     await next.log(({ event }) => event === 'run_not_begun')
     next.kill('SIGTERM')
     await next.ended
-    expect(requests()).toHaveLength(1)
+    expect(server.asked).toHaveLength(1)
   })
 
   it('stops the other jobs with 4 when these can wait no longer, and the hold is written all the same', async () => {
     const isLocked = createDoor()
-    const { server, workspace, startWaiting, letGo } = await createLockScene(REFUSED, (asked) => {
-      // A page comes only once it cannot be written any more.
-      return refuse(asked) ?? isLocked.opened.then(() => undefined)
-    })
-    void server.arrival(({ path }) => path === '/lock').then(isLocked.open)
-    workspace.configure({
-      baseUrl: server.url,
-      organizations: [organization('acme', 1), organization('globex', 2)],
-      collections: { orders: {}, establishments: {} },
-    })
-    const sync = await startWaiting(['sync'], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
+    const { workspace, clock, lock } = await createLockScene(
+      (asked, { take }) => {
+        const refusal = refuse(asked)
+        if (refusal) {
+          take()
+          isLocked.open()
+          return refusal
+        }
+        // A page comes only once it cannot be written any more.
+        return isLocked.opened.then(() => pageOf(items(4), asked))
+      },
+      {
+        organizations: [organization('acme', 1), organization('globex', 2)],
+        collections: { orders: {}, establishments: {} },
+      },
+    )
+    const sync = workspace.startHere(['sync'], { clock })
     await sync.log(({ error_code }) => error_code === 'DATABASE')
-    letGo()
+    lock.letGo()
 
     expect((await sync.ended).code).toBe(4)
     expect(workspace.value('SELECT count(*) FROM organizations WHERE held_since IS NOT NULL')).toBe(2)
   })
-})
 
-describe.concurrent('a lock that another program holds', () => {
-  it.each([
-    ['registering who is configured', REGISTERING],
-    ['writing a page', WRITING],
-  ])('for several seconds is waited for: %s', async (_where, place) => {
-    const { workspace, startWaiting, letGo } = await createLockScene(place)
-    const sync = await startWaiting(['sync'])
+  it('lets a sync end by a signal as soon as the hold is written', async () => {
+    const { server, workspace, clock, lock } = await createLockScene((asked, { take }) => {
+      if (asked.page < 3) return undefined
+      take()
+      return { status: 401, body: {} }
+    })
+    const sync = workspace.startHere(['sync'], { clock })
+    await sync.log(isWaiting)
+    sync.kill('SIGTERM')
+    lock.letGo()
 
-    // Each look takes a tenth of a second at least.
-    await sync.logs(isLooking, 30)
-    letGo()
-
-    expect((await sync.ended).code).toBe(0)
-    expectWhole(workspace)
-  })
-
-  it.each([
-    ['registering who is configured', REGISTERING],
-    ['writing a page', WRITING],
-  ])('for longer than we wait makes a sync exit with 4, and nothing is lost: %s', async (_where, place) => {
-    const { workspace, startWaiting, letGo } = await createLockScene(place)
-    const sync = await startWaiting(['sync'], withConstant(LOCK_WAIT, 'PATIENCE_MS', 500))
-
-    const ended = await sync.ended
-    letGo()
-
-    expect(ended.code).toBe(4)
-    expect(ended.stderr).toContain('is locked by another process')
-    expect((await workspace.run(['sync'])).code).toBe(0)
-    expectWhole(workspace)
+    expect((await sync.ended).code).toBe(143)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    expect(server.asked.filter(({ page }) => page === 3)).toHaveLength(1)
   })
 })

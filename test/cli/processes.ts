@@ -27,9 +27,18 @@ export interface Ended {
   logs: LogLine[]
 }
 
-export interface Running {
-  pid: number
+/** A command that runs, in a process of its own or in this one. */
+export interface RunningCommand {
   kill(signal: NodeJS.Signals): void
+  /** The first line of the log, past or to come, that `isMeant` is true for. Rejects when the process ends without one. */
+  log(isMeant: (line: LogLine) => boolean): Promise<LogLine>
+  /** As soon as there are so many of them. */
+  logs(isMeant: (line: LogLine) => boolean, count: number): Promise<LogLine[]>
+  ended: Promise<Ended>
+}
+
+export interface Running extends RunningCommand {
+  pid: number
   /** Signals it and all processes that it started, as a service manager does. */
   killAll(signal: NodeJS.Signals): void
   /** Stops reading its standard output, as `| head` does. */
@@ -37,11 +46,6 @@ export interface Running {
   closeStderr(): void
   /** The first line of standard output. */
   firstLine(): Promise<string>
-  /** The first line of the log, past or to come, that `isMeant` is true for. Rejects when the process ends without one. */
-  log(isMeant: (line: LogLine) => boolean): Promise<LogLine>
-  /** As soon as there are so many of them. */
-  logs(isMeant: (line: LogLine) => boolean, count: number): Promise<LogLine[]>
-  ended: Promise<Ended>
 }
 
 export interface StartOptions {
@@ -70,6 +74,33 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     detached: true,
   })
   alive.add(child)
+  const transcript = createTranscript()
+  child.stdout.setEncoding('utf8').on('data', transcript.onStdout)
+  child.stderr.setEncoding('utf8').on('data', transcript.onStderr)
+
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      alive.delete(child)
+      resolve(transcript.end(code, signal))
+    })
+  })
+
+  return {
+    pid: child.pid ?? 0,
+    kill: (signal) => child.kill(signal),
+    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
+    closeStdout: () => child.stdout.destroy(),
+    closeStderr: () => child.stderr.destroy(),
+    firstLine: transcript.firstLine,
+    log: transcript.log,
+    logs: transcript.logs,
+    ended,
+  }
+}
+
+/** What a command writes, to be waited for. */
+export function createTranscript() {
   let stdout = ''
   let stderr = ''
   let hasEnded = false
@@ -77,24 +108,6 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
   const changed = () => {
     for (const watch of watchers) watch()
   }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-    changed()
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-    changed()
-  })
-
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code, signal) => {
-      alive.delete(child)
-      hasEnded = true
-      changed()
-      resolve({ code, signal, stdout, stderr, logs: logLines(stderr) })
-    })
-  })
 
   /** What `look` finds in the output, as soon as it is there. */
   function found<T>(look: () => T | undefined): Promise<T> {
@@ -112,19 +125,26 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
   }
 
   return {
-    pid: child.pid ?? 0,
-    kill: (signal) => child.kill(signal),
-    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
-    closeStdout: () => child.stdout.destroy(),
-    closeStderr: () => child.stderr.destroy(),
+    onStdout(text: string) {
+      stdout += text
+      changed()
+    },
+    onStderr(text: string) {
+      stderr += text
+      changed()
+    },
+    end(code: number | null, signal: NodeJS.Signals | null): Ended {
+      hasEnded = true
+      changed()
+      return { code, signal, stdout, stderr, logs: logLines(stderr) }
+    },
     firstLine: () => found(() => (stdout.includes('\n') ? stdout.slice(0, stdout.indexOf('\n')) : undefined)),
-    log: (isMeant) => found(() => logLines(stderr).find(isMeant)),
-    logs: (isMeant, count) =>
+    log: (isMeant: (line: LogLine) => boolean) => found(() => logLines(stderr).find(isMeant)),
+    logs: (isMeant: (line: LogLine) => boolean, count: number) =>
       found(() => {
         const lines = logLines(stderr).filter(isMeant)
         return lines.length < count ? undefined : lines
       }),
-    ended,
   }
 }
 

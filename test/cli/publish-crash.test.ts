@@ -2,33 +2,28 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, describe, expect, it } from 'vitest'
-import { type Patch, patchedBy } from '../helpers/patch.ts'
-import { DIE, dyingAfter, dyingBefore } from '../helpers/planted.ts'
-import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
+import { describe, expect, it } from 'vitest'
+import { faultsOf } from '../helpers/faults.ts'
+import { runs } from '../helpers/system.ts'
 import { pageOf, serve } from './list-server.ts'
 import type { LogLine } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
-// What dying processes and full disks do to the published file: the old one stays, whole, and nothing is left that grows.
+// The process that makes the published file dies, alone, with the one that started it, or by Ctrl-C: the old file stays, whole, and
+// nothing is left that grows. Every place at which it can die: test/store/sqlite/publish/deaths.test.ts.
 
-const PUBLISH = 'src/store/sqlite/publish/publish.ts'
-const BUILD = 'src/store/sqlite/publish/build.ts'
 const COPY = 'published/copy.db'
 const WHOLE = ['copy.db', 'copy.db.json']
 
-const mounted: string[] = []
-
-afterAll(() => {
-  for (const folder of mounted) mustRun('umount', folder)
-})
+/** With the rows in the copy; the statement is told to nobody else. */
+const AT_WORK = '^ANALYZE$'
 
 function orders(count: number, value: string) {
   return Array.from({ length: count }, (_, index) => ({ id: index + 1, value }))
 }
 
-/** A published file of six orders, of a list that has changed since. `disk`: of how many bytes its own disk is. */
-async function createScene(disk?: string) {
+/** A published file of six orders, of a list that has changed since. */
+async function createScene() {
   const list = { items: orders(6, 'old') }
   const server = await serve((asked) => pageOf(list.items, asked))
   const workspace = createWorkspace({
@@ -38,11 +33,6 @@ async function createScene(disk?: string) {
   })
   const copy = workspace.file(COPY)
   const folder = path.dirname(copy)
-  if (disk !== undefined) {
-    fs.mkdirSync(folder)
-    mustRun('mount', '-t', 'tmpfs', '-o', `size=${disk}`, 'tmpfs', folder)
-    mounted.push(folder)
-  }
   await workspace.run(['sync'])
   expect(left(folder)).toEqual(WHOLE)
   list.items = orders(6, 'new')
@@ -72,18 +62,11 @@ async function expectNextCopy(workspace: Workspace, folder: string): Promise<voi
   connection.close()
 }
 
-const MOMENTS: [where: string, patch: Patch][] = [
-  ['with an empty file', dyingAfter(PUBLISH, 'sweepUnfinished(leasesFolder(mirror), place.file, own)')],
-  ['with the rows in it', dyingBefore(BUILD, "connection.exec('ANALYZE')")],
-  ['before the numbers', dyingBefore(PUBLISH, 'fs.writeFileSync(unfinished,')],
-  ['before the renames', dyingBefore(PUBLISH, '  if (isPlaced) for (const [from, to] of renames)')],
-]
-
 describe.concurrent('a process that is killed while it publishes', () => {
-  it.each(MOMENTS)('%s leaves the old file and nothing else', async (_where, patch) => {
+  it('leaves the old file and nothing else, and the sync goes on', async () => {
     const { workspace, copy, folder, before } = await createScene()
 
-    const { code, logs } = await workspace.run(['sync'], { env: patchedBy(patch) })
+    const { code, logs } = await workspace.run(['sync'], { env: faultsOf({ at: AT_WORK, does: 'die' }) })
 
     expect([code, warnings(logs)]).toEqual([0, NOT_PUBLISHED])
     expect(fs.readFileSync(copy).equals(before)).toBe(true)
@@ -92,106 +75,28 @@ describe.concurrent('a process that is killed while it publishes', () => {
     await expectNextCopy(workspace, folder)
   })
 
-  it('between the two renames leaves numbers that the next copy replaces', async () => {
-    const { workspace, folder } = await createScene()
+  it('with the sync that began it leaves what the next one clears away', async () => {
+    const { workspace, copy, folder, before } = await createScene()
 
-    const dying = patchedBy(dyingAfter(PUBLISH, 'fs.renameSync(from, to)'))
-    const { logs } = await workspace.run(['sync'], { env: dying })
+    const dying = faultsOf({ at: AT_WORK, does: 'die-with-parent' })
+    const { signal } = await workspace.run(['sync'], { env: dying })
 
-    expect(warnings(logs)).toEqual(NOT_PUBLISHED)
-    expect(left(folder)).toEqual(WHOLE)
+    expect(signal).toBe('SIGKILL')
+    expect(fs.readFileSync(copy).equals(before)).toBe(true)
     await expectNextCopy(workspace, folder)
   })
 
-  it.each(MOMENTS)(
-    'with the sync that began it, %s, leaves what the next one clears away',
-    async (_where, patch) => {
-      const { workspace, copy, folder, before } = await createScene()
-      // It dies with its parent, which may take a moment.
-      const together =
-        "{ process.kill(process.ppid, 'SIGKILL'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) }"
-
-      const patched = patchedBy({ ...patch, replace: patch.replace.replace(DIE, together) })
-      const { signal } = await workspace.run(['sync'], { env: patched })
-
-      expect(signal).toBe('SIGKILL')
-      expect(fs.readFileSync(copy).equals(before)).toBe(true)
-      await expectNextCopy(workspace, folder)
-    },
-  )
-
   it('by Ctrl-C of a snapshot leaves nothing beside its file', async () => {
     const { workspace, folder } = await createScene()
-    const standStill = {
-      file: BUILD,
-      find: "connection.exec('ANALYZE')",
-      replace: 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)',
-    }
-    const snapshot = workspace.start(['snapshot', 'published/other.db'], { env: patchedBy(standStill) })
-    while (left(folder).length === WHOLE.length) await new Promise((resolve) => setTimeout(resolve, 10))
+    const halted = faultsOf({ at: AT_WORK, does: { says: 'at work', until: '/never' } })
+    const snapshot = workspace.start(['snapshot', 'published/other.db'], { env: halted })
+    await snapshot.log(({ msg }) => msg === 'at work')
+    expect(left(folder).length).toBeGreaterThan(WHOLE.length)
 
     snapshot.kill('SIGINT')
 
     expect((await snapshot.ended).code).toBe(130)
     expect(left(folder)).toEqual(WHOLE)
-  })
-})
-
-const CAN_MOUNT = IS_ROOT && canMount()
-
-function canMount(): boolean {
-  const folder = fs.mkdtempSync('/tmp/admin-mirror-mount-')
-  const isMounted = runs('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder)
-  if (isMounted) mustRun('umount', folder)
-  fs.rmdirSync(folder)
-  return isMounted
-}
-
-describe.skipIf(!CAN_MOUNT)('a published file on a disk of its own (needs root, and a mount)', () => {
-  const filler = Buffer.alloc(40 * 1024 * 1024, 'x')
-
-  it('stays as it is where the disk has no room, and is replaced when there is room', async () => {
-    const { workspace, copy, folder, before } = await createScene('96m')
-    fs.writeFileSync(path.join(folder, 'filler'), filler)
-
-    const { code, logs } = await workspace.run(['sync'])
-
-    expect([code, warnings(logs)]).toEqual([0, NOT_PUBLISHED])
-    expect(logs.find(({ level }) => level === 'warn')?.reason).toMatch(/not room enough.*copy\.db.*make room/)
-    expect(fs.readFileSync(copy).equals(before)).toBe(true)
-    expect(left(folder)).toEqual([...WHOLE, 'filler'])
-    fs.rmSync(path.join(folder, 'filler'))
-    await expectNextCopy(workspace, folder)
-  })
-
-  it('is replaced where what a killed process left fills the disk', async () => {
-    const { workspace, folder } = await createScene('96m')
-    const lock = '4711-0123456789ab'
-    fs.writeFileSync(path.join(`${workspace.mirror}-owners`, lock), '')
-    fs.writeFileSync(path.join(folder, `.copy.db.${lock}.unfinished`), filler)
-
-    await expectNextCopy(workspace, folder)
-  })
-
-  it('stays as it is, with its numbers, where the disk is full in the middle of the work', async () => {
-    const { workspace, copy, folder, before } = await createScene('96m')
-    const numbers = fs.readFileSync(`${copy}.json`)
-    const fill = {
-      file: PUBLISH,
-      find: 'fs.writeFileSync(unfinished,',
-      replace: `
-        try { for (;;) fs.appendFileSync(${JSON.stringify(path.join(folder, 'filler'))}, Buffer.alloc(4096)) } catch {}
-        fs.writeFileSync(unfinished,`,
-    }
-
-    const { code, logs } = await workspace.run(['sync'], { env: patchedBy(fill) })
-
-    expect([code, warnings(logs)]).toEqual([0, NOT_PUBLISHED])
-    expect(logs.find(({ level }) => level === 'warn')?.reason).toMatch(/copy\.db.* full.*make room/)
-    expect(fs.readFileSync(copy).equals(before)).toBe(true)
-    expect(fs.readFileSync(`${copy}.json`).equals(numbers)).toBe(true)
-    fs.rmSync(path.join(folder, 'filler'))
-    await expectNextCopy(workspace, folder)
   })
 })
 

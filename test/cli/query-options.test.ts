@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { duckdb } from '../helpers/duckdb.ts'
 import { hasTerminal, onTerminal } from '../sandbox-faults/on-terminal.ts'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
@@ -38,6 +39,91 @@ describe.concurrent('query --format', () => {
     const { stdout } = await query("SELECT NULL AS a, '' AS b, 'c' AS c", '--format', 'csv')
 
     expect(stdout).toBe('a,b,c\n,"",c\n')
+  })
+})
+
+describe.concurrent('query --format json and ndjson', () => {
+  it.each(['json', 'ndjson'])('%s warns of the numbers that most readers of JSON round', async (format) => {
+    const sql =
+      'SELECT id, 9007199254740993 AS a, 9007199254740991 AS safe, -9007199254740993 AS b FROM orders'
+    const { stderr } = await query(sql, '--format', format)
+    const toFile = await query(sql, '--format', format, '--output', `long.${format}`)
+
+    expect(stderr).toMatch(/^warning: the columns a, b had whole numbers beyond 2\^53; .*\n$/)
+    expect(toFile.stderr).toBe(stderr)
+    expect((await query('SELECT id, 9007199254740992 AS kept FROM orders', '--format', format)).stderr).toBe(
+      '',
+    )
+  })
+})
+
+describe.concurrent('query --format parquet', () => {
+  const sql = `
+    SELECT
+      id, _changed_at, max(_changed_at) AS latest, count(*) AS n, avg(id) AS mean, 9007199254740993 AS exact,
+      iif(id = 1, 1, 2.5) AS mixed, iif(id = 1, 'a', 2) AS text, NULL AS none, x'00ff' AS bytes, '2026-01-02' AS day
+    FROM orders GROUP BY id ORDER BY id`
+
+  it('is read by DuckDB with the types of the columns, or of the values that a query works out', async () => {
+    await query(sql, '--format', 'parquet', '--output', 'result.parquet')
+
+    const types = await duckdb(
+      workspace.file,
+      "SELECT column_name, column_type FROM (DESCRIBE FROM 'result.parquet')",
+    )
+    expect(Object.fromEntries(types)).toEqual({
+      id: 'BIGINT',
+      _changed_at: 'TIMESTAMP WITH TIME ZONE',
+      latest: 'TIMESTAMP WITH TIME ZONE',
+      n: 'BIGINT',
+      mean: 'DOUBLE',
+      exact: 'BIGINT',
+      mixed: 'DOUBLE',
+      text: 'VARCHAR',
+      none: 'VARCHAR',
+      bytes: 'VARCHAR',
+      day: 'VARCHAR',
+    })
+    expect(
+      await duckdb(
+        workspace.file,
+        `SELECT id, mean, exact, mixed, text, none, bytes FROM 'result.parquet' ORDER BY id`,
+      ),
+    ).toEqual([
+      [1n, 1, 9007199254740993n, 1, 'a', null, 'AP8='],
+      [2n, 2, 9007199254740993n, 2.5, '2', null, 'AP8='],
+    ])
+  })
+
+  it('goes to standard output, and holds the columns of a result without rows', async () => {
+    const through = ['sh', '-c', '"$@" > none.parquet', 'sh']
+    const none = ['query', 'SELECT id, _changed_at FROM orders WHERE id < 0', '--format', 'parquet']
+    expect(await workspace.run(none, { through })).toMatchObject({ code: 0, stderr: '' })
+
+    const types = await duckdb(workspace.file, "SELECT column_type FROM (DESCRIBE FROM 'none.parquet')")
+    expect(types).toEqual([['BIGINT'], ['TIMESTAMP WITH TIME ZONE']])
+  })
+
+  it.each([
+    ['2.5', 'INTEGER', 'i'],
+    ['1', 'TEXT', 'nullif(i, i)'],
+  ])(
+    'refuses a later value (%s) that is no %s as those before, and leaves the file as it was',
+    async (late, kind, early) => {
+      fs.writeFileSync(workspace.file('before.parquet'), 'yesterday')
+      const mixed = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001) SELECT iif(i = 20001, ${late}, ${early}) AS v FROM n`
+      const { code, stderr } = await query(mixed, '--format', 'parquet', '--output', 'before.parquet')
+
+      expect(code).toBe(2)
+      expect(stderr).toMatch(new RegExp(`column v: a value is no ${kind}, .*take csv`))
+      expect(fs.readFileSync(workspace.file('before.parquet'), 'utf8')).toBe('yesterday')
+    },
+  )
+
+  it.skipIf(!hasTerminal)('is not for a terminal', async () => {
+    await expect(onTerminal(['query', 'SELECT 1', '--format', 'parquet'], workspace)).rejects.toThrow(
+      /not for a terminal; .*--output result\.parquet/,
+    )
   })
 })
 

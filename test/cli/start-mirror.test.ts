@@ -1,10 +1,8 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { patchedBy } from '../helpers/patch.ts'
-import { withConstant } from '../helpers/planted.ts'
 import { items, pageOf, serve } from './list-server.ts'
-import { LOCK_WAIT } from './lock-scene.ts'
+import { createLockScene } from './lock-scene.ts'
 import type { LogLine } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -110,13 +108,12 @@ describe.concurrent('start', () => {
   })
 
   it('stays, and goes on at the next tick, when another program held the lock for too long', async () => {
-    const { workspace } = await createScene()
-    const start = workspace.start(['start'], { env: patchedBy(withConstant(LOCK_WAIT, 'PATIENCE_MS', 300)) })
+    const { workspace, clock, lock } = await createLockScene(undefined, { schedule: '* * * * *' })
+    const start = workspace.startHere(['start'], { clock })
     await start.log(succeeded)
-    const lock = new Database(workspace.mirror)
-    lock.exec('BEGIN IMMEDIATE')
+    lock.take()
     await start.logs(failed, 2)
-    lock.close()
+    lock.letGo()
 
     const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
     await start.logs(succeeded, before + 1)

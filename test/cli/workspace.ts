@@ -3,8 +3,15 @@ import os from 'node:os'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, expect } from 'vitest'
-import { runInProcess } from './in-process.ts'
-import { type Ended, logLines, type Running, type StartOptions, startProgram } from './processes.ts'
+import { type Place, startInProcess } from './in-process.ts'
+import {
+  type Ended,
+  logLines,
+  type Running,
+  type RunningCommand,
+  type StartOptions,
+  startProgram,
+} from './processes.ts'
 
 export interface OrganizationSettings {
   id: string
@@ -26,8 +33,10 @@ export interface Workspace {
    * configuration ever named; the tests of the file fail where one shows.
    */
   start(args: readonly string[], options?: Partial<StartOptions>): Running
+  /** The same in this process, which takes less time; its mirror has one process then, however many commands run. */
+  startHere(args: readonly string[], options?: RunOptions): RunningCommand
   /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
-  run(args: readonly string[], options?: Partial<StartOptions>): Promise<Ended>
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
   leaks: Leak[]
   /** Tokens that do not stand in the configuration, to be looked for, too. */
@@ -39,6 +48,9 @@ export interface Workspace {
   /** The one value of the one row. */
   value(sql: string): unknown
 }
+
+/** What is of this process means nothing in a process of its own. */
+export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock'>
 
 export interface Leak {
   token: string
@@ -80,6 +92,8 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
   const mirror = file(database)
   const tokens = new Set<string>()
   const leaks: Leak[] = []
+  /** How many commands run in this process. */
+  let runningHere = 0
 
   function configure({ baseUrl, organizations, ...more }: Settings): void {
     for (const { token } of organizations) if (token !== undefined) tokens.add(token)
@@ -95,7 +109,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     fs.writeFileSync(file('admin-mirror.yaml'), JSON.stringify(config, null, 2))
   }
 
-  function placed(options: Partial<StartOptions>) {
+  function placed(options: RunOptions) {
     return {
       cwd: folder,
       ...options,
@@ -108,17 +122,26 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return { ...running, ended: running.ended.then(checked) }
   }
 
-  async function run(args: readonly string[], options: Partial<StartOptions> = {}): Promise<Ended> {
+  async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const isForNode = Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))
     const ownProcess = isForNode || options.through !== undefined || options.node !== undefined
-    return ownProcess ? start(args, options).ended : checked(await runInProcess(args, placed(options)))
+    return ownProcess ? start(args, options).ended : startHere(args, options).ended
+  }
+
+  function startHere(args: readonly string[], options: RunOptions = {}): RunningCommand {
+    const running = startInProcess(args, placed(options))
+    runningHere++
+    const ended = running.ended.finally(() => runningHere--)
+    return { ...running, ended: ended.then(checked) }
   }
 
   /** Without the option at the end of each command that is proposed: it names a folder of chance. */
   const shown = (text: string) => text.replaceAll(` --config ${file('admin-mirror.yaml')}`, '')
 
   function checked({ stdout, stderr, ...ended }: Ended): Ended {
-    leaks.push(...leaksOf(tokens, [stdout, stderr, ...databaseFiles(folder)]))
+    // While this process has the mirror open, closing another handle of it would drop SQLite's locks; the last one to end looks.
+    const files = runningHere > 0 ? [] : databaseFiles(folder)
+    leaks.push(...leaksOf(tokens, [stdout, stderr, ...files]))
     return { ...ended, stdout: shown(stdout), stderr: shown(stderr), logs: logLines(shown(stderr)) }
   }
 
@@ -147,6 +170,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     file,
     configure,
     start,
+    startHere,
     run,
     leaks,
     secret: (token) => {

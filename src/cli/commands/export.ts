@@ -5,7 +5,7 @@ import { shellWord } from '../../text.ts'
 import type { Globals } from '../config-file.ts'
 import { isNotMadeYet } from '../mirror-file.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
-import { outputFor, screenOf } from '../reading/output.ts'
+import { assertShowable, outputFor, screenOf } from '../reading/output.ts'
 import { runReading } from '../reading/run-reading.ts'
 import type { ExportFormat, NamedOrganizations } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
@@ -36,10 +36,7 @@ export async function run(
   const { database, config } = readTarget(runtime, globals, options.database)
   const output = outputFor(runtime, options.output, database, config)
   const screen = screenOf(runtime, output)
-  if (format === 'parquet' && screen.isTerminal)
-    throw new UsageError(
-      `Parquet is not for a terminal; write it to a file: --output ${shellWord(name)}.parquet`,
-    )
+  assertShowable(format, screen, shellWord(name))
   const configured = config?.collections.map((collection) => collection.name) ?? []
   // Only a mirror that is there could know a name that is not in the configuration.
   if (config && !config.postgres && isNotMadeYet(database)) selectOrganizations(config, org)

@@ -3,7 +3,7 @@ import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
-import { outputFor, screenOf } from '../reading/output.ts'
+import { assertShowable, outputFor, screenOf } from '../reading/output.ts'
 import { runReading, type TimeLimit } from '../reading/run-reading.ts'
 import { readSql } from '../reading/sql-input.ts'
 import type { QueryFormat } from '../reading/task.ts'
@@ -26,10 +26,12 @@ export async function run(
   const limit = timeout === undefined ? null : timeLimit(timeout)
   const { database, config } = readTarget(runtime, globals, named)
   const file = outputFor(runtime, output, database, config)
+  const screen = screenOf(runtime, file)
+  assertShowable(format, screen, 'result')
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
   const work = { kind: 'query', sql, format, parameters: param } as const
-  const task = { database, isCopy: config === null, ...screenOf(runtime, file), work }
+  const task = { database, isCopy: config === null, ...screen, work }
   return await runReading(runtime, config, { task, output: file, limit })
 }
 

@@ -1,5 +1,5 @@
 import type { Selection } from '../../store/sqlite/read/selection.ts'
-import { formatted } from '../output/formats/format.ts'
+import { formatted, type Tell } from '../output/formats/format.ts'
 import { itemFormat } from '../output/formats/json.ts'
 import { assertEnvelope, exportFormat, idsOf } from './export-format.ts'
 import { isOfMirror, mirrorTable } from './mirror-tables.ts'
@@ -12,6 +12,7 @@ export async function exported(
   mirror: ReadableMirror,
   work: ExportWork,
   isTerminal: boolean,
+  tell: Tell,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { name, format, envelope, organizations, since, sinceSeq } = work
   const listed = isOfMirror(name) ? null : await findNamed(mirror, name, work.configured)
@@ -24,10 +25,10 @@ export async function exported(
   if (!listed) {
     const { sql, types } = mirrorTable(name, selection)
     const { columns, batches } = await mirror.query({ sql, parameters: [] })
-    return formatted(exportFormat(null, { columns, types }, work, isTerminal), batches)
+    return formatted(exportFormat(null, { columns, types }, work, isTerminal), batches, tell)
   }
   if (format === 'ndjson' && name === listed.collection)
-    return formatted(itemFormat({ envelope, safe: isTerminal }), await mirror.items(listed, selection))
+    return formatted(itemFormat({ envelope, safe: isTerminal }), await mirror.items(listed, selection), tell)
   const { batches, ...head } = await mirror.rows(listed, selection)
-  return formatted(exportFormat(listed, head, work, isTerminal), batches)
+  return formatted(exportFormat(listed, head, work, isTerminal), batches, tell)
 }

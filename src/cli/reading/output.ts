@@ -1,8 +1,9 @@
 import path from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { UsageError } from '../../errors.ts'
 import { assertMayReplace, type OutputFile, outputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
-import type { ReadingTask } from './task.ts'
+import type { ExportFormat, QueryFormat, ReadingTask } from './task.ts'
 
 /** Opened by these names, standard output that is a file would be replaced (`>> report.csv`), and a socket cannot be opened. */
 const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
@@ -27,4 +28,14 @@ export function screenOf(
 ): Pick<ReadingTask, 'isTerminal' | 'width'> {
   const isTerminal = output === null && stdout.isTTY === true
   return { isTerminal, width: isTerminal ? stdout.columns || 80 : null }
+}
+
+/** Throws UsageError for bytes that are for no terminal. `name`: of the file that the message proposes. */
+export function assertShowable(
+  format: QueryFormat | ExportFormat,
+  { isTerminal }: Pick<ReadingTask, 'isTerminal'>,
+  name: string,
+): void {
+  if (format === 'parquet' && isTerminal)
+    throw new UsageError(`Parquet is not for a terminal; write it to a file: --output ${name}.parquet`)
 }

@@ -1,3 +1,5 @@
+import type { Value } from '../../store/sqlite/read/rows.ts'
+import type { TypedRows } from '../../store/sqlite/read/selection.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import type { Format } from '../output/formats/format.ts'
 import { jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
@@ -7,10 +9,14 @@ import type { QueryFormat, ReadingTask } from './task.ts'
 type Screen = Pick<ReadingTask, 'isTerminal' | 'width'>
 
 /** How `query` writes the rows of a result. */
-export function queryFormat(
-  columns: readonly string[],
+export async function queryFormat(
+  { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
   { format, isTerminal, width }: Screen & { format: QueryFormat },
-): Format {
+): Promise<Format<readonly Value[], string | Uint8Array>> {
+  if (format === 'parquet') {
+    const { parquetFormat } = await import('../output/formats/parquet.ts')
+    return parquetFormat({ columns, types })
+  }
   if (format === 'json') return jsonFormat(columns, isTerminal)
   if (format === 'ndjson') return ndjsonFormat(columns, isTerminal)
   return format === 'csv' ? csvFormat(columns, { safe: isTerminal }) : tableFormat(columns, width)

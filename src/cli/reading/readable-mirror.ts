@@ -2,15 +2,14 @@ import type { CollectionSummary, ColumnSummary } from '../../store/sqlite/read/d
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
-import type { Selection, SentItem } from '../../store/sqlite/read/selection.ts'
+import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
 import type { MaybePromise } from '../../store/tokens.ts'
 import type { Batches } from '../output/formats/format.ts'
 import { parametersOf } from './parameters.ts'
 import type { QueryWork } from './task.ts'
 
-/** Rows with the names of their columns. */
-interface ReadRows {
-  columns: string[]
+/** Rows with the names and types of their columns. */
+interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
   batches: Batches<Value[]>
 }
 
@@ -27,7 +26,7 @@ export interface ReadableMirror {
   /** The names of the other tables and views of its collection. */
   relatives(listed: Listed): MaybePromise<string[]>
   /** Throws UsageError for `since` if the table has no time of change. */
-  rows(listed: Listed, selection: Selection): MaybePromise<ReadRows & { types: string[] }>
+  rows(listed: Listed, selection: Selection): MaybePromise<ReadRows>
   /** The items of its collection as they were sent. */
   items(listed: Listed, selection: Selection): MaybePromise<Batches<SentItem>>
   describe(listed: Listed): MaybePromise<ColumnSummary[]>

@@ -42,8 +42,9 @@ function writeSome(bytes: Uint8Array, at: number): number {
 
 async function work(task: ReadingTask): Promise<ReadingEnd> {
   try {
-    for await (const bytes of read(task)) write(bytes)
-    return { kind: 'done' }
+    const notes: string[] = []
+    for await (const bytes of read(task, (note) => notes.push(note))) write(bytes)
+    return { kind: 'done', notes }
   } catch (error) {
     return failed(error)
   }

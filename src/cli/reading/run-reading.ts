@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
+import type { Tell } from '../output/formats/format.ts'
 import { type OutputFile, writeOutput } from '../output/output-file.ts'
 import { writeAll } from '../output/write-all.ts'
 import type { Runtime } from '../runtime.ts'
@@ -51,7 +52,10 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
   }
   // A signal ends this process at once, so a query can be stopped here, too; that starts in half the time.
   if (task.work.kind === 'query' && !output && limit === null) {
-    await writeAll(stdout, read(task))
+    await writeAll(
+      stdout,
+      read(task, (note) => stderr.write(`${note}\n`)),
+    )
     return 0
   }
   const child = fork(new URL('./reading-child.js', import.meta.url), {
@@ -60,7 +64,10 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
   })
   const done = new AbortController()
   const late = limit === null ? null : killLate(child, runtime, limit, done.signal)
-  const pieces = outputOf(child, late ?? (() => null))
+  const pieces = outputOf(child, {
+    late: late ?? (() => null),
+    tell: (note) => stderr.write(`${note}\n`),
+  })
   // Without its end, the pipeline below would wait for the next piece.
   const kill = () => child.kill('SIGKILL')
   signal.addEventListener('abort', kill)
@@ -100,8 +107,11 @@ function killLate(
 }
 
 /** What the child writes. Throws at its end unless it has written all. Listens from now on, so that no event is missed. */
-function outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<Uint8Array> {
-  let end: ReadingEnd | null = null
+function outputOf(
+  child: ChildProcess,
+  { late, tell }: { late: () => Error | null; tell: Tell },
+): AsyncIterable<Uint8Array> {
+  let end = null as ReadingEnd | null
   let broken: Error | null = null
   child.on('message', (message: ReadingEnd) => {
     end = message
@@ -120,6 +130,7 @@ function outputOf(child: ChildProcess, late: () => Error | null): AsyncIterable<
     await closed
     const failure = late() ?? failureOf(end, broken)
     if (failure) throw failure
+    if (end?.kind === 'done') end.notes.forEach(tell)
   }
   return pieces()
 }

@@ -12,7 +12,7 @@ export interface ReadingTask {
   work: QueryWork | ExportWork | DescribeWork
 }
 
-export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv'
+export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
 
 export interface QueryWork {
   kind: 'query'
@@ -57,7 +57,7 @@ export interface DescribeWork {
 
 /** The last message of the reading process. */
 export type ReadingEnd =
-  | { kind: 'done' }
+  | { kind: 'done'; notes: string[] }
   | { kind: 'failed'; of: 'usage'; message: string }
   | { kind: 'failed'; of: 'mirror'; message: string }
   | { kind: 'failed'; of: 'job'; code: ErrorCode; message: string }

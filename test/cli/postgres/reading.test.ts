@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
+import { duckdb } from '../../helpers/duckdb.ts'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable } from '../workspace.ts'
@@ -37,6 +38,25 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(await query('--format', 'ndjson')).toBe('{"id":1,"total":1.5}\n{"id":2,"total":2}\n')
     expect(await query('--format', 'csv', '--output', 'out.csv')).toBe('')
     expect(fs.readFileSync(workspace.file('out.csv'), 'utf8')).toBe('id,total\n1,1.5\n2,2\n')
+    const typed =
+      'SELECT sum(id) AS sum, avg(id) AS mean, max(_changed_at) AS at, true AS yes, 9007199254740993 AS exact, max(note) AS note FROM orders'
+    await run(['query', typed, '--format', 'parquet', '--output', 'typed.parquet'])
+    const types = await duckdb(workspace.file, "SELECT column_type FROM (DESCRIBE FROM 'typed.parquet')")
+    expect(types.flat()).toEqual([
+      'BIGINT',
+      'DOUBLE',
+      'TIMESTAMP WITH TIME ZONE',
+      'BIGINT',
+      'BIGINT',
+      'VARCHAR',
+    ])
+    expect(await duckdb(workspace.file, "SELECT sum, mean, yes, exact, note FROM 'typed.parquet'")).toEqual([
+      [3n, 1.5, 1n, 9007199254740993n, 'b, "c"'],
+    ])
+    expect(await run(['query', typed, '--format', 'ndjson'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^warning: the column exact had .*\n$/) as string,
+    })
   })
 
   it.each([
@@ -77,6 +97,23 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
       '{"sum":3,"mean":1.5,"large":"100000000000000000000","whole":20,"nan":"NaN",' +
         '"never":"infinity","ides":"0044-03-15 12:00:00+00 BC","day":"2026-01-02T00:00:00.000Z"}\n',
     )
+  })
+
+  it('counts few distinct values in all rows, and estimates many', { timeout: 60_000 }, async () => {
+    const { run, rows } = await synced()
+    const note = "CASE WHEN n = 77777 THEN 'seldom' WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END"
+    await (await rows())(
+      `INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id, note) SELECT $1, now(), now(), n, ${note} FROM generate_series(3, 110000) AS n`,
+      ACME.id,
+    )
+
+    const { stdout } = await run(['describe', 'orders', '--json'])
+    const [{ columns }] = (JSON.parse(stdout) as { collections: [{ columns: { column: string }[] }] })
+      .collections
+    const described = Object.fromEntries(columns.map((column) => [column.column, column]))
+    expect(described.note).toMatchObject({ distinct: 4, distinct_is_exact: true })
+    expect(described.id).toMatchObject({ distinct: 110_000, distinct_is_exact: false })
+    expect((await run(['describe', 'orders'])).stdout).toMatch(/^note +TEXT +\S+ % +4 /m)
   })
 
   it('ends a statement after --timeout, and runs none that writes', { timeout: 60_000 }, async () => {

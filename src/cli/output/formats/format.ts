@@ -8,6 +8,8 @@ export interface Format<Row = readonly Value[], Piece extends string | Uint8Arra
   /** Empty: the row comes with a later piece. */
   row(row: Row): Piece
   end(): Piece
+  /** After the end: what whoever reads it should know of what was written; null: nothing. */
+  note?(): string | null
 }
 
 /** Rows that come some at a time. */
@@ -15,10 +17,14 @@ export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>
 
 type Written = string | Uint8Array
 
+/** Tells the user something beside what is written. */
+export type Tell = (note: string) => void
+
 /** What is written of the rows. Memory holds one batch alone, or a piece of it. */
 export async function* formatted<Row>(
   format: Format<Row, Written>,
   batches: Batches<Row>,
+  tell: Tell,
 ): AsyncIterable<Uint8Array> {
   let before = format.begin()
   for await (const rows of batches) {
@@ -26,6 +32,8 @@ export async function* formatted<Row>(
     before = ''
   }
   yield* chunked([before, format.end()])
+  const note = format.note?.() ?? null
+  if (note !== null) tell(note)
 }
 
 function* piecesOf<Row>(

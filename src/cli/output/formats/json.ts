@@ -1,11 +1,12 @@
+import { findInexactNumbers, skipNumber } from '../../../json/scan.ts'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
 import type { SentItem } from '../../../store/sqlite/read/selection.ts'
-import { printableJson } from '../../../text.ts'
+import { printable, printableJson } from '../../../text.ts'
 import type { Format } from './format.ts'
 
 /** A JSON array, an object a line; whole numbers exact. `safe`: for a terminal. */
 export function jsonFormat(columns: readonly string[], safe: boolean): Format {
-  const objectOf = objects(columns, safe)
+  const { objectOf, note } = objects(columns, safe)
   let separator = '[\n'
   return {
     begin: () => '',
@@ -15,37 +16,77 @@ export function jsonFormat(columns: readonly string[], safe: boolean): Format {
       return text
     },
     end: () => (separator === '[\n' ? '[]\n' : '\n]\n'),
+    note,
   }
 }
 
 /** A JSON object a line; whole numbers exact. `safe`: for a terminal. */
 export function ndjsonFormat(columns: readonly string[], safe: boolean): Format {
-  const objectOf = objects(columns, safe)
-  return { begin: () => '', row: (row) => `${objectOf(row)}\n`, end: () => '' }
+  const { objectOf, note } = objects(columns, safe)
+  return { begin: () => '', row: (row) => `${objectOf(row)}\n`, end: () => '', note }
 }
 
-function objects(columns: readonly string[], safe: boolean): (row: readonly Value[]) => string {
+function objects(columns: readonly string[], safe: boolean) {
   const names = columns.map((column, index) => `${index > 0 ? ',' : ''}${JSON.stringify(column)}:`)
-  return (row) => {
-    let fields = ''
-    for (const [index, name] of names.entries()) fields += `${name}${jsonValue(row[index] ?? null)}`
-    const object = `{${fields}}`
-    return safe ? printableJson(object) : object
+  const long = new Set<number>()
+  return {
+    objectOf: (row: readonly Value[]): string => {
+      let fields = ''
+      for (const [index, name] of names.entries()) {
+        const value = row[index] ?? null
+        if (typeof value === 'bigint' && !isKept(value)) long.add(index)
+        fields += `${name}${jsonValue(value)}`
+      }
+      const object = `{${fields}}`
+      return safe ? printableJson(object) : object
+    },
+    note: () => longNumbersNote('column', Array.from(long, (index) => columns[index] ?? '').toSorted()),
   }
+}
+
+const MOST = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** Whether a reader that takes each number for a double, as most readers of JSON do, writes this whole number as it was. */
+function isKept(value: bigint): boolean {
+  return (value <= MOST && value >= -MOST) || String(Number(value)) === String(value)
+}
+
+function longNumbersNote(kind: 'column' | 'field', names: readonly string[]): string | null {
+  if (names.length === 0) return null
+  const named = names.slice(0, 5).map((name) => printable(name, 100))
+  const more = names.length > named.length ? ` and ${names.length - named.length} more` : ''
+  return `warning: the ${kind}${names.length > 1 ? 's' : ''} ${named.join(', ')}${more} had whole numbers beyond 2^53; they are written exactly, but JavaScript, jq and many other readers of JSON round them without a word: use a reader that knows big integers, or --format csv`
 }
 
 /** An item as it was sent a line, or what is known of it and the item. `safe`: for a terminal. */
 export function itemFormat({ envelope, safe }: { envelope: boolean; safe: boolean }): Format<SentItem> {
+  const long = new Set<string>()
   return {
     begin: () => '',
     row: (item) => {
       // A line break in JSON is white space between values; in a string it is escaped.
       const json = item.json.replace(/[\r\n]+/g, ' ')
+      if (LONG.test(json)) for (const field of longFields(json)) long.add(field)
       const line = envelope ? enveloped(item, json) : json
       return `${safe ? printableJson(line) : line}\n`
     },
     end: () => '',
+    note: () => longNumbersNote('field', [...long].toSorted()),
   }
+}
+
+/** Digits of a whole number that may be beyond 2^53, or of a text: fewer digits never are. */
+const LONG = /[:[,\s]-?\d{16}/
+
+/** The names of the fields of an item whose whole numbers such a reader rounds. */
+function longFields(json: string): string[] {
+  return findInexactNumbers(json).flatMap((start) => {
+    const source = json.slice(start, skipNumber(json, start))
+    if (!/^-?\d{16,}$/.test(source)) return []
+    const [, name = 'an element of a list'] =
+      /"((?:[^"\\]|\\.)*)"\s*:\s*$/.exec(json.slice(Math.max(0, start - 200), start)) ?? []
+    return name
+  })
 }
 
 /** The item is put in as text: parsing it would round numbers. */

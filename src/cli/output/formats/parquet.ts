@@ -1,8 +1,9 @@
 import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { JobError } from '../../../errors.ts'
+import { UsageError } from '../../../errors.ts'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
 import { OWN_TIME, type TypedRows } from '../../../store/sqlite/read/selection.ts'
+import { printable } from '../../../text.ts'
 import type { Format } from './format.ts'
 
 /** A row group ends at either: readers skip whole groups, and memory holds one. */
@@ -16,36 +17,37 @@ type Kind = 'INTEGER' | 'REAL' | 'TEXT' | 'TIME'
 interface ParquetColumn {
   name: string
   kind: Kind
+  /** Whether the values of the first group were to show the kind, and there was none. */
+  isGuess: boolean
 }
 
 /**
  * A Parquet file, compressed by zstd, a row group at a time. Integers are INT64, fractions DOUBLE, our own times
- * TIMESTAMP; times of the API stay text, as they were sent. Throws JobError for a value that its column's type cannot hold.
+ * TIMESTAMP; times of the API stay text, as they were sent. A column of no known type (of a query that works it out) has that of its values
+ * in the first group. Throws JobError for a value that its column's type cannot hold.
  */
 export function parquetFormat({
   columns,
   types,
 }: Pick<TypedRows, 'columns' | 'types'>): Format<readonly Value[], Uint8Array> {
-  const described = columns.map((name, index) => ({ name, kind: kindOf(types[index] ?? '') }))
   const bytes = new ByteWriter()
-  const compressors = { ZSTD: (input: Uint8Array) => zstdCompressSync(input) }
-  const schema = schemaOf(described)
-  const parquet = new ParquetWriter({ writer: bytes, schema, codec: 'ZSTD', compressors })
-  let group = emptyGroup(described)
+  let file: ParquetFile | null = null
+  let group = emptyGroup(columns)
   const flush = () => {
-    const written = writeGroup(parquet, bytes, described, group)
-    group = emptyGroup(described)
+    file ??= beginFile(bytes, describedBy(columns, types, group))
+    const written = writeGroup(file, bytes, group)
+    group = emptyGroup(columns)
     return written
   }
   return {
     begin: () => NOTHING,
     row: (row) => {
-      addRow(group, described, row)
+      addRow(group, row)
       return group.rows < GROUP_ROWS && group.characters < GROUP_CHARACTERS ? NOTHING : flush()
     },
     end: () => {
-      const last = group.rows > 0 ? flush() : NOTHING
-      void parquet.finish()
+      const last = group.rows > 0 || !file ? flush() : NOTHING
+      void file?.parquet.finish()
       return Buffer.concat([last, taken(bytes)])
     },
   }
@@ -53,12 +55,43 @@ export function parquetFormat({
 
 const NOTHING = new Uint8Array()
 
-/** What SQLite does not know the type of can be read as text. */
-function kindOf(type: string): Kind {
+interface ParquetFile {
+  parquet: ParquetWriter
+  columns: readonly ParquetColumn[]
+}
+
+function beginFile(writer: ByteWriter, columns: readonly ParquetColumn[]): ParquetFile {
+  const compressors = { ZSTD: (input: Uint8Array) => zstdCompressSync(input) }
+  const schema = schemaOf(columns)
+  return { parquet: new ParquetWriter({ writer, schema, codec: 'ZSTD', compressors }), columns }
+}
+
+function describedBy(columns: readonly string[], types: readonly string[], { data }: Group): ParquetColumn[] {
+  return columns.map((name, index) => {
+    const values = data[index]?.filter((value) => value !== null) ?? []
+    const known = kindOf(types[index] ?? '')
+    return { name, kind: known ?? kindOfValues(values), isGuess: known === null && values.length === 0 }
+  })
+}
+
+/** Null where the store does not know. */
+function kindOf(type: string): Kind | null {
+  if (type === '') return null
   if (type === OWN_TIME) return 'TIME'
   if (/INT/i.test(type)) return 'INTEGER'
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'TEXT'
 }
+
+/** Anything can be read as text. */
+function kindOfValues(values: readonly Value[]): Kind {
+  if (values.length === 0) return 'TEXT'
+  if (values.every((value) => typeof value === 'bigint')) return 'INTEGER'
+  if (values.every((value) => realOf(value) !== null)) return 'REAL'
+  return values.every((value) => typeof value === 'string' && OUR_FORM.test(value)) ? 'TIME' : 'TEXT'
+}
+
+/** Our times have one form: `2026-11-20T08:30:00.000Z`. */
+const OUR_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** Without it DuckDB takes the times for local ones, and compares them with now() as if they were of its own time zone. */
 const INSTANT = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const
@@ -76,32 +109,40 @@ function schemaOf(columns: readonly ParquetColumn[]): Schema {
 }
 
 interface Group {
-  data: Cell[][]
+  /** Of each column. */
+  data: Value[][]
   rows: number
   characters: number
 }
 
-function emptyGroup(columns: readonly ParquetColumn[]): Group {
+function emptyGroup(columns: readonly string[]): Group {
   return { data: columns.map(() => []), rows: 0, characters: 0 }
 }
 
-function addRow(group: Group, columns: readonly ParquetColumn[], row: readonly Value[]): void {
+function addRow(group: Group, row: readonly Value[]): void {
   group.rows++
-  for (const [index, column] of columns.entries()) {
-    const cell = cellOf(row[index] ?? null, column)
-    group.data[index]?.push(cell)
-    if (typeof cell === 'string') group.characters += cell.length
+  for (const [index, values] of group.data.entries()) {
+    const value = row[index] ?? null
+    values.push(value)
+    if (typeof value === 'string') group.characters += value.length
   }
 }
 
-function cellOf(value: Value, { name, kind }: ParquetColumn): Cell {
+function cellOf(value: Value, { name, kind, isGuess }: ParquetColumn): Cell {
   if (value === null) return null
-  if (kind === 'TEXT')
+  if (kind === 'TEXT') {
+    if (isGuess && typeof value !== 'string') unfit(name, kind)
     return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value)
+  }
   if (kind === 'TIME') return timeOf(value) ?? unfit(name, kind)
   if (kind === 'INTEGER') return typeof value === 'bigint' ? value : unfit(name, kind)
+  return realOf(value) ?? unfit(name, kind)
+}
+
+/** Null for what a double does not hold. */
+function realOf(value: Value): number | null {
   if (typeof value === 'number') return value
-  return typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : unfit(name, kind)
+  return typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : null
 }
 
 function timeOf(value: Value): bigint | null {
@@ -109,21 +150,20 @@ function timeOf(value: Value): bigint | null {
   return Number.isNaN(time) ? null : BigInt(time)
 }
 
-/** The tables are STRICT, and our views cast. */
+/** The tables are STRICT, and our views cast: only of somebody else's tables, and of what a query works out. */
 function unfit(name: string, kind: Kind): never {
-  throw new JobError(
-    'INTERNAL',
-    `column ${name}: a value is no ${kind === 'TIME' ? 'time' : kind}, so no Parquet can be written; export it as csv or ndjson`,
+  const what = kind === 'TIME' ? 'time' : kind
+  throw new UsageError(
+    `column ${printable(name, 100)}: a value is no ${what}, as the column's type or its first ${GROUP_ROWS.toLocaleString('en')} rows say, so no Parquet can be written; take csv, or have the SQL of a query CAST it`,
   )
 }
 
-function writeGroup(
-  parquet: ParquetWriter,
-  bytes: ByteWriter,
-  columns: readonly ParquetColumn[],
-  { data, rows }: Group,
-): Uint8Array {
-  const columnData = columns.map(({ name }, index) => ({ name, data: data[index] ?? [] }))
+function writeGroup({ parquet, columns }: ParquetFile, bytes: ByteWriter, { data, rows }: Group): Uint8Array {
+  if (rows === 0) return NOTHING
+  const columnData = columns.map((column, index) => ({
+    name: column.name,
+    data: (data[index] ?? []).map((value) => cellOf(value, column)),
+  }))
   void parquet.write({ columnData, rowGroupSize: rows })
   return taken(bytes)
 }

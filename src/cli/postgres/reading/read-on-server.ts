@@ -50,7 +50,7 @@ export async function readOnServer(
       await server.readingOnce(
         async (sql) => {
           if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
-          const pieces = await written(readableServer(sql), task)
+          const pieces = await written(readableServer(sql), task, report)
           if (output) await writeOutput(output, pieces, newLockName(pid, newToken), signal)
           else await writeAll(stdout, pieces)
         },

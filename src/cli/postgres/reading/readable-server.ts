@@ -20,8 +20,8 @@ import type { QueryWork } from '../../reading/task.ts'
 export function readableServer(sql: Reading): ReadableMirror {
   return {
     async query(work) {
-      const { columns, batches } = await run(sql, statementOf(work))
-      return { columns: distinctNames(columns), batches }
+      const { columns, ...rest } = await run(sql, statementOf(work))
+      return { columns: distinctNames(columns), ...rest }
     },
     collections: async () => (await collectionsOf(sql)).map(({ collection }) => collection),
     organizations: () => organizationsOf(sql),
@@ -55,8 +55,8 @@ const NO_CURSOR = ['EXPLAIN', 'SHOW']
 
 async function run(sql: Reading, { text, values, firstWord }: Statement): Promise<StreamedRows> {
   if (ROWS.includes(firstWord)) return openCursor(sql, text, values)
-  const { columns, rows } = await sql.arrays(text, values)
-  return { columns, batches: onlyOne(rows as Value[][]) }
+  const { rows, ...head } = await sql.arrays(text, values)
+  return { ...head, batches: onlyOne(rows as Value[][]) }
 }
 
 async function* onlyOne<T>(value: T): AsyncIterable<T> {

@@ -18,6 +18,7 @@ const STEPS = [
   '0006-failing.sql',
   '0007-elements-of-lists.sql',
   '0008-work-of-owners.sql',
+  '0009-numbers-of-lists.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

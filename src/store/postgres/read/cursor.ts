@@ -1,9 +1,10 @@
 import type { Value } from '../../sqlite/read/rows.ts'
-import type { Cursor } from '../server/pool.ts'
+import type { Arrays, Cursor } from '../server/pool.ts'
 
 /** Rows that come some at a time, so that memory never holds a large result whole. */
 export interface StreamedRows {
   columns: string[]
+  types: string[]
   batches: AsyncIterable<Value[][]>
 }
 
@@ -20,8 +21,8 @@ export async function openCursor(
   values: readonly unknown[] = [],
 ): Promise<StreamedRows> {
   await sql.arrays(`DECLARE "_read" NO SCROLL CURSOR FOR ${select}`, values)
-  const { columns, rows } = await fetchRows(sql, FIRST_ROWS)
-  return { columns, batches: batchesOf(sql, rows) }
+  const { rows, ...head } = await fetchRows(sql, FIRST_ROWS)
+  return { ...head, batches: batchesOf(sql, rows) }
 }
 
 async function* batchesOf(sql: Cursor, first: Value[][]): AsyncIterable<Value[][]> {
@@ -31,9 +32,8 @@ async function* batchesOf(sql: Cursor, first: Value[][]): AsyncIterable<Value[][
   }
 }
 
-async function fetchRows(sql: Cursor, count: number): Promise<{ columns: string[]; rows: Value[][] }> {
-  const { columns, rows } = await sql.arrays(`FETCH ${count} FROM "_read"`)
-  return { columns, rows: rows as Value[][] }
+async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: Value[][] }> {
+  return (await sql.arrays(`FETCH ${count} FROM "_read"`)) as Arrays & { rows: Value[][] }
 }
 
 function nextCount(rows: readonly Value[][]): number {

@@ -2,6 +2,7 @@ import {
   type CollectionSummary,
   type ColumnSummary,
   estimateDistinct,
+  isFew,
   type JobSummary,
 } from '../../sqlite/read/describe.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
@@ -48,10 +49,12 @@ export async function describeColumns(sql: Reading, listed: Listed): Promise<Col
   const values = columns.map(({ value }) => value)
   const distinct = await countDistinct(sql, sampleSql(listed, isExact ? null : rows), values)
   const examples = await examplesOf(sql, listed.name, values, filled)
+  const few = isExact ? new Map<string, number>() : await countFew(sql, listed.name, values, distinct)
   const paths = await pathsOf(sql, listed)
-  return columns.map(({ name, type }, index): ColumnSummary => {
+  return columns.map(({ name, type, value }, index): ColumnSummary => {
     const own = filled[index] ?? 0
     const sampled = distinct[index] ?? { sampled: 0, distinct: 0, once: 0 }
+    const counted = isExact ? sampled.distinct : (few.get(value) ?? null)
     const ours = typeOf(type)
     return {
       column: name,
@@ -59,8 +62,8 @@ export async function describeColumns(sql: Reading, listed: Listed): Promise<Col
       type: ours === 'TIME' ? 'TEXT' : ours,
       rows,
       nulls: rows - own,
-      distinct: isExact ? sampled.distinct : estimateDistinct({ filled: own, ...sampled }),
-      isExact,
+      distinct: counted ?? estimateDistinct({ filled: own, ...sampled }),
+      isExact: counted !== null,
       smallest: found[index * 3 + 1] ?? null,
       largest: found[index * 3 + 2] ?? null,
       example: examples[index] ?? null,
@@ -105,6 +108,23 @@ async function countDistinct(sql: Reading, sample: string, values: readonly stri
     sampled: Number(sampled),
     once: Number(once),
   }))
+}
+
+/** How many values have the columns that seem to have few, in all rows. */
+async function countFew(
+  sql: Reading,
+  name: string,
+  values: readonly string[],
+  sampled: readonly Counted[],
+): Promise<Map<string, number>> {
+  const few = values.filter((_, index) => isFew(sampled[index] ?? { distinct: 0 }))
+  const asked = few.map(
+    (value) =>
+      `(SELECT count(*) FROM (SELECT DISTINCT ${value} AS v FROM ${quoted(name)} WHERE ${value} IS NOT NULL) AS d)`,
+  )
+  if (few.length === 0) return new Map()
+  const { rows } = await sql.arrays(`SELECT ${asked.join(', ')}`)
+  return new Map(few.map((value, index) => [value, Number(rows[0]?.[index] ?? 0)]))
 }
 
 async function examplesOf(

@@ -16,7 +16,7 @@ import { openCursor, type StreamedRows } from './cursor.ts'
 import { findListed, type Listed, type Reading, SEQUENCE, typeOf } from './listed.ts'
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
-export async function selectRows(sql: Reading, listed: Listed, selection: Selection): Promise<StreamedTyped> {
+export async function selectRows(sql: Reading, listed: Listed, selection: Selection): Promise<StreamedRows> {
   const { columns, expressions } = selectedColumns(listed)
   const { batches } = await openCursor(
     sql,
@@ -27,11 +27,6 @@ export async function selectRows(sql: Reading, listed: Listed, selection: Select
     types: columns.map(({ type }) => typeOf(type)),
     batches,
   }
-}
-
-/** Rows whose columns have types. */
-interface StreamedTyped extends StreamedRows {
-  types: string[]
 }
 
 /** The items of a collection as they were sent. */

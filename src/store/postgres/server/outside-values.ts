@@ -15,6 +15,14 @@ export const getOutsideParser = ((type: number) => {
   return String
 }) as typeof types.getTypeParser
 
+/** The type of these values in a mirror in a file; empty where each value shows it. */
+export function outsideType(type: number): string {
+  if (type === INT8 || type === INT4 || type === INT2 || type === BOOL) return 'INTEGER'
+  if (type === FLOAT4 || type === FLOAT8) return 'REAL'
+  if (type === TIMESTAMPTZ) return 'TIME'
+  return type === NUMERIC ? '' : 'TEXT'
+}
+
 /** No format of ours has a number for NaN. */
 function floatOf(text: string): number | string {
   return text === 'NaN' ? text : Number(text)

@@ -4,7 +4,7 @@ import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
-import { getOutsideParser, msOf } from './outside-values.ts'
+import { getOutsideParser, msOf, outsideType } from './outside-values.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
@@ -21,7 +21,14 @@ export interface Pool {
 /** Rows in the server's own types, for what people ask. */
 export interface Cursor {
   /** Rows as arrays; whole numbers are bigint, times the interface's text. */
-  arrays(text: string, values?: readonly unknown[]): Promise<{ columns: string[]; rows: unknown[][] }>
+  arrays(text: string, values?: readonly unknown[]): Promise<Arrays>
+}
+
+/** `types`: of the columns, in the words of a mirror in a file; empty for `numeric`, which its values show. */
+export interface Arrays {
+  columns: string[]
+  types: string[]
+  rows: unknown[][]
 }
 
 export interface OwnConnection {
@@ -200,11 +207,7 @@ const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
   return format === 'binary' ? types.getTypeParser(type, 'binary') : types.getTypeParser(type, 'text')
 }) as typeof types.getTypeParser
 
-async function askArrays(
-  client: ClientBase,
-  text: string,
-  values: readonly unknown[],
-): Promise<{ columns: string[]; rows: unknown[][] }> {
+async function askArrays(client: ClientBase, text: string, values: readonly unknown[]): Promise<Arrays> {
   const config = {
     text,
     values: [...values],
@@ -214,5 +217,9 @@ async function askArrays(
     types: { getTypeParser: getOutsideParser },
   }
   const { fields, rows } = await client.query<unknown[]>(config)
-  return { columns: fields.map(({ name }) => name), rows }
+  return {
+    columns: fields.map(({ name }) => name),
+    types: fields.map(({ dataTypeID }) => outsideType(dataTypeID)),
+    rows,
+  }
 }

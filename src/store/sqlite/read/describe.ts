@@ -170,7 +170,7 @@ function countFew(
 const FEW = 100
 
 /** Whether the sample has so few values of a column that all rows can be looked at. */
-function isFew({ distinct }: Pick<Sampled, 'distinct'>): boolean {
+export function isFew({ distinct }: Pick<Sampled, 'distinct'>): boolean {
   return distinct <= FEW
 }
 

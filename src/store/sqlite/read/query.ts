@@ -1,9 +1,11 @@
+import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { distinctNames, type Rows, stepping, type Value } from './rows.ts'
+import { distinctNames, stepping, type Value } from './rows.ts'
+import { OWN_TIME, OWN_TIMES, type TypedRows } from './selection.ts'
 
 /** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
 export type Parameters = ReadonlyMap<string, string | number | bigint>
@@ -26,7 +28,12 @@ export function assertReadingSql(sql: string, parameters: Parameters): void {
  * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
  * do not match those of the statement.
  */
-export function readOnly(connection: Connection, file: string, sql: string, parameters: Parameters): Rows {
+export function readOnly(
+  connection: Connection,
+  file: string,
+  sql: string,
+  parameters: Parameters,
+): TypedRows {
   try {
     // SQLite would run what stands before it, and leave out the rest.
     if (sql.includes('\0'))
@@ -34,12 +41,18 @@ export function readOnly(connection: Connection, file: string, sql: string, para
     const statement = connection.prepare(sql)
     if (!statement.reader || !statement.readonly) throw onlyReads()
     bindAll(statement, parameters)
-    const columns = distinctNames(statement.columns().map(({ name }) => name))
+    const found = statement.columns()
+    const columns = distinctNames(found.map(({ name }) => name))
     const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
-    return { columns, rows: stepping(rows, (error) => wrongSql(error, file)) }
+    return { columns, types: found.map(typeOf), rows: stepping(rows, (error) => wrongSql(error, file)) }
   } catch (error) {
     throw wrongSql(error, file)
   }
+}
+
+/** Of a column of a table, not of what is worked out: the type of that is seen by its values. */
+function typeOf({ column, type }: ColumnDefinition): string {
+  return column !== null && OWN_TIMES.includes(column) ? OWN_TIME : (type ?? '')
 }
 
 function onlyReads(): UsageError {

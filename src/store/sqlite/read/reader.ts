@@ -8,7 +8,7 @@ import { readFreshness } from './freshness.ts'
 import { collectionsOf, findListed, hasTable, type Listed, listedNames } from './listed.ts'
 import { readColumnTroubles } from './overview.ts'
 import { type Parameters, readOnly } from './query.ts'
-import { type Rows, stepping } from './rows.ts'
+import { stepping } from './rows.ts'
 import { type Selection, type SentItem, selectItems, selectRows, type TypedRows } from './selection.ts'
 import { readStatus } from './status.ts'
 
@@ -21,7 +21,7 @@ export interface Reader {
   /** None of a copy, and of a mirror of an older version. */
   columnTroubles(): ColumnTrouble[]
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
-  query(sql: string, parameters?: Parameters): Rows
+  query(sql: string, parameters?: Parameters): TypedRows
   collections(): string[]
   organizations(): { id: string; name: string }[]
   /** The table or view of a collection with this name. */

@@ -25,14 +25,14 @@ export interface SentItem {
 
 /** Rows whose columns have types. */
 export interface TypedRows extends Rows {
-  /** As declared, or empty where SQLite does not know; `OWN_TIME` for our own times. */
+  /** As declared, or empty where the store does not know; `OWN_TIME` for our own times. */
   types: string[]
 }
 
 /** The type of our own times: text of one form. */
 export const OWN_TIME = 'TIME'
 
-const OWN_TIMES = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
+export const OWN_TIMES: readonly string[] = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
 
 function isOwnTime(listed: Listed, column: string): boolean {
   return OWN_TIMES.includes(column) || (column === 'at' && isOfChanges(listed))

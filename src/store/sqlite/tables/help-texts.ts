@@ -138,14 +138,24 @@ export const WORKINGS: Readonly<Record<string, string>> = {
   sync_settings: 'a working of the program',
 }
 
+/** Such columns among those that people read. */
+export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
+  organizations: 'held_fingerprint last_fingerprint',
+  sync_runs: 'brief',
+  sync_walks: 'origin path first_page account untrusted new_rejects total_off rows_added_before brief',
+  sync_columns: 'role wide',
+  sync_rejects: 'fingerprint only_refreshed',
+}
+
 const ORGANIZATION = 'the organization whose item it is: organizations.id'
 
 /** Tables of each collection, by the end of their names; a column `KEY` is each of the key columns. */
 export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
   '': [
-    "live items, one row each; the other columns are in sync_columns. Ids are an organization's own: join by _organization_id, too",
+    "live items, one row each; what the other columns hold is in sync_columns, too. Ids are an organization's own: join by _organization_id, too",
     {
       _organization_id: ORGANIZATION,
+      KEY: 'the key, which tells the items of an organization apart',
       _first_seen_at: 'when it was first seen; of one that had been removed: when it came back',
       _changed_at: 'when its last change was seen',
     },

@@ -1,6 +1,6 @@
 import { EVENT_COLUMNS, SEQ } from '../../columns/event-keys.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKINGS } from './help-texts.ts'
+import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from './help-texts.ts'
 
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 
@@ -25,10 +25,18 @@ function helpSql(): string {
   const eventKey = `iif(ending = '_changes' AND ${isTaken}, key.value || '_2', ${key})`
   const ofKeys = `
     FROM sync_collections AS of, json_each(of.key) AS key`
+  const discovered = `
+    SELECT known.collection, known."column", CASE role
+      WHEN 'text' THEN 'values at ' || path || ' of the item that do not fit its column, as text'
+      ELSE 'the value at ' || path || ' of the item' END
+    FROM sync_known_columns AS known WHERE role <> 'key'`
   const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
   const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
+  const workingColumns = Object.entries(WORKING_COLUMNS).flatMap(([table, columns]) =>
+    columns.split(' ').map((column) => [table, column, 'a working of the program']),
+  )
   const [own, made, arrays] = [
-    [...lines(OF_THE_MIRROR), ...workings],
+    [...lines(OF_THE_MIRROR), ...workings, ...workingColumns],
     lines(OF_A_COLLECTION),
     lines({ '': OF_AN_ARRAY }),
   ].map(values)
@@ -43,6 +51,10 @@ UNION ALL
 SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
 UNION ALL
 SELECT of.name || ending, ${eventKey}, says ${ofKeys}, made WHERE "column" = 'KEY'
+UNION ALL
+${discovered}
+UNION ALL
+SELECT view, "column", 'the value at ' || path || ' of the element' FROM sync_view_columns
 UNION ALL
 SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
 UNION ALL

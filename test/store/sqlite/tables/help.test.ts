@@ -11,7 +11,7 @@ async function createMirror() {
   const test = openTestMirror()
   makeConfigured(test.connection, [{ name: 'visits', key: ['_a.b', 'at', 'c'] }])
   const { saveItems } = await beginTestWalk(test, jobOf())
-  await saveItems('{"id":1,"a":1,"items":[{"sku":"x"}]}')
+  await saveItems('{"id":1,"a":1,"items":[{"sku":"x"}]}', '{"id":2,"a":"one"}')
   const copy = path.join(path.dirname(test.file), 'copy.db')
   fs.writeFileSync(copy, '')
   buildCopy({ mirror: test.file, file: copy, mostBytes: 2 ** 30, onBegin: () => {} })
@@ -20,15 +20,13 @@ async function createMirror() {
   return { test, copy: rows }
 }
 
-/** What has no line in `sync_help`, nor in `sync_columns`. */
+/** What has no line in `sync_help`. */
 const UNTOLD = `
   SELECT t.name AS "table", c.name AS "column"
   FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
   WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@'
     AND NOT EXISTS (SELECT 1 FROM sync_help AS h WHERE h."table" = t.name AND h."column" = c.name)
     AND NOT EXISTS (SELECT 1 FROM sync_help AS h WHERE h."table" = t.name AND h.says LIKE 'a working of%')
-    AND NOT EXISTS (SELECT 1 FROM sync_columns AS s WHERE s.collection = t.name AND s."column" = c.name)
-    AND NOT (t.name LIKE '%@_@_%' ESCAPE '@' AND c.name NOT LIKE '@_%' ESCAPE '@')
 `
 
 const WITHOUT_LINE = `
@@ -62,17 +60,33 @@ describe('sync_help', () => {
     expect(copy(WITHOUT_LINE)).toEqual([])
   })
 
-  it('tells of every column of ours that people read', async () => {
+  it('tells of every column of every table and view, once', async () => {
     const { test, copy } = await createMirror()
-    // Before their first value, the keys of a collection are not in sync_columns.
-    const keys = ['field_a__b', 'at', 'c']
-      .map((column) => ({ column }))
-      .map((key) => ({ table: 'visits', ...key }))
-    // Workings among the columns of a table that people read.
-    const workings =
-      /fingerprint|^(origin|path|first_page|account|untrusted|new_rejects|total_off|role|wide|brief|rows_added_before|only_refreshed)$/
-    expect(copy(UNTOLD)).toEqual(keys)
-    expect(test.rows(UNTOLD).filter(({ column }) => !workings.test(String(column)))).toEqual(keys)
+    expect(copy(UNTOLD)).toEqual([])
+    expect(test.rows(UNTOLD)).toEqual([])
+    for (const rows of [copy, test.rows]) {
+      const twice = 'SELECT "table", "column" FROM sync_help GROUP BY 1, 2 HAVING count(*) > 1'
+      expect(rows(twice)).toEqual([])
+    }
+  })
+
+  it('says where the values of a column are in an item', async () => {
+    const { copy } = await createMirror()
+
+    expect(
+      copy(
+        `SELECT "table", "column", says FROM sync_help WHERE "column" IN ('sku', 'a', 'a__text', 'c') AND "table" NOT LIKE '%@_%' ESCAPE '@' OR "column" = 'sku'`,
+      ),
+    ).toEqual([
+      { table: 'visits', column: 'c', says: 'the key, which tells the items of an organization apart' },
+      { table: 'orders', column: 'a', says: 'the value at $.a of the item' },
+      {
+        table: 'orders',
+        column: 'a__text',
+        says: 'values at $.a of the item that do not fit its column, as text',
+      },
+      { table: 'orders__items', column: 'sku', says: 'the value at $.sku of the element' },
+    ])
   })
 
   it('of a copy tells of nothing that it does not have', async () => {
@@ -88,7 +102,7 @@ describe('sync_help', () => {
     expect(copy(`SELECT "table" FROM sync_help WHERE says LIKE 'a working of%'`)).toEqual([])
   })
 
-  it('names the keys of a parent', async () => {
+  it('names the keys of a parent, and the fields', async () => {
     const { test } = await createMirror()
 
     const columns = test.rows(
@@ -99,6 +113,7 @@ describe('sync_help', () => {
       '_index',
       '_organization_id',
       '_parent_id',
+      'sku',
     ])
   })
 })

@@ -1,0 +1,14 @@
+import path from 'node:path'
+import type { Fault } from './inject-faults.ts'
+
+const MODULE = path.resolve(import.meta.dirname, 'inject-faults.ts')
+
+/** The environment of a process, and of those that it starts, in which this happens. */
+export function faultsOf(...faults: Fault[]): { NODE_OPTIONS: string; FAULTS: string } {
+  return { NODE_OPTIONS: `--import=${MODULE}`, FAULTS: JSON.stringify(faults) }
+}
+
+/** The environment of a process whose clock goes so much faster, or slower. */
+export function clockSpeed(speed: number): { NODE_OPTIONS: string; CLOCK_SPEED: string } {
+  return { NODE_OPTIONS: `--import=${MODULE}`, CLOCK_SPEED: String(speed) }
+}
