@@ -117,6 +117,18 @@ describe('an output file', () => {
     },
   )
 
+  it('is made where a killed process left an unfinished one, which goes once it is an hour old', async () => {
+    const folder = tempFolder()
+    const left = ['.orders.csv.1-0123456789ab.unfinished', '.orders.csv.2-0123456789ab.unfinished']
+    const others = ['.other.csv.1-0123456789ab.unfinished', 'orders.csv.unfinished']
+    for (const name of [...left, ...others]) fs.writeFileSync(path.join(folder, name), 'half')
+    for (const name of [left[0] ?? '', ...others]) fs.utimesSync(path.join(folder, name), 0, 0)
+
+    await writeOutput(outputFile('--output', path.join(folder, 'orders.csv')), ['rows'], LOCK)
+
+    expect(fs.readdirSync(folder).toSorted()).toEqual([left[1] ?? '', ...others, 'orders.csv'].toSorted())
+  })
+
   it('cannot be a folder, or what cannot be reached', () => {
     const folder = tempFolder()
     fs.symlinkSync('circle', path.join(folder, 'circle'))

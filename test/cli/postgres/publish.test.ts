@@ -37,10 +37,11 @@ function contentsOf(file: string): Record<string, unknown> {
 }
 
 function numbersOf(file: string): object {
-  const { created_at, sha256, bytes, mirror, ...numbers } = JSON.parse(
+  const { created_at, current_at, duration_ms, contents, sha256, bytes, mirror, ...numbers } = JSON.parse(
     fs.readFileSync(`${file}.json`, 'utf8'),
   ) as Record<string, unknown>
-  expect([typeof created_at, typeof sha256, typeof bytes]).toEqual(['string', 'string', 'number'])
+  const types = [created_at, current_at, contents, sha256, bytes, duration_ms].map((value) => typeof value)
+  expect(types).toEqual([...Array.from({ length: 4 }, () => 'string'), 'number', 'number'])
   // It stands elsewhere, and is the same one, since it was moved.
   expect(mirror).toEqual({ id: expect.any(String), place: expect.any(String) })
   return { ...numbers, mirror: (mirror as { id: string }).id }
@@ -90,7 +91,14 @@ describe.skipIf(server.missing !== null)('publish of a PostgreSQL mirror', () =>
     const left = path.join(workspace.folder, 'published/.copy.db.mirror-x12345')
     fs.mkdirSync(left)
     fs.writeFileSync(path.join(left, 'mirror.db'), 'left')
-    expect((await run(['sync'])).logs).toContainEqual(expect.objectContaining({ event: 'published' }))
+    const eventsOf = async (...args: string[]) => (await run(args)).logs.map(({ event }) => event)
+    expect(await eventsOf('sync')).toContain('published_freshness')
+    expect(fs.statSync(made ?? '').ino).toBe(before)
+    const [status] = JSON.parse((await run(['status', '--json'])).stdout).jobs
+    const { jobs } = JSON.parse(fs.readFileSync(`${made}.json`, 'utf8'))
+    expect(jobs).toEqual([expect.objectContaining({ as_of: status.as_of, fresh_as_of: status.fresh_as_of })])
+    await run(['rebuild'])
+    expect(await eventsOf('sync')).toContain('published')
     expect(fs.statSync(made ?? '').ino).not.toBe(before)
     expect(fs.existsSync(left)).toBe(false)
     const asked = await run([
