@@ -26,6 +26,7 @@ export const STATE_SQL = {
   organizations: 'SELECT id, name, configured FROM organizations ORDER BY id',
   columns:
     'SELECT collection, "column", type, filled, misfits FROM sync_columns ORDER BY collection, "column"',
+  rejects: 'SELECT count(*) AS rejects FROM sync_rejects',
   jobs: `
     SELECT organization_id, organization, collection, rows, coverage, expected_missed, removals_held, as_of, last_complete_at, fresh_as_of
     FROM sync_status
@@ -34,18 +35,19 @@ export const STATE_SQL = {
 
 /** Times as the store has them. */
 type JobLine = Omit<JobFreshness, Time> & Record<Time, string | number | null>
-type Time = 'as_of' | 'last_complete_at' | 'fresh_as_of'
+type Time = (typeof TIMES)[number]
+const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of'] as const
 
 export interface StateLines {
   events: unknown[]
   organizations: unknown[]
   columns: unknown[]
+  rejects: unknown[]
   jobs: JobLine[]
 }
 
 /** `maker`: what else the file depends on: which mirror it is, and which version of the program makes it. */
 export function mirrorState({ jobs, ...lines }: StateLines, maker: unknown): MirrorState {
-  const contents = jobs.map(({ as_of: _, last_complete_at: __, fresh_as_of: ___, ...others }) => others)
   const freshness = jobs.map(({ organization_id, organization, collection, ...times }) => ({
     organization_id,
     organization,
@@ -54,7 +56,9 @@ export function mirrorState({ jobs, ...lines }: StateLines, maker: unknown): Mir
     last_complete_at: asText(times.last_complete_at),
     fresh_as_of: asText(times.fresh_as_of),
   }))
-  const text = JSON.stringify([maker, lines, contents])
+  const text = JSON.stringify([maker, lines, jobs], (name, value) =>
+    (TIMES as readonly string[]).includes(name) ? undefined : (value as unknown),
+  )
   return {
     contents: createHash('sha256').update(text).digest('hex').slice(0, 32),
     jobs: inOrder(freshness),
