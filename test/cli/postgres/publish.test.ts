@@ -86,6 +86,13 @@ describe.skipIf(server.missing !== null)('publish of a PostgreSQL mirror', () =>
       'copy.db.json',
     ])
     const before = fs.statSync(made ?? '').ino
+    /** By the file, and by what is written without it, in the same words. */
+    async function expectFresh(): Promise<void> {
+      const [job] = JSON.parse((await run(['status', '--json'])).stdout).jobs
+      const { as_of, last_complete_at, fresh_as_of } = job
+      const { jobs } = JSON.parse(fs.readFileSync(`${made}.json`, 'utf8'))
+      expect(jobs).toEqual([expect.objectContaining({ as_of, last_complete_at, fresh_as_of })])
+    }
 
     // A command publishes at its end, by rename, and sweeps what a killed one has left.
     const left = path.join(workspace.folder, 'published/.copy.db.mirror-x12345')
@@ -94,12 +101,11 @@ describe.skipIf(server.missing !== null)('publish of a PostgreSQL mirror', () =>
     const eventsOf = async (...args: string[]) => (await run(args)).logs.map(({ event }) => event)
     expect(await eventsOf('sync')).toContain('published_freshness')
     expect(fs.statSync(made ?? '').ino).toBe(before)
-    const [status] = JSON.parse((await run(['status', '--json'])).stdout).jobs
-    const { jobs } = JSON.parse(fs.readFileSync(`${made}.json`, 'utf8'))
-    expect(jobs).toEqual([expect.objectContaining({ as_of: status.as_of, fresh_as_of: status.fresh_as_of })])
+    await expectFresh()
     await run(['rebuild'])
     expect(await eventsOf('sync')).toContain('published')
     expect(fs.statSync(made ?? '').ino).not.toBe(before)
+    await expectFresh()
     expect(fs.existsSync(left)).toBe(false)
     const asked = await run([
       'query',
