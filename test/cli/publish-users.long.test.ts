@@ -133,4 +133,26 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
       expect(fs.statSync(trap)).toMatchObject({ ino: before.ino, uid: NOBODY })
     },
   )
+
+  it.each(['copy.db', 'copy.db.json'])(
+    'is not what another user has put there as %s, in a folder for all',
+    async (name) => {
+      const { workspace } = await createScene({ publish: 'all/copy.db', publishMode: '0640' })
+      await workspace.run(['sync'])
+      const folder = workspace.file('all')
+      fs.chmodSync(folder, 0o1777)
+      fs.chownSync(path.join(folder, name), NOBODY, NOBODY)
+      const before = fs.statSync(path.join(folder, name))
+      await workspace.run(['rebuild'])
+
+      const { code, logs } = await workspace.run(['sync'])
+
+      expect([code, warnings(logs)]).toEqual([
+        0,
+        [expect.objectContaining({ reason: expect.stringMatching(`all/${name} belongs to another user`) })],
+      ])
+      expect(fs.statSync(path.join(folder, name))).toMatchObject({ ino: before.ino, uid: NOBODY })
+      expect(fs.readdirSync(folder).toSorted()).toEqual(['copy.db', 'copy.db.json'])
+    },
+  )
 })
