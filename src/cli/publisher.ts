@@ -123,7 +123,9 @@ export function createPublisher({
   /** Null while no list was read to its end. */
   async function look(): Promise<Found | null> {
     const at = now()
-    const state = await source.state()
+    const found = await source.state()
+    // With another mode the file is made again, too.
+    const state = { ...found, contents: `${found.contents}-${publishMode.toString(8)}` }
     if (state.jobs.every((job) => job.as_of === null)) return null
     const file = fileOf(target)
     const numbers = file === null ? null : readNumbers(numbersFile(file))
@@ -178,7 +180,7 @@ export function createPublisher({
     const begunAt = now()
     if (next.what === 'numbers' && hashed) {
       const [file, lockName] = [fileOf(target) ?? target, newLockName(pid, newToken)]
-      if (writeFreshness({ file, hashed, mode: publishMode, state, at, lockName }))
+      if (writeFreshness({ file, hashed, state, at, lockName }))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
           'nothing to publish but how fresh the file is',

@@ -245,7 +245,6 @@ it('leaves numbers as they are where the file is replaced meanwhile', async () =
   const isWritten = writeFreshness({
     file: target,
     hashed: hashed as HashedFile,
-    mode: 0o644,
     state,
     at: mirror.clock.now(),
     lockName: lockName(),
