@@ -17,7 +17,12 @@ function publishedBy(mirror: typeof ours): string {
   const { file } = openTestMirror()
   const target = path.join(tempFolder(), 'copy.db')
   makeCopy(
-    { mirror: file, target, mode: 0o644, isPublished: true, version: '1', origin: mirror },
+    {
+      mirror: file,
+      target,
+      mode: 0o644,
+      published: { version: '1', origin: mirror, contents: '', begunAt: 0 },
+    },
     { now: Date.now, lockName: '12345-0123456789ab' },
   )
   return target
