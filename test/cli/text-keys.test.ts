@@ -85,7 +85,7 @@ async function underWay(workspace: Workspace): Promise<number> {
 }
 
 async function freed(workspace: Workspace): Promise<void> {
-  for (const end = Date.now() + 10_000; !isFree(workspace); await sleep(20))
+  for (const end = Date.now() + 30_000; !isFree(workspace); await sleep(20))
     expect(Date.now(), 'the lock is held by a process that should be dead').toBeLessThan(end)
 }
 
