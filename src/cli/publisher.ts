@@ -31,8 +31,8 @@ export interface Publisher {
 export interface Publishing {
   /** What the mirror holds now. Throws MirrorError. */
   state(): Promise<MirrorState>
-  /** Runs a task unless another worker publishes right now: then it returns null. */
-  alone<T>(task: () => Promise<T>): Promise<T | null>
+  /** Runs a task unless another worker publishes right now: then it returns false. */
+  alone(task: () => Promise<void>): Promise<boolean>
   /** Makes and places the file. Throws as `startCopy`. */
   copy(
     task: Pick<CopyTask, 'target' | 'mode'> & { contents: string; begunAt: number },
@@ -53,7 +53,10 @@ export function createFilePublishing(
   })
   return {
     state: async () => translatingErrors(mirror, readState),
-    alone: (task) => task(),
+    alone: async (task) => {
+      await task()
+      return true
+    },
     copy: async ({ contents, begunAt, ...task }, signal) => {
       const { version } = manifest
       const published = { version, origin: originIn(connection), contents, begunAt }
@@ -120,7 +123,9 @@ export function createPublisher({
   /** Null while no list was read to its end. */
   async function look(): Promise<Found | null> {
     const at = now()
-    const state = await source.state()
+    const found = await source.state()
+    // With another mode the file is made again, too.
+    const state = { ...found, contents: `${found.contents}-${publishMode.toString(8)}` }
     if (state.jobs.every((job) => job.as_of === null)) return null
     const file = fileOf(target)
     const numbers = file === null ? null : readNumbers(numbersFile(file))
@@ -155,12 +160,9 @@ export function createPublisher({
       if (next && next.at > now()) waiting = found
       if (!next || next.at > now()) return
       // Another worker may have published before this one gets its turn, so that it looks again.
-      const turn = await source.alone(async () => write(await look()))
-      if (turn !== null) failed = null
-      else {
-        failed = { at: begun, tookMs: 0 }
-        logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
-      }
+      const hadTurn = await source.alone(async () => write(await look()))
+      failed = hadTurn ? null : { at: begun, tookMs: 0 }
+      if (!hadTurn) logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
       // What came meanwhile may be in the file or not.
       hasNews = true
     } catch (error) {
@@ -171,19 +173,19 @@ export function createPublisher({
   }
 
   /** Writes what is due. */
-  async function write(found: Found | null): Promise<true> {
+  async function write(found: Found | null): Promise<void> {
     const next = found && nextPublication(found, pace, now())
-    if (!next || next.at > now()) return true
+    if (!next || next.at > now()) return
     const { state, hashed, at } = found
     const begunAt = now()
     if (next.what === 'numbers' && hashed) {
       const [file, lockName] = [fileOf(target) ?? target, newLockName(pid, newToken)]
-      if (writeFreshness({ file, hashed, mode: publishMode, state, at, lockName }))
+      if (writeFreshness({ file, hashed, state, at, lockName }))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
           'nothing to publish but how fresh the file is',
         )
-      return true
+      return
     }
     const task = { target, mode: publishMode, contents: state.contents, begunAt }
     const { rows, bytes, isPlaced } = await source.copy(task, signal)
@@ -194,7 +196,6 @@ export function createPublisher({
         { ...fields, event: 'publish_skipped' },
         'not published, since another process has published a later state',
       )
-    return true
   }
 
   function tell(error: unknown): void {

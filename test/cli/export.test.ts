@@ -315,6 +315,20 @@ describe.concurrent('export to a file', () => {
     }
   })
 
+  it('clears away what a killed export has left there', async () => {
+    const made = await createSynced()
+    const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
+    fs.writeFileSync(made.file(`mirror.db-owners/${dead}`), '')
+    for (const lock of [dead, perhapsAlive])
+      fs.writeFileSync(made.file(`.orders.ndjson.${lock}.unfinished`), 'half')
+
+    expect((await made.run(TO_FILE)).code).toBe(0)
+
+    expect(fs.readdirSync(made.folder).filter((name) => name.includes('unfinished'))).toEqual([
+      `.orders.ndjson.${perhapsAlive}.unfinished`,
+    ])
+  })
+
   it('leaves every other file alone, whatever its name', async () => {
     const made = await createSynced()
     fs.writeFileSync(made.file('orders.ndjson.unfinished'), 'somebody else wrote this')

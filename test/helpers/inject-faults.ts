@@ -20,13 +20,6 @@ export interface Fault {
   does: 'die' | 'die-with-parent' | { says?: string; until?: string; forMs?: number } | { throws: object }
 }
 
-/** How fast the process's clock goes: 0.001 takes an hour for 4 seconds. */
-const speed = Number(process.env.CLOCK_SPEED ?? 1)
-
-const realTime = Date.now
-const start = realTime()
-if (speed !== 1) Date.now = () => start + Math.round((realTime() - start) * speed)
-
 if (process.env.TELL_PEAK) {
   process.once('exit', () => {
     const kilobytes = process.resourceUsage().maxRSS

@@ -30,7 +30,8 @@ export async function run(
   if (file) assertOurs(file)
   const server = await listen({ ...options, live: options.live === true, now })
   try {
-    if (file) await writeOutput(file, [sandboxConfiguration(server)], newLockName(pid, newToken))
+    const until = { lockName: newLockName(pid, newToken), mirror: null }
+    if (file) await writeOutput(file, [sandboxConfiguration(server)], until)
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     else {

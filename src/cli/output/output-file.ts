@@ -4,8 +4,14 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
+import { leasesFolder } from '../../store/sqlite/file/lock-file.ts'
 import { belongsToAnother, finishFile } from '../../store/sqlite/publish/place.ts'
-import { makeUnfinished, modeOfNew, sweepUnfinished } from '../../store/sqlite/publish/unfinished.ts'
+import {
+  lockIfPossible,
+  makeUnfinished,
+  modeOfNew,
+  sweepUnfinished,
+} from '../../store/sqlite/publish/unfinished.ts'
 
 /** A file that a command writes for an option. */
 export interface OutputFile {
@@ -17,6 +23,14 @@ export interface OutputFile {
   isRegular: boolean
   /** The file that exists already. */
   before: fs.Stats | null
+}
+
+/** A file while it is written. */
+export interface Unfinished {
+  /** As `newLockName` makes it. */
+  lockName: string
+  /** A mirror's file, beside which the lock is held; null: there is none. */
+  mirror: string | null
 }
 
 /** Looks at the file of `option`, an absolute path. Throws UsageError for a folder, and for what cannot be reached. */
@@ -71,17 +85,17 @@ export function assertMayReplace(
 
 /**
  * Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal.
- * @param lockName As `newLockName` makes it: names the file until it is whole.
+ * @param until What it is called until it is whole.
  */
 export async function writeOutput(
   output: OutputFile,
   pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
-  lockName: string,
+  until: Unfinished,
   signal?: AbortSignal,
 ): Promise<void> {
   try {
     if (!output.isRegular) return await pipeline(pieces, fs.createWriteStream(output.place))
-    await replaceWhole(output, lockName, (handle) =>
+    await replaceWhole(output, until, (handle) =>
       pipeline(pieces, handle.createWriteStream(), signal ? { signal } : {}),
     )
   } catch (error) {
@@ -92,14 +106,15 @@ export async function writeOutput(
 /** Writes beside the file and moves the result there, so that a reader never finds half of it. */
 async function replaceWhole(
   { shown, place, before }: OutputFile,
-  lockName: string,
+  { lockName, mirror }: Unfinished,
   write: (handle: FileHandle) => Promise<void>,
 ): Promise<void> {
   const mode = before ? null : modeOfNew(place, lockName)
   const unfinished = makeUnfinished(place, lockName, 0o600)
+  const lock = mirror !== null && hasLocks(mirror) ? lockIfPossible(mirror, lockName) : null
   try {
     const own = fs.lstatSync(unfinished)
-    sweepUnfinished(null, place, own)
+    sweepUnfinished(lock, place, own)
     if (before && belongsToAnother(before, [own, fs.statSync(path.dirname(place))]))
       throw new UsageError(
         `${shown} belongs to another user, who would get what is written: name another file`,
@@ -111,7 +126,14 @@ async function replaceWhole(
   } catch (error) {
     fs.rmSync(unfinished, { force: true })
     throw error
+  } finally {
+    lock?.release()
   }
+}
+
+/** A copy has none. */
+function hasLocks(mirror: string): boolean {
+  return fs.existsSync(mirror) && fs.existsSync(leasesFolder(mirror))
 }
 
 function explained(shown: string, error: unknown): unknown {

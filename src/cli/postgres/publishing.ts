@@ -32,9 +32,10 @@ export function createPublishing(
       })
     },
     async alone(task) {
-      if (!(await leases.lock(LOCK, ''))) return null
+      if (!(await leases.lock(LOCK, ''))) return false
       try {
-        return await task()
+        await task()
+        return true
       } finally {
         await leases.unlock(LOCK, '')
       }

@@ -74,7 +74,8 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
   try {
     // An error shows by the end of the child, too.
     child.send(task, () => {})
-    if (output) await writeOutput(output, pieces, newLockName(pid, newToken), signal)
+    const until = { lockName: newLockName(pid, newToken), mirror: task.database }
+    if (output) await writeOutput(output, pieces, until, signal)
     else await writeAll(stdout, pieces)
     return 0
   } catch (error) {

@@ -8,6 +8,7 @@ import { IS_ROOT, runs } from '../../helpers/system.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
 
 const LOCK = '4711-0123456789ab'
+const UNTIL = { lockName: LOCK, mirror: null }
 const UNFINISHED = `.orders.csv.${LOCK}.unfinished`
 const SETPRIV = 'setpriv'
 const CAN_BE_OTHERS = IS_ROOT && runs(SETPRIV, '--version')
@@ -26,7 +27,7 @@ describe('an output file', () => {
     fs.writeFileSync(victim, 'precious')
     fs.symlinkSync(victim, link)
 
-    await expect(writeOutput(outputFile('--output', target), ['rows'], LOCK)).rejects.toThrow(UsageError)
+    await expect(writeOutput(outputFile('--output', target), ['rows'], UNTIL)).rejects.toThrow(UsageError)
 
     expect(fs.readFileSync(victim, 'utf8')).toBe('precious')
     expect(fs.readdirSync(folder)).toHaveLength(2)
@@ -37,7 +38,7 @@ describe('an output file', () => {
     const target = path.join(folder, 'orders.csv')
     fs.writeFileSync(target, 'yesterday')
 
-    await expect(writeOutput(outputFile('--output', target), failing(), LOCK)).rejects.toThrow(RangeError)
+    await expect(writeOutput(outputFile('--output', target), failing(), UNTIL)).rejects.toThrow(RangeError)
 
     expect(fs.readFileSync(target, 'utf8')).toBe('yesterday')
     expect(fs.readdirSync(folder)).toEqual(['orders.csv'])
@@ -48,7 +49,7 @@ describe('an output file', () => {
     fs.writeFileSync(target, 'yesterday', { mode: 0o600 })
     for (const one of [target, path.dirname(target)]) fs.chownSync(one, 10_001, 10_001)
 
-    await writeOutput(outputFile('--output', target), ['rows'], LOCK)
+    await writeOutput(outputFile('--output', target), ['rows'], UNTIL)
 
     const { uid, gid, mode } = fs.statSync(target)
     expect([uid, gid, mode & 0o777]).toEqual([10_001, 10_001, 0o600])
@@ -65,7 +66,7 @@ describe('an output file', () => {
         fs.chownSync(target, 10_001, 10_002)
         fs.chmodSync(target, 0o640)
         const module = path.resolve(import.meta.dirname, '../../../src/cli/output/output-file.ts')
-        const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], '${LOCK}')`
+        const script = `const { outputFile, writeOutput } = await import('${module}'); await writeOutput(outputFile('--output', '${target}'), ['rows'], { lockName: '${LOCK}', mirror: null })`
         const user = ['--reuid=10001', '--regid=10001', `--groups=${group}`]
         execFileSync(SETPRIV, [...user, process.execPath, '--input-type=module', '-e', script])
         const { uid, gid, mode } = fs.statSync(target)
@@ -87,7 +88,7 @@ describe('an output file', () => {
     fs.chownSync(target, 65_534, 65_534)
     fs.chmodSync(target, 0o666)
 
-    await expect(writeOutput(outputFile('--output', target), ['rows'], LOCK)).rejects.toThrow(
+    await expect(writeOutput(outputFile('--output', target), ['rows'], UNTIL)).rejects.toThrow(
       'belongs to another user',
     )
 
@@ -110,7 +111,7 @@ describe('an output file', () => {
         yield 'rows'
       }
 
-      await writeOutput(outputFile('--output', target), pieces(), LOCK)
+      await writeOutput(outputFile('--output', target), pieces(), UNTIL)
 
       expect(modes).toEqual([0o600])
       expect(fs.statSync(target).mode & 0o777).toBe(before ?? 0o666 & ~process.umask())
@@ -124,7 +125,7 @@ describe('an output file', () => {
     for (const name of [...left, ...others]) fs.writeFileSync(path.join(folder, name), 'half')
     for (const name of [left[0] ?? '', ...others]) fs.utimesSync(path.join(folder, name), 0, 0)
 
-    await writeOutput(outputFile('--output', path.join(folder, 'orders.csv')), ['rows'], LOCK)
+    await writeOutput(outputFile('--output', path.join(folder, 'orders.csv')), ['rows'], UNTIL)
 
     expect(fs.readdirSync(folder).toSorted()).toEqual([left[1] ?? '', ...others, 'orders.csv'].toSorted())
   })

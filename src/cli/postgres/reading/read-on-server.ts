@@ -51,7 +51,8 @@ export async function readOnServer(
         async (sql) => {
           if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
           const pieces = await written(readableServer(sql), task, report)
-          if (output) await writeOutput(output, pieces, newLockName(pid, newToken), signal)
+          const until = { lockName: newLockName(pid, newToken), mirror: null }
+          if (output) await writeOutput(output, pieces, until, signal)
           else await writeAll(stdout, pieces)
         },
         { stop, meaning },

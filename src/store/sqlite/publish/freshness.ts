@@ -63,8 +63,6 @@ export interface FreshnessTask {
   /** The published file, without links, as it was hashed. */
   file: string
   hashed: HashedFile
-  /** Of NAME.json. */
-  mode: number
   /** What the mirror held at that moment; epoch milliseconds. */
   state: MirrorState
   at: number
@@ -75,7 +73,7 @@ export interface FreshnessTask {
  * Writes NAME.json anew, for a file that still shows all that the mirror holds. Returns false where NAME.json is about another file:
  * it then stays, or another process has replaced the file at this moment, and what stands beside it may be ours. Throws MirrorError.
  */
-export function writeFreshness({ file, hashed, mode, state, at, lockName }: FreshnessTask): boolean {
+export function writeFreshness({ file, hashed, state, at, lockName }: FreshnessTask): boolean {
   return translatingErrors(file, () => {
     const numbers = numbersFile(file)
     const found = readNumbers(numbers)
@@ -85,7 +83,8 @@ export function writeFreshness({ file, hashed, mode, state, at, lockName }: Fres
       const current = new Date(at)
       const text = numbersText({ ...found.all, current_at: current.toISOString(), jobs: state.jobs })
       fs.writeFileSync(unfinished, text)
-      finishFile(unfinished, { mode, like: hashed.stat, at: current })
+      // For those who may read the file.
+      finishFile(unfinished, { mode: null, like: hashed.stat, at: current })
       if (!isUnchanged(hashed, file)) return false
       fs.renameSync(unfinished, numbers)
       syncFolder(numbers)

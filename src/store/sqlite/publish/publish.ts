@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, UsageError } from '../../../errors.ts'
-import { holdLock, leasesFolder } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
 import { assertNumbersOrNothing, numbersFile, numbersText } from './numbers.ts'
@@ -18,7 +17,7 @@ import {
   sha256,
   syncFolder,
 } from './place.ts'
-import { makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
+import { lockIfPossible, makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
 
 /** What the child process is asked to do. */
 export interface CopyTask {
@@ -72,14 +71,14 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
     const place = inspectPlace(target)
     if (published) assertNumbersOrNothing(numbersFile(place.file))
     if (published?.origin) assertOwnCopy(target, place, published.origin)
-    const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName)
+    const lock = isCopyFile(mirror) ? null : lockIfPossible(mirror, lockName)
     const isNew = mode === null && place.before === null
     try {
       const fileMode = isNew ? modeOfNew(place.file, lockName) : mode
       const copy = makeUnfinished(place.file, lockName, 0o600)
       // Before the disk is measured: what killed processes left may be what fills it.
       const own = fs.lstatSync(copy)
-      sweepUnfinished(leasesFolder(mirror), place.file, own)
+      sweepUnfinished(lock, place.file, own)
       // Both files of a mirror of a service may be that service's, though root writes them.
       const owners = published ? [own, like] : [own]
       for (const file of published ? [place.file, numbersFile(place.file)] : [place.file])
@@ -87,7 +86,7 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
       return fill({ ...task, mode: fileMode, place, copy, lockName, now })
     } finally {
       removeUnfinished(place.file, lockName)
-      unlock()
+      lock?.release()
     }
   })
 }
@@ -147,13 +146,4 @@ function fill(options: FillOptions): CopyResult {
   if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)
   syncFolder(place.file)
   return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
-}
-
-/** Who may only read the mirror makes copies without a lock. */
-function lockIfPossible(mirror: string, name: string): () => void {
-  try {
-    return holdLock(mirror, name).release
-  } catch {
-    return () => {}
-  }
 }

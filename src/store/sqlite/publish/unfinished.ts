@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { lockState } from '../file/lock-file.ts'
+import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
 import { numbersFile } from './numbers.ts'
 
 // A file while it is made: a copy, its numbers, an export. Other users may write to its folder: it has a name that nobody can guess, and
@@ -35,22 +35,43 @@ export function removeUnfinished(file: string, lock: string): void {
   for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
 }
 
+export interface UnfinishedLock {
+  /** The folder of the mirror's locks. */
+  folder: string
+  release(): void
+}
+
+/** Holds the lock of this process; null for who may only read the mirror. */
+export function lockIfPossible(mirror: string, name: string): UnfinishedLock | null {
+  try {
+    const { release } = holdLock(mirror, name)
+    return { folder: leasesFolder(mirror), release }
+  } catch {
+    return null
+  }
+}
+
 /** A process that holds no lock may still be at work on a younger file. */
 const SWEPT_AFTER_MS = 3_600_000
 
 /**
- * Deletes what killed processes of this user left beside a file. `locks`: the folder of their locks; null: they hold none. `own`: the
- * stat of a file of ours, just made.
+ * Deletes what killed processes of this user left beside a file: at once with a lock of this process, since it then sees theirs. `own`:
+ * the stat of a file of ours, just made.
  */
-export function sweepUnfinished(locks: string | null, file: string, own: fs.Stats): void {
+export function sweepUnfinished(
+  lock: Pick<UnfinishedLock, 'folder'> | null,
+  file: string,
+  own: fs.Stats,
+): void {
   const folder = path.dirname(file)
   const names = [file, numbersFile(file)].map((name) => path.basename(name))
   for (const name of fs.readdirSync(folder)) {
-    const [, of, lock] = UNFINISHED.exec(name) ?? []
-    if (of === undefined || lock === undefined || !names.includes(of)) continue
+    const [, of, theirs] = UNFINISHED.exec(name) ?? []
+    if (of === undefined || theirs === undefined || !names.includes(of)) continue
     const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
     if (!stat?.isFile() || stat.ino === own.ino || stat.uid !== own.uid) continue
-    if (isLeft(locks, lock, own.mtimeMs - stat.mtimeMs)) fs.rmSync(path.join(folder, name), { force: true })
+    if (isLeft(lock?.folder ?? null, theirs, own.mtimeMs - stat.mtimeMs))
+      fs.rmSync(path.join(folder, name), { force: true })
   }
 }
 

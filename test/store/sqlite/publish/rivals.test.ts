@@ -57,7 +57,7 @@ it.skipIf(!IS_ROOT)(
     const own = path.join(folder, 'own')
     fs.writeFileSync(own, '')
 
-    sweepUnfinished(leasesFolder(mirror), path.join(folder, 'copy.db'), fs.lstatSync(own))
+    sweepUnfinished({ folder: leasesFolder(mirror) }, path.join(folder, 'copy.db'), fs.lstatSync(own))
 
     expect(files.map((file) => fs.existsSync(file))).toEqual([false, true, true])
   },
