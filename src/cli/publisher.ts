@@ -3,21 +3,24 @@ import type { Logger } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-import { publishDueAt } from '../schedule/publish-due.ts'
+import { type Making, nextPublication, type Publication } from '../schedule/publish-due.ts'
+import { type MirrorState, mirrorState, STATE_SQL, type StateLines } from '../store/mirror-state.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { originIn } from '../store/sqlite/publish/origin.ts'
+import { translatingErrors } from '../store/sqlite/file/open.ts'
+import { type HashedFile, hashFile, isUnchanged, writeFreshness } from '../store/sqlite/publish/freshness.ts'
+import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
+import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import { startCopy } from '../store/sqlite/publish/start.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Keeps the published file up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
+/** Keeps the published file and NAME.json up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
 export interface Publisher {
-  /** Notes runs that ended: the file may have to be made again. */
+  /** Notes jobs that ended: what they read may be news. */
   note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void
-  /** The mirror has news for readers, of another kind than a complete walk. */
-  noteNews(): void
+  noteRefresh(): void
   /** Publishes what is new, at once; for the end of a command. */
   finish(): Promise<void>
   /** Ends what is under way; the old file stays. */
@@ -26,10 +29,15 @@ export interface Publisher {
 
 /** How a file is made of a mirror. */
 export interface Publishing {
-  /** When the last walk or refresh ended that a reader sees. Epoch milliseconds, by the clock of this machine. */
-  lastNews(): Promise<number | null>
-  /** Makes and places the file; null: another worker does so right now. Throws as `startCopy`. */
-  publish(task: Omit<CopyTask, 'mirror' | 'at' | 'origin'>, signal: AbortSignal): Promise<CopyResult | null>
+  /** What the mirror holds now. Throws MirrorError. */
+  state(): Promise<MirrorState>
+  /** Runs a task unless another worker publishes right now: then it returns false. */
+  alone(task: () => Promise<void>): Promise<boolean>
+  /** Makes and places the file. Throws as `startCopy`. */
+  copy(
+    task: Pick<CopyTask, 'target' | 'mode'> & { contents: string; begunAt: number },
+    signal: AbortSignal,
+  ): Promise<CopyResult>
 }
 
 /** For a mirror in a file. */
@@ -38,19 +46,33 @@ export function createFilePublishing(
   mirror: string,
   { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
 ): Publishing {
+  const linesOf = (sql: string) => connection.prepare(sql).all()
+  const readState = connection.transaction(() => {
+    const lines = Object.entries(STATE_SQL).map(([name, sql]) => [name, linesOf(sql)])
+    return mirrorState(Object.fromEntries(lines) as StateLines, makerOf(originIn(connection)))
+  })
   return {
-    async lastNews() {
-      const last = connection.prepare(LAST_NEWS_SQL).pluck().get()
-      return typeof last === 'string' ? Date.parse(last) : null
+    state: async () => translatingErrors(mirror, readState),
+    alone: async (task) => {
+      await task()
+      return true
     },
-    publish: async (task, signal) =>
-      startCopy({ ...task, mirror, origin: originIn(connection) }, newLockName(pid, newToken), signal),
+    copy: async ({ contents, begunAt, ...task }, signal) => {
+      const { version } = manifest
+      const published = { version, origin: originIn(connection), contents, begunAt }
+      return startCopy({ ...task, mirror, published }, newLockName(pid, newToken), signal)
+    },
   }
+}
+
+/** Of another mirror, and by another version, the file is made anew. */
+export function makerOf(origin: Origin | null): unknown {
+  return [origin?.id ?? null, manifest.version]
 }
 
 export interface PublisherOptions {
   config: Pick<Config, 'publish' | 'publishEvery' | 'publishMode'>
-  runtime: Pick<Runtime, 'now' | 'every' | 'signal'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
   logger: Logger
   publishing: Publishing
   /** For a service: publishes by itself when it is time. A command does at its end. */
@@ -59,13 +81,22 @@ export interface PublisherOptions {
 
 const NOTHING: Publisher = {
   note: () => {},
-  noteNews: () => {},
+  noteRefresh: () => {},
   finish: async () => {},
   close: async () => {},
 }
 
 /** How often a service looks whether it is time. */
 const LOOK_EVERY_MS = 1000
+
+/** What the mirror holds, and what is published of it. */
+interface Found extends Publication {
+  state: MirrorState
+  /** When the state was read. */
+  at: number
+  /** The file, where NAME.json says that it shows what the mirror holds. */
+  hashed: HashedFile | null
+}
 
 export function createPublisher({
   config,
@@ -77,84 +108,133 @@ export function createPublisher({
   const { publish, publishEvery, publishMode } = config
   if (publish === null) return NOTHING
   const target = publish
-  const { now } = runtime
+  const { now, pid, newToken } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
-  // When the last news came that the file may lack. Not the first: a copy that began between two news shows only one of them.
-  let newsAt: number | null = null
-  let attemptedAt: number | null = null
+  const pace = isService ? publishEvery : null
+  // A service that was stopped before it published does so now.
+  let hasNews = isService
+  // What waits until it is time.
+  let waiting: Publication | null = null
+  let failed: Making | null = null
+  let lastHashed: HashedFile | null = null
   let running: Promise<void> | null = null
 
-  async function makeCopy(): Promise<void> {
-    const begun = now()
-    // News that come meanwhile may be in the file or not.
-    newsAt = null
-    attemptedAt = begun
-    try {
-      const task = { target, mode: publishMode, isPublished: true, version: manifest.version }
-      const published = await source.publish(task, signal)
-      if (published === null) {
-        // The other worker may have begun before our news.
-        newsAt ??= begun
-        logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
-        return
-      }
-      const { rows, bytes, isPlaced } = published
-      const fields = { event: 'published', file: target, rows, bytes, duration_ms: now() - begun }
-      if (isPlaced) logger.info(fields, 'published')
-      else
-        logger.info(
-          { ...fields, event: 'publish_skipped' },
-          'not published, since another process has published a later state',
-        )
-    } catch (error) {
-      newsAt ??= begun
-      const message = error instanceof Error ? error.message : String(error)
-      if (error instanceof InterruptedError)
-        logger.info(
-          { event: 'publish_stopped', file: target },
-          'stopped before the copy was published; the old one stays',
-        )
-      else
-        logger.warn(
-          { event: 'publish_failed', file: target, reason: message },
-          'not published; the old copy stays, if there is one',
-        )
+  /** Null while no list was read to its end. */
+  async function look(): Promise<Found | null> {
+    const at = now()
+    const found = await source.state()
+    // With another mode the file is made again, too.
+    const state = { ...found, contents: `${found.contents}-${publishMode.toString(8)}` }
+    if (state.jobs.every((job) => job.as_of === null)) return null
+    const file = fileOf(target)
+    const numbers = file === null ? null : readNumbers(numbersFile(file))
+    const hashed = file !== null && numbers?.contents === state.contents ? await hashOnce(file) : null
+    const isAbout = numbers !== null && numbers.sha256 === hashed?.sha256
+    const made = numbers && { at: Date.parse(numbers.created_at), tookMs: numbers.duration_ms ?? 0 }
+    return {
+      state,
+      at,
+      hashed: isAbout ? hashed : null,
+      mirror: { contents: state.contents, freshness: JSON.stringify(state.jobs) },
+      published: isAbout ? { contents: state.contents, freshness: JSON.stringify(numbers.jobs) } : null,
+      made: made && !Number.isNaN(made.at) ? made : null,
+      toldAt: numbers?.current_at ? Date.parse(numbers.current_at) : null,
+      failed,
     }
   }
 
+  async function hashOnce(file: string): Promise<HashedFile | null> {
+    if (!lastHashed || !isUnchanged(lastHashed, file)) lastHashed = await hashFile(file, signal)
+    return lastHashed
+  }
+
+  /** Looks, and writes what is due. */
+  async function publishDue(): Promise<void> {
+    const begun = now()
+    hasNews = false
+    waiting = null
+    try {
+      const found = await look()
+      const next = found && nextPublication(found, pace, now())
+      if (next && next.at > now()) waiting = found
+      if (!next || next.at > now()) return
+      // Another worker may have published before this one gets its turn, so that it looks again.
+      const hadTurn = await source.alone(async () => write(await look()))
+      failed = hadTurn ? null : { at: begun, tookMs: 0 }
+      if (!hadTurn) logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
+      // What came meanwhile may be in the file or not.
+      hasNews = true
+    } catch (error) {
+      failed = { at: begun, tookMs: now() - begun }
+      waiting = { ...UNKNOWN, failed }
+      tell(error)
+    }
+  }
+
+  /** Writes what is due. */
+  async function write(found: Found | null): Promise<void> {
+    const next = found && nextPublication(found, pace, now())
+    if (!next || next.at > now()) return
+    const { state, hashed, at } = found
+    const begunAt = now()
+    if (next.what === 'numbers' && hashed) {
+      const [file, lockName] = [fileOf(target) ?? target, newLockName(pid, newToken)]
+      if (writeFreshness({ file, hashed, state, at, lockName }))
+        logger[isService ? 'debug' : 'info'](
+          { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
+          'nothing to publish but how fresh the file is',
+        )
+      return
+    }
+    const task = { target, mode: publishMode, contents: state.contents, begunAt }
+    const { rows, bytes, isPlaced } = await source.copy(task, signal)
+    const fields = { event: 'published', file: target, rows, bytes, duration_ms: now() - begunAt }
+    if (isPlaced) logger.info(fields, 'published')
+    else
+      logger.info(
+        { ...fields, event: 'publish_skipped' },
+        'not published, since another process has published a later state',
+      )
+  }
+
+  function tell(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error)
+    if (error instanceof InterruptedError)
+      logger.info(
+        { event: 'publish_stopped', file: target },
+        'stopped before the copy was published; the old one stays',
+      )
+    else
+      logger.warn(
+        { event: 'publish_failed', file: target, reason: message },
+        'not published; the old copy stays, if there is one',
+      )
+  }
+
   function publishOnce(): Promise<void> {
-    running ??= makeCopy().finally(() => {
+    running ??= publishDue().finally(() => {
       running = null
     })
     return running
   }
 
-  function lookWhetherDue(): void {
-    if (running || signal.aborted) return
-    const dueAt = publishDueAt({ newsAt, publishedAt: timeOf(target), attemptedAt }, publishEvery, now())
-    if (dueAt !== null && dueAt <= now()) void publishOnce()
+  async function lookWhetherDue(): Promise<void> {
+    if (running || signal.aborted || (!hasNews && !waiting)) return
+    const next = waiting && nextPublication(waiting, pace, now())
+    if (!next || next.at <= now()) await publishOnce()
   }
 
-  async function noteUnpublished(): Promise<void> {
-    const last = await source.lastNews()
-    if (last !== null && last > (timeOf(target) ?? 0)) newsAt ??= last
-  }
-
-  // A service that was stopped before it published does so now. What fails here fails for the jobs, too, which report it.
-  if (isService) void noteUnpublished().catch(() => {})
-
-  const noteNews = () => {
-    newsAt = now()
-  }
   const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
   return {
     note(results) {
-      if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) noteNews()
+      if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true
     },
-    noteNews,
+    noteRefresh() {
+      hasNews = true
+    },
     async finish() {
-      if (newsAt !== null && !signal.aborted) await publishOnce()
+      if (hasNews && !signal.aborted) await publishOnce()
     },
     async close() {
       stopLooking()
@@ -164,17 +244,20 @@ export function createPublisher({
   }
 }
 
-/** The moment that the published file shows. */
-function timeOf(file: string): number | null {
-  return fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null
+/** After a failure, which leaves to the next look what there is to publish. */
+const UNKNOWN: Publication = {
+  mirror: { contents: '', freshness: '' },
+  published: null,
+  made: null,
+  toldAt: null,
+  failed: null,
 }
 
-/** For a mirror of either kind. */
-export const LAST_NEWS_SQL = `
-  SELECT max(at) AS at
-  FROM (
-    SELECT last_complete_at AS at FROM sync_status
-    UNION ALL
-    SELECT coalesce(finished_at, started_at) FROM sync_runs WHERE trigger = 'refresh' AND rows_added + rows_changed > 0
-  ) AS news
-`
+/** The file without links; null: there is none. */
+function fileOf(target: string): string | null {
+  try {
+    return fs.realpathSync(target)
+  } catch {
+    return null
+  }
+}

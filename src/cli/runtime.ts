@@ -32,7 +32,7 @@ export interface Runtime {
   yieldToEventLoop: () => Promise<void>
   random: () => number
   /** Runs `task` every `ms` milliseconds. Returns a function that ends this. */
-  every: (ms: number, task: () => void) => () => void
+  every: (ms: number, task: () => unknown) => () => void
   /** Runs `task` once, after so many milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
   newToken: () => string

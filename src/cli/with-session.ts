@@ -120,13 +120,13 @@ export async function withSession(
   }
 }
 
-/** The observers of a reporter, which also tell the publisher of refreshes that wrote something. */
+/** The observers of a reporter, which also tell the publisher of refreshes. */
 function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'observe'> {
   return {
     observe(job) {
       const observer = reporter.observe(job)
       const onRefresh: typeof observer.onRefresh = (result) => {
-        if (result.run.rowsAdded + result.run.rowsChanged > 0) publisher.noteNews()
+        publisher.noteRefresh()
         observer.onRefresh(result)
       }
       return { ...observer, onRefresh }

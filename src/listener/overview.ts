@@ -51,6 +51,8 @@ export interface Published {
   file: string
   /** When it was made; null if it is not there yet. */
   created_at: string | null
+  /** When the mirror last had nothing that it lacks; null if that is not known. */
+  current_at: string | null
   bytes: number | null
 }
 

@@ -235,6 +235,36 @@ describe('the token', () => {
   })
 })
 
+describe('the token in an error that nobody foresaw', () => {
+  const headers = { authorization: `Bearer ${TOKEN}` }
+
+  it.each<[string, () => Error]>([
+    [
+      'which has the request in its fields',
+      () => Object.assign(new Error('x'), { options: { headers }, request: { headers }, cause: { headers } }),
+    ],
+    ['whose message is what was sent', () => new Error(JSON.stringify(headers))],
+    ['whose message begins with what a server echoed', () => unparsable(TOKEN)],
+  ])('is not shown: %s', async (_what, make) => {
+    const { errorOf, reports } = createSetting({ get: () => Promise.reject(make()) })
+
+    const error = await errorOf()
+
+    expect(error).toMatchObject({ code: 'INTERNAL' })
+    expectNoToken(error)
+    expectNoToken(reports)
+  })
+})
+
+function unparsable(text: string): Error {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('it is JSON')
+}
+
 /** Not even a piece of it. */
 function expectNoToken(value: unknown): void {
   const text = inspect(value, { depth: 20, showHidden: true, maxStringLength: null, maxArrayLength: null })

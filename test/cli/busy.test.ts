@@ -159,27 +159,6 @@ describe.concurrent('a job that another process is working on', () => {
     expect(first.code).toBe(0)
   })
 
-  it('is had by one alone of several that begin in the same instant', async () => {
-    const { door, workspace, stand } = await createScene()
-
-    const rivals = Array.from({ length: 4 }, () => workspace.start(['sync', '--org', 'acme']))
-    await stand()
-    const losers = rivals.map((rival) => rival.ended)
-    await Promise.race(losers)
-    door.open()
-    const ended = await Promise.all(losers)
-
-    const all = ended.flatMap(({ logs }) => logs)
-    const busy = all.filter(({ error_code: code }) => code === 'BUSY')
-    const finished = all.filter(({ event }) => event === 'run_finished')
-    expect(busy.length + finished.length).toBe(4)
-    expect(finished.length).toBeGreaterThan(0)
-    // However many had their turn, one after another: each read the whole list alone.
-    expect(workspace.rows('SELECT DISTINCT status, pages, rows_seen FROM sync_runs')).toEqual([
-      { status: 'succeeded', pages: 4, rows_seen: 8 },
-    ])
-  })
-
   it('is not kept by what a dead process left, though another has its number now', async () => {
     const { door, workspace, stand } = await createScene()
     const owner = workspace.start(['sync', '--org', 'acme'])

@@ -3,10 +3,13 @@ import { type CrashScene, createCrashStory, someOf, UNEQUAL } from './crash-scen
 import { type Asked, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
 
-// A command on a mirror that holds something dies at every moment that leaves other files, and is typed again: it ends as if it
-// had lived. A few die again there, with LONG=1 all of them; SEED=2 chooses others.
+// A command on a mirror that holds something dies at moments that leave other files, and is typed again: it ends as if it had
+// lived. Some of them are tried, and a few die again there; with LONG=1 all of them. SEED=2 chooses others.
 
 const ORGANIZATIONS = [organization('acme', 1), organization('globex', 2)]
+
+/** Deaths of each command. */
+const TRIED = 5
 
 /** More rows than are forgotten, or written anew, in one transaction. */
 const MANY = 501
@@ -186,13 +189,16 @@ describe.each(SCENES)('%s', async (_name, scene) => {
     expect(whole).toMatchObject(scene.leaves)
   })
 
-  it.each(story.deaths)('ends as if it had lived, when it is typed again: $place', async (death) => {
-    const { workspace } = await story.goOn(death)
+  it.each(someOf(story.deaths, TRIED))(
+    'ends as if it had lived, when it is typed again: $place',
+    async (death) => {
+      const { workspace } = await story.goOn(death)
 
-    expect(seen(workspace)).toEqual(whole)
-  })
+      expect(seen(workspace)).toEqual(whole)
+    },
+  )
 
-  it.each(someOf(story.deaths, 2))('may die twice: $place', async (death) => {
+  it.each(someOf(story.deaths, 1))('may die twice: $place', async (death) => {
     for (const { workspace } of await story.goOnAndDie(death)) expect(seen(workspace)).toEqual(whole)
   })
 })

@@ -8,7 +8,7 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
 // One sync after another is killed from outside, whatever it is about. `CRASHES=200 vitest run ...` kills more of them.
 
-const KILLS = Number(process.env.CRASHES ?? (process.env.LONG ? 40 : 8))
+const KILLS = Number(process.env.CRASHES ?? (process.env.LONG ? 40 : 5))
 const SEED = Number(process.env.SEED ?? 1)
 
 const ORGANIZATIONS = [organization('acme', 1), organization('globex', 2)]

@@ -1,9 +1,8 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { patchedBy } from '../helpers/patch.ts'
-import { asksBefore, saysBefore } from '../helpers/planted.ts'
+import { watchEdges } from '../helpers/edges.ts'
 import { mustRun } from '../helpers/system.ts'
-import { createDoor, items, pageOf, serve } from './list-server.ts'
+import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 
 const ACME = organization('acme', 1)
@@ -316,6 +315,20 @@ describe.concurrent('export to a file', () => {
     }
   })
 
+  it('clears away what a killed export has left there', async () => {
+    const made = await createSynced()
+    const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
+    fs.writeFileSync(made.file(`mirror.db-owners/${dead}`), '')
+    for (const lock of [dead, perhapsAlive])
+      fs.writeFileSync(made.file(`.orders.ndjson.${lock}.unfinished`), 'half')
+
+    expect((await made.run(TO_FILE)).code).toBe(0)
+
+    expect(fs.readdirSync(made.folder).filter((name) => name.includes('unfinished'))).toEqual([
+      `.orders.ndjson.${perhapsAlive}.unfinished`,
+    ])
+  })
+
   it('leaves every other file alone, whatever its name', async () => {
     const made = await createSynced()
     fs.writeFileSync(made.file('orders.ndjson.unfinished'), 'somebody else wrote this')
@@ -345,19 +358,19 @@ describe.concurrent('export to a file', () => {
     // Every reader makes -wal and -shm.
     const names = () => fs.readdirSync(made.folder).filter((name) => !/-(?:wal|shm)$/.test(name))
     const before = names()
-    const door = createDoor()
-    const asked = await serve(() => door.opened.then(() => ({})))
-    const pause = asksBefore('src/cli/output/output-file.ts', 'await write(handle)', asked.url)
-    const said = saysBefore('src/main.ts', 'stop.abort(signal)', 'stopping')
-    const running = made.start(TO_FILE, { env: patchedBy(pause, said) })
-    await asked.arrival(() => true)
-    const meanwhile = names()
+    let meanwhile: string[] = []
+    const end = watchEdges({
+      after({ what, file }) {
+        if (!what.startsWith('fs.open ') || !file.startsWith(made.folder)) return
+        meanwhile = names()
+        running.kill(signal)
+      },
+    })
 
-    running.kill(signal)
-    await running.log(({ msg }) => msg === 'stopping')
-    door.open()
+    const running = made.startHere(TO_FILE)
 
     expect(await running.ended).toMatchObject({ code, signal: null, stdout: '' })
+    end()
     expect(meanwhile).toHaveLength(before.length + 1)
     expect(fs.readFileSync(made.file('orders.ndjson'), 'utf8')).toBe('yesterday')
     expect(names()).toEqual(before)

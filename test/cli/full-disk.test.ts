@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { patchedBy } from '../helpers/patch.ts'
+import { watchEdges } from '../helpers/edges.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
 import type { Ended } from './processes.ts'
@@ -202,17 +202,13 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
 
   it('when the end of a run is written leaves its line to the next run', async () => {
     const { workspace, disk, makeRoom } = await onSmallDisk('64m')
-    const filler = JSON.stringify(`${disk}/filler`)
-    const fill = {
-      file: 'src/store/sqlite/store.ts',
-      find: 'transact(() => runs.finish(run, outcome, time()))',
-      replace: `(() => {
-        try { process.getBuiltinModule('fs').writeFileSync(${filler}, Buffer.alloc(67108864)) } catch {}
-        return transact(() => runs.finish(run, outcome, time()))
-      })()`,
-    }
+    const end = watchEdges({
+      before: ({ what }) => what.startsWith('UPDATE sync_runs SET status = ?') && fillUp(disk),
+    })
+    onTestFinished(end)
 
-    const ended = await workspace.run(['sync'], { env: patchedBy(fill) })
+    const ended = await workspace.run(['sync'])
+    end()
 
     expectRefusal(ended, /mirror\.db.* full.*make room/)
     expect(ended.logs.at(-1)).toMatchObject({ level: 'error', error_code: 'DATABASE' })

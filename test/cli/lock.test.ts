@@ -1,79 +1,24 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { expectWhole, someOf } from './crash-scene.ts'
-import { type Asked, createDoor, items, pageOf, type Reply, serve } from './list-server.ts'
+import { type Asked, createDoor, items, pageOf, type Reply } from './list-server.ts'
 import { createLockScene, type LockScene } from './lock-scene.ts'
-import { createWorkspace, organization } from './workspace.ts'
+import { organization } from './workspace.ts'
 
-// Somebody else writes to the mirror for a moment: longer than SQLite itself waits here, shorter than the 30 seconds
-// after which it cannot be used. Whether the moment is long enough to be met does not decide whether a test passes.
-const MOMENT = 500
-
-/** Answers the first request so, while another program holds the mirror's lock for a moment. */
-async function lockedWhile(
-  first: (asked: Asked) => Reply,
-  after: (asked: Asked) => Reply = (asked) => pageOf(items(4), asked),
-) {
-  const server = await serve((asked) => {
-    if (server.asked.length > 1) return after(asked)
-    const lock = new Database(workspace.mirror)
-    lock.exec('BEGIN IMMEDIATE')
-    void sleep(MOMENT).then(() => lock.close())
-    return first(asked)
-  })
-  const workspace = createWorkspace({
-    baseUrl: server.url,
-    organizations: [organization('acme', 1)],
-    collections: { orders: {}, establishments: {} },
-    concurrency: 1,
-  })
-  return { server, workspace, sync: await workspace.run(['sync', '--log-level', 'trace']) }
-}
-
-describe.concurrent('a lock that another program holds for a moment', () => {
-  it('is waited for when a token is refused, which is remembered', async () => {
-    const { server, workspace, sync } = await lockedWhile(
-      () => ({ status: 401, body: {} }),
-      () => ({
-        status: 401,
-        body: {},
-      }),
-    )
-
-    expect(sync.code).toBe(3)
-    expect(server.asked).toHaveLength(1)
-    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
-      { name: 'acme' },
-    ])
-    expect(sync.stderr).not.toContain('INTERNAL')
-  })
-
-  it('is waited for when the server asks for a pause', async () => {
-    const { workspace, sync } = await lockedWhile(() => ({
-      status: 429,
-      headers: { 'retry-after': '0' },
-      body: {},
-    }))
-
-    expect(sync.code).toBe(0)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
-  })
-
-  it('is waited for when a page is written', async () => {
-    const { workspace, sync } = await lockedWhile((asked) => pageOf(items(4), asked))
-
-    expect(sync.code).toBe(0)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
-  })
-})
+// Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken (lock-scene.ts). A lock of a real process: signals.test.ts,
+// and test/store/sqlite/transaction.test.ts.
 
 /** The numbers of the transactions of a sync that nobody disturbs: the first, and some others. With LONG=1 all. */
-async function transactions(): Promise<number[]> {
+let found: Promise<number[]> | null = null
+function transactions(): Promise<number[]> {
+  found ??= findTransactions()
+  return found
+}
+
+async function findTransactions(): Promise<number[]> {
   const { workspace, clock, lock } = await createLockScene()
   expect((await workspace.run(['sync'], { clock })).code).toBe(0)
   const [first = 1, ...others] = Array.from({ length: lock.transactions() }, (_, index) => index + 1)
-  return [first, ...someOf(others, 5)]
+  return [first, ...someOf(others, 3)]
 }
 
 /** What the promise allows between a signal and the end. */

@@ -182,6 +182,60 @@ async function synced() {
 }
 
 describe.concurrent('a mirror that is found', () => {
+  it.each([
+    [
+      'is no database',
+      (file: string) => fs.writeFileSync(file, 'this is no database, and somebody needs it'),
+    ],
+    [
+      'is the database of another program',
+      (file: string) => new Database(file).exec('CREATE TABLE theirs (id)').close(),
+    ],
+    [
+      'was made by a newer version',
+      (file: string) => {
+        const database = new Database(file)
+        database.pragma('application_id = 0x61646d72')
+        database.pragma('user_version = 9999')
+        database.exec('CREATE TABLE later (id)').close()
+      },
+    ],
+    ['is a folder', (file: string) => fs.mkdirSync(file)],
+  ])('but %s exits with 4, and is left as it is', async (_, make) => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    make(workspace.mirror)
+    const before = bytesOf(workspace.mirror)
+
+    const sync = await workspace.run(['sync'])
+
+    expect(sync.code).toBe(4)
+    expect(sync.stderr).toContain(workspace.mirror)
+    expect(bytesOf(workspace.mirror)).toEqual(before)
+    expect(server.asked).toEqual([])
+  })
+
+  it('but cannot be written in the middle of a sync stops all jobs, and goes before a refusal', async () => {
+    const refused = organization('refused', 2)
+    const server = await serve((asked) =>
+      asked.organization === refused.id ? { status: 403, body: {} } : pageOf(ITEMS, asked),
+    )
+    const organizations = [organization('acme', 1), refused]
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    await workspace.run(['sync'])
+    workspace.change(`
+      CREATE TRIGGER broken BEFORE INSERT ON sync_pages BEGIN SELECT raise(FAIL, 'this disk is broken'); END
+    `)
+    workspace.configure({ baseUrl: server.url, organizations })
+
+    const sync = await workspace.run(['sync'])
+
+    expect(sync.code).toBe(4)
+    expect(sync.logs).toContainEqual(
+      expect.objectContaining({ organization: 'acme', error_code: 'DATABASE' }),
+    )
+  })
+
   it.each<[string, (file: string) => void]>([
     ['is damaged in the middle', (file) => overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)],
     ['breaks off', (file) => fs.truncateSync(file, Math.floor(fs.statSync(file).size / 8192) * 4096)],
@@ -287,4 +341,8 @@ function overwrite(file: string, from: number, length: number): void {
   const handle = fs.openSync(file, 'r+')
   fs.writeSync(handle, Buffer.alloc(length, 'x'), 0, length, from)
   fs.closeSync(handle)
+}
+
+function bytesOf(file: string): string {
+  return fs.statSync(file).isDirectory() ? 'a folder' : fs.readFileSync(file, 'latin1')
 }

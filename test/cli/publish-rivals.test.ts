@@ -1,10 +1,9 @@
-import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
-// Two mirrors whose configurations name one file as `publish`.
+// Two mirrors whose configurations name one file as `publish`. Whose file it is: test/store/sqlite/publish/origin.test.ts.
 
 const COPY = 'published/copy.db'
 
@@ -16,13 +15,13 @@ async function createScene() {
     production: await serve((asked) => pageOf(lists.production, asked)),
     staging: await serve((asked) => pageOf(lists.staging, asked)),
   }
-  const as = (name: keyof typeof lists, database = `${name}/mirror.db`) =>
+  const as = (name: keyof typeof lists) =>
     workspace.configure({
       baseUrl: servers[name].url,
       organizations: [organization('acme', 1)],
       schedule: '0 0 29 2 *',
       refresh: false,
-      database,
+      database: `${name}/mirror.db`,
       publish: COPY,
     })
   return { workspace, lists, as }
@@ -67,51 +66,5 @@ describe.concurrent('a published file', () => {
     expect(await sync(workspace)).toBeNull()
     expect(publishedRows(workspace)).toBe(7)
     expect((await workspace.run(['check', '--offline'])).code).toBe(0)
-  })
-
-  it('is made once it has been deleted', async () => {
-    const { workspace, as } = await createScene()
-    as('production')
-    await sync(workspace)
-    as('staging')
-    fs.rmSync(workspace.file(COPY))
-
-    expect(await sync(workspace)).toBeNull()
-    expect(publishedRows(workspace)).toBe(2)
-  })
-
-  it('is replaced by its own mirror after that was moved, or made anew where it stood', async () => {
-    const { workspace, lists, as } = await createScene()
-    as('production')
-    await sync(workspace)
-
-    fs.renameSync(workspace.file('production'), workspace.file('moved'))
-    as('production', 'moved/mirror.db')
-    lists.production = items(7)
-    expect(await sync(workspace)).toBeNull()
-    expect(publishedRows(workspace)).toBe(7)
-
-    fs.rmSync(workspace.file('moved'), { recursive: true })
-    lists.production = items(8)
-    expect(await sync(workspace)).toBeNull()
-    expect(publishedRows(workspace)).toBe(8)
-  })
-
-  it('is replaced where what stands beside it does not say of which mirror it is, as an earlier version wrote it', async () => {
-    const { workspace, as } = await createScene()
-    as('production')
-    await sync(workspace)
-    const numbers = workspace.file(`${COPY}.json`)
-    const { mirror, ...former } = JSON.parse(fs.readFileSync(numbers, 'utf8'))
-    fs.writeFileSync(numbers, JSON.stringify(former))
-
-    as('staging')
-
-    expect(mirror).toEqual({
-      id: expect.stringMatching(/^[0-9a-f]{16}$/),
-      place: expect.stringMatching(/^[0-9a-f]{16}$/),
-    })
-    expect(await sync(workspace)).toBeNull()
-    expect(publishedRows(workspace)).toBe(2)
   })
 })

@@ -21,15 +21,16 @@ const withUmask = (mask: string, { through: command = [] as string[] } = {}) => 
 /** A mirror in a folder of the service's user, which publishes outside of it. */
 async function createScene(settings: object = {}) {
   const server = await serve((asked) => pageOf(items(6), asked))
-  const workspace = createWorkspace(
-    {
+  const workspace = createWorkspace(undefined, 'data/mirror.db')
+  const configure = (more: object) =>
+    workspace.configure({
       baseUrl: server.url,
       organizations: [organization('acme', 1)],
+      database: 'data/mirror.db',
       publish: 'public/new/copy.db',
-      ...settings,
-    },
-    'data/mirror.db',
-  )
+      ...more,
+    })
+  configure(settings)
   fs.chmodSync(workspace.folder, 0o755)
   for (const name of ['data', 'public']) {
     fs.mkdirSync(workspace.file(name))
@@ -44,7 +45,7 @@ async function createScene(settings: object = {}) {
     })
   const query = (user: object) =>
     workspace.run(['query', 'SELECT count(*) AS n FROM orders', '--format', 'csv', '--database', copy], user)
-  return { workspace, copy, rights, query }
+  return { workspace, configure, copy, rights, query }
 }
 
 const warnings = (logs: readonly LogLine[]) => logs.filter(({ level }) => level !== 'info')
@@ -77,13 +78,30 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))
     fs.chownSync(path.dirname(copy), SERVICE, GROUP)
     fs.chownSync(copy, SERVICE, GROUP)
-
-    await workspace.run(['sync'], withUmask('077', as(SERVICE, GROUP)))
-
     const own = `${SERVICE}:${GROUP}`
-    expect(rights()).toEqual([`${own} 750`, `${own} 640`, `${own} 640`])
+
+    for (const command of ['sync', 'rebuild', 'sync']) {
+      await workspace.run([command], withUmask('077', as(SERVICE, GROUP)))
+      expect(rights()).toEqual([`${own} 750`, `${own} 640`, `${own} 640`])
+    }
+
     expect((await query(as(NOBODY, GROUP))).stdout).toBe('n\n6\n')
     expect((await query(as(NOBODY))).code).toBe(4)
+  })
+
+  it('gives its numbers no more rights than it has itself, and gets another mode with the next sync', async () => {
+    const { workspace, copy, configure } = await createScene({ publishMode: '0640' })
+    await workspace.run(['sync'], as(SERVICE))
+    // As where its group cannot be the one that is meant.
+    fs.chmodSync(copy, 0o600)
+    const modes = () => [copy, `${copy}.json`].map((file) => fs.statSync(file).mode & 0o777)
+
+    await workspace.run(['sync'], as(SERVICE))
+    expect(modes()).toEqual([0o600, 0o600])
+
+    configure({ publishMode: '0644' })
+    await workspace.run(['sync'], as(SERVICE))
+    expect(modes()).toEqual([0o644, 0o644])
   })
 
   it("has the group of a folder that hands it on, and the mirror's owner though root has made it", async () => {
@@ -131,6 +149,28 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
 
       expect([code, stderr]).toEqual([2, expect.stringContaining('belongs to another user')])
       expect(fs.statSync(trap)).toMatchObject({ ino: before.ino, uid: NOBODY })
+    },
+  )
+
+  it.each(['copy.db', 'copy.db.json'])(
+    'is not what another user has put there as %s, in a folder for all',
+    async (name) => {
+      const { workspace } = await createScene({ publish: 'all/copy.db', publishMode: '0640' })
+      await workspace.run(['sync'])
+      const folder = workspace.file('all')
+      fs.chmodSync(folder, 0o1777)
+      fs.chownSync(path.join(folder, name), NOBODY, NOBODY)
+      const before = fs.statSync(path.join(folder, name))
+      await workspace.run(['rebuild'])
+
+      const { code, logs } = await workspace.run(['sync'])
+
+      expect([code, warnings(logs)]).toEqual([
+        0,
+        [expect.objectContaining({ reason: expect.stringMatching(`all/${name} belongs to another user`) })],
+      ])
+      expect(fs.statSync(path.join(folder, name))).toMatchObject({ ino: before.ino, uid: NOBODY })
+      expect(fs.readdirSync(folder).toSorted()).toEqual(['copy.db', 'copy.db.json'])
     },
   )
 })

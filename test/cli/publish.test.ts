@@ -139,6 +139,71 @@ describe.concurrent('a sync with publish', () => {
     }
   })
 
+  it('leaves the file as it is where only freshness changed, and writes the numbers; a changed list makes it again', async () => {
+    const { list, workspace, copy } = await createScene()
+    await workspace.run(['sync'])
+    const [before, own] = [fs.statSync(copy), ask(copy, 'SELECT as_of FROM sync_status')]
+
+    const again = await workspace.run(['sync'])
+
+    expect(again.logs).toContainEqual(
+      expect.objectContaining({ event: 'published_freshness', level: 'info' }),
+    )
+    expect(fs.statSync(copy)).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs })
+    const { jobs, sha256, created_at: madeAt } = JSON.parse(fs.readFileSync(`${copy}.json`, 'utf8'))
+    const fresh = workspace.rows('SELECT as_of, last_complete_at, fresh_as_of FROM sync_status')
+    expect(jobs).toEqual([expect.objectContaining(fresh[0])])
+    expect(own).not.toEqual([{ as_of: jobs[0].as_of }])
+    expect(sha256).toBe(createHash('sha256').update(fs.readFileSync(copy)).digest('hex'))
+    expect(madeAt).toBe(before.mtime.toISOString())
+    expect([fs.statSync(`${copy}.json`).mode & 0o777, left(workspace)]).toEqual([
+      0o644,
+      ['copy.db', 'copy.db.json'],
+    ])
+
+    list.items = orders(6, 2)
+    expect((await workspace.run(['sync'])).logs.some(published)).toBe(true)
+    expect(ask(copy, 'SELECT DISTINCT value FROM orders')).toEqual([{ value: 2 }])
+  })
+
+  it('makes the file again after a rebuild', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+    await workspace.run(['rebuild'])
+
+    expect((await workspace.run(['sync'])).logs.some(published)).toBe(true)
+    expect((await workspace.run(['sync'])).logs.some(published)).toBe(false)
+  })
+
+  it('is as fresh as the numbers beside it say, if these are about it', async () => {
+    const { workspace, copy } = await createScene()
+    await workspace.run(['sync'])
+    const own = workspace.value('SELECT as_of FROM sync_status')
+    await workspace.run(['sync'])
+    const fresh = workspace.value('SELECT fresh_as_of FROM sync_status')
+    const numbers = fs.readFileSync(`${copy}.json`, 'utf8')
+    const status = async () => {
+      const { stdout } = await workspace.run(['status', '--json', '--database', copy])
+      return JSON.parse(stdout).jobs[0]
+    }
+
+    expect(await status()).toMatchObject({ as_of: fresh, fresh_as_of: fresh })
+    // Copied elsewhere together.
+    for (const end of ['', '.json']) fs.copyFileSync(copy + end, workspace.file(`elsewhere.db${end}`))
+    const elsewhere = await workspace.run(['status', '--json', '--database', 'elsewhere.db'])
+    expect(JSON.parse(elsewhere.stdout).jobs).toMatchObject([{ as_of: fresh }])
+
+    const old = numbers.replaceAll(String(fresh), '2020-01-01T00:00:00.000Z')
+    fs.writeFileSync(`${copy}.json`, old)
+    const stale = await workspace.run(['status', '--database', copy, '--fresh', '1h', '--max-age', '100d'])
+    expect([stale.code, (await status()).as_of]).toEqual([1, '2020-01-01T00:00:00.000Z'])
+
+    for (const other of [old.replace(/"sha256": "\w{4}/, '"sha256": "0000'), '{}', 'no JSON']) {
+      fs.writeFileSync(`${copy}.json`, other)
+      expect((await status()).as_of).toBe(own)
+    }
+  })
+
   it('leaves who has the old file open with the old file', async () => {
     const { list, workspace, copy } = await createScene({ publishMode: '0600' })
     await workspace.run(['sync'])
@@ -197,8 +262,9 @@ describe.concurrent('a sync with publish', () => {
   })
 
   it('clears away what a killed process left, and nothing else', async () => {
-    const { workspace, copy } = await createScene()
+    const { list, workspace, copy } = await createScene()
     await workspace.run(['sync'])
+    list.items = orders(7)
     const folder = path.dirname(copy)
     const lock = '4711-0123456789ab'
     fs.writeFileSync(path.join(`${workspace.mirror}-owners`, lock), '')

@@ -1,10 +1,9 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
-import { clockSpeed } from '../helpers/faults.ts'
 import { trickle } from '../sandbox-faults/connection.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
-import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
+import { type Asked, createDoor, pageOf, type Reply, serve } from './list-server.ts'
 import type { LogLine, RunningCommand } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -66,6 +65,9 @@ async function expectStopped(command: RunningCommand, workspace: Workspace, code
   expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
     { status: 'open', next_page: 3 },
   ])
+  expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs LIMIT 1')).toEqual([
+    { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
+  ])
   await workspace.run(['resume'])
   await expectToGoOn(workspace)
 }
@@ -101,6 +103,44 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
   })
 })
 
+describe('a signal', () => {
+  it('goes before what the jobs ended with', async () => {
+    const refused = organization('refused', 2)
+    const isRefused = ({ organization: one }: Asked) => one === refused.id
+    const server = await serve((asked) =>
+      isRefused(asked) ? { status: 403, body: {} } : new Promise(() => {}),
+    )
+    const organizations = [organization('acme', 1), refused]
+    const workspace = createWorkspace({ baseUrl: server.url, organizations })
+    const sync = workspace.startHere(['sync'])
+    await sync.log((line) => line.error_code === 'FORBIDDEN')
+    await server.arrival((asked) => !isRefused(asked))
+
+    sync.kill('SIGTERM')
+
+    expect((await sync.ended).code).toBe(143)
+  })
+})
+
+describe('a log that nobody reads any more', () => {
+  it('stops no sync', async () => {
+    const door = createDoor()
+    const server = await serve(async (asked) => {
+      if (asked.page === 3) await door.opened
+      return pageOf(ORDERS, asked)
+    })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const sync = workspace.start(['sync', '--log-level', 'trace'])
+    await server.arrival(({ page }) => page === 3)
+
+    sync.closeStderr()
+    door.open()
+
+    expect((await sync.ended).code).toBe(0)
+    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([{ status: 'complete' }])
+  })
+})
+
 /** The lock is taken before the third page is answered. */
 async function createLockedScene(reply?: Reply) {
   const locks: Database.Database[] = []
@@ -118,34 +158,6 @@ async function createLockedScene(reply?: Reply) {
 }
 
 describe.concurrent('a signal while another process has the lock', () => {
-  it('ends a sync, and nothing is lost', async () => {
-    const { workspace, isLocked, letGo } = await createLockedScene()
-    const sync = workspace.start(['sync'])
-    await isLocked
-
-    sync.kill('SIGINT')
-
-    expect(await sync.ended).toMatchObject({ code: 130, signal: null })
-    letGo()
-    await expectToGoOn(workspace)
-  })
-
-  it('and a second one end a sync at once, and nothing is lost', async () => {
-    const { workspace, isLocked, letGo } = await createLockedScene()
-    // After one signal it would wait for half an hour.
-    const sync = workspace.start(['sync'], { env: clockSpeed(0.001) })
-    await isLocked
-
-    // Two that come at one moment may be one.
-    const more = setInterval(() => sync.kill('SIGTERM'), 100)
-    const ended = await sync.ended
-    clearInterval(more)
-
-    expect(ended).toMatchObject({ code: 143, signal: null })
-    letGo()
-    await expectToGoOn(workspace)
-  })
-
   it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
     const { workspace, isLocked, letGo } = await createLockedScene({ status: 401, body: {} })
     const sync = workspace.start(['sync'])

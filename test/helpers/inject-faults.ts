@@ -14,17 +14,18 @@ export interface Fault {
   when?: 'before' | 'after'
   /**
    * `die`: by SIGKILL. `die-with-parent`: and the process that started it, too. A line of the log with this message; then, if a
-   * file is named, the thread stands still until there is such a file, and if milliseconds, for so long.
+   * file is named, the thread stands still until there is such a file, and if milliseconds, for so long. `throws`: an error with
+   * these fields, where nobody catches it.
    */
-  does: 'die' | 'die-with-parent' | { says?: string; until?: string; forMs?: number }
+  does: 'die' | 'die-with-parent' | { says?: string; until?: string; forMs?: number } | { throws: object }
 }
 
-/** How fast the process's clock goes: 0.001 takes an hour for 4 seconds. */
-const speed = Number(process.env.CLOCK_SPEED ?? 1)
-
-const realTime = Date.now
-const start = realTime()
-if (speed !== 1) Date.now = () => start + Math.round((realTime() - start) * speed)
+if (process.env.TELL_PEAK) {
+  process.once('exit', () => {
+    const kilobytes = process.resourceUsage().maxRSS
+    fs.writeSync(2, `${JSON.stringify({ level: 'info', msg: 'peak', kilobytes })}\n`)
+  })
+}
 
 const faults = JSON.parse(process.env.FAULTS ?? '[]') as Fault[]
 
@@ -46,6 +47,10 @@ function happen(does: Fault['does']): void {
     process.kill(process.ppid, 'SIGKILL')
     // It dies with its parent, which may take a moment.
     for (;;) stand(1000)
+  } else if ('throws' in does) {
+    setImmediate(() => {
+      throw Object.assign(new Error('planted'), does.throws)
+    })
   } else {
     const { says, until, forMs = 0 } = does
     if (says !== undefined) fs.writeSync(2, `${JSON.stringify({ msg: says })}\n`)

@@ -132,6 +132,6 @@ export const FULL = overview(
       ],
     },
     size: { bytes: 13_000_000, walBytes: 4096, freeBytes: 78_000_000_000 },
-    published: { file: '/data/published/mirror.db', created_at: at(3), bytes: 12_000_000 },
+    published: { file: '/data/published/mirror.db', created_at: at(3), current_at: at(1), bytes: 12_000_000 },
   },
 )

@@ -41,3 +41,14 @@ describe('the page says of a list that a process works on', () => {
     expect(table).not.toMatch(others)
   })
 })
+
+it('says when the published file was made, and how long ago it was up to date', async () => {
+  const published = { file: '/data/copy.db', created_at: at(600), current_at: at(2), bytes: 12_000_000 }
+
+  expect(await pageHtml(overview([], { published }))).toContain(
+    `made 10 hours ago, ${at(600)}, up to date 2 minutes ago, 12.0 MB`,
+  )
+  expect(await pageHtml(overview([], { published: { ...published, current_at: null } }))).toContain(
+    `made 10 hours ago, ${at(600)}, 12.0 MB`,
+  )
+})

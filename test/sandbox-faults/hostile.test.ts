@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Fault, items, pageOf, serve } from '../cli/list-server.ts'
 import type { Ended } from '../cli/processes.ts'
 import { createWorkspace, organization } from '../cli/workspace.ts'
-import { patchedBy } from '../helpers/patch.ts'
+import { TELLING_PEAK } from '../helpers/faults.ts'
 import { text, withItems } from './answers.ts'
 import { type FaultServer, serveFaults } from './fault-server.ts'
 import * as flood from './flood.ts'
@@ -11,17 +11,6 @@ import * as flood from './flood.ts'
 
 /** As much as an answer may have by default. */
 const MOST_BYTES = 32 * 1024 * 1024
-
-/** Has the program tell its peak of memory, in kilobytes, when it ends by itself: one that crashes tells nothing. */
-const TELL_PEAK = {
-  file: 'src/main.ts',
-  find: '\nprocess.exit(exitCode)',
-  replace: `
-process.stderr.write(
-  JSON.stringify({ level: 'info', msg: 'peak', kilobytes: process.resourceUsage().maxRSS }) + '\\n',
-  () => process.exit(exitCode),
-)`,
-}
 
 /** The same value as often as an answer has bytes for it. */
 function repeated(value: string): string {
@@ -62,7 +51,7 @@ describe('an answer that is too much', () => {
     const script = REFUSED.map(({ name, fault }) => ({ organization: name, page: 2, fault }))
     server = await serveFaults(script, { organizations })
     workspace.configure({ baseUrl: server.url, organizations })
-    ended = await workspace.run(['sync', '--log-level', 'trace'], { env: patchedBy(TELL_PEAK) })
+    ended = await workspace.run(['sync', '--log-level', 'trace'], { env: TELLING_PEAK })
   }, 120_000)
 
   it.each(REFUSED)('ends its job with BAD_RESPONSE and the page it stands at: $name', ({ name, says }) => {

@@ -1,22 +1,94 @@
 import { describe, expect, it } from 'vitest'
-import { publishDueAt } from '../../src/schedule/publish-due.ts'
+import { type NextPublication, nextPublication, type Publication } from '../../src/schedule/publish-due.ts'
 
-const NOW = 1_000_000
-const EVERY = 300_000
+const [NOW, EVERY] = [100_000_000_000, 300_000]
+const MINUTES = 60_000
+const DAY = 86_400_000
+
+const OLD = { contents: 'six rows', freshness: 'noon' }
+const FRESHER = { contents: 'six rows', freshness: 'one' }
+const CHANGED = { contents: 'seven rows', freshness: 'one' }
+
+/** A file made an hour ago, in ten seconds. */
+const MADE: Publication = {
+  mirror: OLD,
+  published: OLD,
+  made: { at: NOW - 60 * MINUTES, tookMs: 10_000 },
+  toldAt: NOW - 60 * MINUTES,
+  failed: null,
+}
+
+const file = (at: number): NextPublication => ({ what: 'file', at })
+const numbers = (at: number): NextPublication => ({ what: 'numbers', at })
+const made = (ago: number, tookMs = 1000) => ({ made: { at: NOW - ago, tookMs }, toldAt: NOW - ago })
 
 describe('the next publication', () => {
-  it.each<[string, [news: number | null, published: number | null, attempted: number | null], number | null]>(
+  it.each<[string, Partial<Publication>, NextPublication | null]>([
+    ['is none while nothing changed', {}, null],
+    ['is none while nothing changed, however old the file is', made(9 * DAY), null],
+    ['is the file where rows changed', { mirror: CHANGED }, file(NOW)],
+    ['is the file where there is none', { published: null, made: null, toldAt: null }, file(NOW)],
+    ['is the file where what is told is about another one', { published: null }, file(NOW)],
     [
-      ['is not due without news', [null, 0, 0], null],
-      ['is due at once where nothing was ever published', [NOW, null, null], NOW],
-      ['is due at once after a long time', [NOW, NOW - EVERY, NOW - EVERY], NOW],
-      ['waits until the last one is old enough', [NOW, NOW - 100_000, null], NOW + 200_000],
-      ['is not due where the file shows a moment after the news', [NOW - EVERY, NOW - 1, null], null],
-      ['comes at the latest so long after the news', [NOW, NOW, null], NOW + EVERY],
-      ['waits after a failed attempt too', [NOW, null, NOW - 1], NOW - 1 + EVERY],
-      ['does not wait for a time that the clock has not reached', [NOW, NOW + 1, null], NOW],
+      'waits until the last one is old enough',
+      { mirror: CHANGED, ...made(MINUTES) },
+      file(NOW + 4 * MINUTES),
     ],
-  )('%s', (_what, [newsAt, publishedAt, attemptedAt], due) => {
-    expect(publishDueAt({ newsAt, publishedAt, attemptedAt }, EVERY, NOW)).toBe(due)
+    [
+      'leaves nine tenths of the time to others',
+      { mirror: CHANGED, ...made(10 * MINUTES, 2 * MINUTES) },
+      file(NOW + 10 * MINUTES),
+    ],
+    [
+      'waits after a failed attempt, too',
+      { mirror: CHANGED, failed: { at: NOW - MINUTES, tookMs: 1 } },
+      file(NOW + 4 * MINUTES),
+    ],
+    [
+      'waits longer after a failed attempt that took long',
+      { mirror: CHANGED, failed: { at: NOW - 10 * MINUTES, tookMs: 2 * MINUTES } },
+      file(NOW + 10 * MINUTES),
+    ],
+    ['is the numbers alone where only freshness changed', { mirror: FRESHER }, numbers(NOW)],
+    [
+      'is the numbers a minute after the last ones, however long the file took',
+      { mirror: FRESHER, ...made(40 * 1000, 20 * MINUTES) },
+      numbers(NOW + 20 * 1000),
+    ],
+    [
+      'is the numbers though the file is young',
+      { mirror: FRESHER, made: { at: NOW - 2 * MINUTES, tookMs: MINUTES }, toldAt: NOW - 2 * MINUTES },
+      numbers(NOW),
+    ],
+    ['is the numbers until the file is a day old', { mirror: FRESHER, ...made(DAY - 1) }, numbers(NOW)],
+    ['is the file then', { mirror: FRESHER, ...made(DAY) }, file(NOW)],
+    [
+      'is the file then, though numbers were written meanwhile',
+      { mirror: FRESHER, ...made(DAY), toldAt: NOW - 1 },
+      file(NOW),
+    ],
+    ['does not wait for a time that the clock has not reached', { mirror: CHANGED, ...made(-1) }, file(NOW)],
+    ['is the file where that is from the future', { mirror: FRESHER, ...made(-DAY) }, file(NOW)],
+    [
+      'does not wait for a failure of the future',
+      { mirror: CHANGED, failed: { at: NOW + 1, tookMs: 0 } },
+      file(NOW),
+    ],
+  ])('%s', (_what, more, next) => {
+    expect(nextPublication({ ...MADE, ...more }, EVERY, NOW)).toEqual(next)
+  })
+
+  it('tells numbers as often as files are made, where that is more often than each minute', () => {
+    expect(nextPublication({ ...MADE, mirror: FRESHER, ...made(500) }, 1000, NOW)).toEqual(numbers(NOW + 500))
+  })
+
+  it.each([
+    ['the file', CHANGED, file(NOW)],
+    ['the numbers', FRESHER, numbers(NOW)],
+    ['nothing', OLD, null],
+  ])('is %s at once at the end of a command', (_what, mirror, next) => {
+    const failed = { at: NOW, tookMs: DAY }
+
+    expect(nextPublication({ ...MADE, ...made(0, DAY), failed, mirror }, null, NOW)).toEqual(next)
   })
 })

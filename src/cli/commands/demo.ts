@@ -39,7 +39,9 @@ export async function demo(
   const { stdout, cwd, now } = runtime
   const folder = path.resolve(cwd, FOLDER)
   fs.rmSync(folder, { recursive: true, force: true })
-  fs.mkdirSync(folder, { recursive: true })
+  fs.mkdirSync(path.dirname(folder), { recursive: true })
+  // Throws where another user has made it meanwhile.
+  fs.mkdirSync(folder)
   const config = path.join(FOLDER, 'admin-mirror.yaml')
   const say = (text: string) => stdout.write(`${text}\n`)
   const type = (...words: string[]) => {
@@ -63,7 +65,9 @@ export async function demo(
     now: () => opened + passed,
   })
   try {
-    fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, { database: 'mirror.db' }))
+    fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, { database: 'mirror.db' }), {
+      flag: 'wx',
+    })
     say(`A made-up Administration API listens at ${sandbox.url} for two organizations; ${config} names them.`)
     const exitCode = await type('sync')
     if (exitCode !== 0) return exitCode

@@ -4,6 +4,7 @@ import { readRegularFile } from '../../config/regular-file.ts'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import type { Globals } from '../config-file.ts'
 import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -19,7 +20,7 @@ export async function run(
   _globals: Globals,
   options: SandboxCommandOptions,
 ): Promise<number> {
-  const { stdout, stderr, signal, now, newToken } = runtime
+  const { stdout, stderr, signal, now, newToken, pid } = runtime
   if (options.speed !== 1 && !options.live)
     throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
   const file =
@@ -29,7 +30,8 @@ export async function run(
   if (file) assertOurs(file)
   const server = await listen({ ...options, live: options.live === true, now })
   try {
-    if (file) await writeOutput(file, [sandboxConfiguration(server)], newToken)
+    const until = { lockName: newLockName(pid, newToken), mirror: null }
+    if (file) await writeOutput(file, [sandboxConfiguration(server)], until)
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     else {

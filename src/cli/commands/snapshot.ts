@@ -1,5 +1,4 @@
 import path from 'node:path'
-import manifest from '../../../package.json' with { type: 'json' }
 import { isPostgresAddress } from '../../config/database/postgres-address.ts'
 import { InterruptedError, UsageError } from '../../errors.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -36,8 +35,7 @@ export async function run(
   assertFolder(output)
   if (config) assertMirror(mirror)
   else readMirror(mirror, true).close()
-  const { version } = manifest
-  const task = { mirror, target: output.place, mode: null, isPublished: false, version, origin: null }
+  const task = { mirror, target: output.place, mode: null, published: null }
   try {
     const { rows, bytes } = await startCopy(task, newLockName(pid, newToken), signal)
     stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)

@@ -2,6 +2,7 @@ import { parseDuration } from '../../config/duration.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { fullDisk } from '../../report/verdict.ts'
+import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
 import { freeBytes } from '../../store/sqlite/read/overview.ts'
 import type { Globals } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
@@ -32,8 +33,11 @@ export async function run(
   const reader = config?.postgres
     ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
     : undefined
+  // A mirror has its freshness in itself.
+  const beside = config ? null : await freshnessBeside(database, runtime.signal)
   const report = readStatus({
     database,
+    beside,
     config,
     now: runtime.now(),
     configOption,

@@ -6,6 +6,7 @@ import { jobKey, type Overview, type Published, type Source } from '../../listen
 import { fullDisk } from '../../report/verdict.ts'
 import type { Scheduler } from '../../schedule/scheduler.ts'
 import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/overview.ts'
+import { numbersFile, readNumbers } from '../../store/sqlite/publish/numbers.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type StatusReader, statusOf } from '../watch/read-status.ts'
 import { budgetUses } from './budgets.ts'
@@ -103,6 +104,7 @@ export function createSource(options: SourceOptions): MirrorSource {
 
 function published(file: string): Published {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
-  if (!stat?.isFile()) return { file, created_at: null, bytes: null }
-  return { file, created_at: stat.mtime.toISOString(), bytes: stat.size }
+  if (!stat?.isFile()) return { file, created_at: null, current_at: null, bytes: null }
+  const current = readNumbers(numbersFile(fs.realpathSync(file)))?.current_at ?? null
+  return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }

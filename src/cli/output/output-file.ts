@@ -1,10 +1,17 @@
 import fs from 'node:fs'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
-import { belongsToAnother } from '../../store/sqlite/publish/place.ts'
+import { leasesFolder } from '../../store/sqlite/file/lock-file.ts'
+import { belongsToAnother, finishFile } from '../../store/sqlite/publish/place.ts'
+import {
+  lockIfPossible,
+  makeUnfinished,
+  modeOfNew,
+  sweepUnfinished,
+} from '../../store/sqlite/publish/unfinished.ts'
 
 /** A file that a command writes for an option. */
 export interface OutputFile {
@@ -16,6 +23,14 @@ export interface OutputFile {
   isRegular: boolean
   /** The file that exists already. */
   before: fs.Stats | null
+}
+
+/** A file while it is written. */
+export interface Unfinished {
+  /** As `newLockName` makes it. */
+  lockName: string
+  /** A mirror's file, beside which the lock is held; null: there is none. */
+  mirror: string | null
 }
 
 /** Looks at the file of `option`, an absolute path. Throws UsageError for a folder, and for what cannot be reached. */
@@ -68,17 +83,20 @@ export function assertMayReplace(
     )
 }
 
-/** Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal. */
+/**
+ * Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal.
+ * @param until What it is called until it is whole.
+ */
 export async function writeOutput(
   output: OutputFile,
   pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
-  newToken: () => string,
+  until: Unfinished,
   signal?: AbortSignal,
 ): Promise<void> {
   try {
     if (!output.isRegular) return await pipeline(pieces, fs.createWriteStream(output.place))
-    await replaceWhole(output, newToken(), (handle) =>
-      pipeline(pieces, bytesInto(handle), signal ? { signal } : {}),
+    await replaceWhole(output, until, (handle) =>
+      pipeline(pieces, handle.createWriteStream(), signal ? { signal } : {}),
     )
   } catch (error) {
     throw explained(output.shown, error)
@@ -88,64 +106,34 @@ export async function writeOutput(
 /** Writes beside the file and moves the result there, so that a reader never finds half of it. */
 async function replaceWhole(
   { shown, place, before }: OutputFile,
-  token: string,
+  { lockName, mirror }: Unfinished,
   write: (handle: FileHandle) => Promise<void>,
 ): Promise<void> {
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
-  // With a random name, and only if it does not exist: in a shared folder it could be another user's link.
-  const unfinished = path.join(path.dirname(place), `.admin-mirror-${token}.unfinished`)
-  const make = (mode: number) => open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
-  const newMode = before ? null : await modeOfNew(unfinished, make)
-  // Until it is whole, nobody else reads it.
-  const handle = await make(0o600)
+  const mode = before ? null : modeOfNew(place, lockName)
+  const unfinished = makeUnfinished(place, lockName, 0o600)
+  const lock = mirror !== null && hasLocks(mirror) ? lockIfPossible(mirror, lockName) : null
   try {
-    if (before && belongsToAnother(before, await stat(path.dirname(place)), await handle.stat()))
+    const own = fs.lstatSync(unfinished)
+    sweepUnfinished(lock, place, own)
+    if (before && belongsToAnother(before, [own, fs.statSync(path.dirname(place))]))
       throw new UsageError(
         `${shown} belongs to another user, who would get what is written: name another file`,
       )
+    const handle = await open(unfinished, fs.constants.O_WRONLY | fs.constants.O_NOFOLLOW)
     await write(handle)
-    if (before) await makeLike(before, handle)
-    else if (newMode !== null) await handle.chmod(newMode)
-    await handle.sync()
-    await handle.close()
-    await rename(unfinished, place)
+    finishFile(unfinished, { mode, like: before, at: null })
+    fs.renameSync(unfinished, place)
   } catch (error) {
-    await handle.close().catch(() => {})
-    await rm(unfinished, { force: true })
+    fs.rmSync(unfinished, { force: true })
     throw error
-  }
-}
-
-/** The mode that a new file has here, as umask says. */
-async function modeOfNew(file: string, make: (mode: number) => Promise<FileHandle>): Promise<number> {
-  const handle = await make(0o666)
-  try {
-    return (await handle.stat()).mode & 0o777
   } finally {
-    await handle.close()
-    await rm(file, { force: true })
+    lock?.release()
   }
 }
 
-/** Leaves the file open, unlike a stream that the handle itself makes. */
-function bytesInto({ fd }: FileHandle): fs.WriteStream {
-  return fs.createWriteStream('', { fd, autoClose: false })
-}
-
-/** Gives the new file the owner, the group and the rights of the old one, as far as this user may. */
-async function makeLike({ mode, uid, gid }: fs.Stats, handle: FileHandle): Promise<void> {
-  const own = await handle.stat()
-  // One by one, since a user may change the group but not the owner. If the group stays ours, it gets no rights.
-  const isOurGroup = own.gid !== gid && !(await succeeds(handle.chown(own.uid, gid)))
-  if (own.uid !== uid) await succeeds(handle.chown(uid, isOurGroup ? own.gid : gid))
-  await handle.chmod(mode & (isOurGroup ? 0o707 : 0o777))
-}
-
-function succeeds(task: Promise<void>): Promise<boolean> {
-  return task.then(
-    () => true,
-    () => false,
-  )
+/** A copy has none. */
+function hasLocks(mirror: string): boolean {
+  return fs.existsSync(mirror) && fs.existsSync(leasesFolder(mirror))
 }
 
 function explained(shown: string, error: unknown): unknown {

@@ -1,5 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
+import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import type { Leases } from '../../store/postgres/leases.ts'
 import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
@@ -9,43 +11,47 @@ import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
 import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
-import { LAST_NEWS_SQL, type Publishing } from '../publisher.ts'
+import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 
 const LOCK = 'publish'
 
-/** Publishes a file of a mirror on a PostgreSQL server. `now`: the clock of the server. */
+/** Publishes a file of a mirror on a PostgreSQL server. */
 export function createPublishing(
   server: Server,
   leases: Leases,
   runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>,
-  now: () => number,
 ): Publishing {
   return {
-    async lastNews() {
-      const [row] = await server.rows<{ at: number | null }>(LAST_NEWS_SQL)
-      // The file's time is by the clock of this machine.
-      return row?.at == null ? null : row.at - (now() - runtime.now())
+    async state() {
+      const maker = makerOf(await originOn(server))
+      return server.reading(async (sql) => {
+        const lines: Record<string, unknown[]> = {}
+        for (const [name, text] of Object.entries(STATE_SQL)) lines[name] = await sql.rows(text)
+        return mirrorState(lines as unknown as StateLines, maker)
+      })
     },
-    async publish(task, signal) {
-      // One worker at a time: it reads the whole mirror.
-      if (!(await leases.lock(LOCK, ''))) return null
+    async alone(task) {
+      if (!(await leases.lock(LOCK, ''))) return false
       try {
-        return await throughFolder(task, async (mirror) => {
-          let at = runtime.now()
-          await writeMirrorFile(server, mirror, () => {
-            signal.throwIfAborted()
-            for (const end of ['', '-wal', '-shm']) fs.rmSync(mirror + end, { force: true })
-            at = runtime.now()
-          })
-          const lockName = newLockName(runtime.pid, runtime.newToken)
-          const origin = await originOn(server)
-          return await startCopy({ ...task, mirror, at, origin }, lockName, signal)
-        })
+        await task()
+        return true
       } finally {
         await leases.unlock(LOCK, '')
       }
     },
+    copy: ({ contents, begunAt, ...task }, signal) =>
+      throughFolder(task, async (mirror) => {
+        let at = runtime.now()
+        await writeMirrorFile(server, mirror, () => {
+          signal.throwIfAborted()
+          for (const end of ['', '-wal', '-shm']) fs.rmSync(mirror + end, { force: true })
+          at = runtime.now()
+        })
+        const published = { version: manifest.version, origin: await originOn(server), contents, begunAt }
+        const lockName = newLockName(runtime.pid, runtime.newToken)
+        return startCopy({ ...task, mirror, published, at }, lockName, signal)
+      }),
   }
 }
 

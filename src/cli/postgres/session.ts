@@ -67,7 +67,7 @@ export async function openPostgresMirror({
         isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
         refreshTurns: createRefreshTurns(server, AT_ONCE_MS),
       },
-      publishing: createPublishing(server, leases, runtime, now),
+      publishing: createPublishing(server, leases, runtime),
       serve: async () => createServedServer(server, runtime),
       announceDaemon: async () => {
         await forgetDeadDaemons(server)

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { PassThrough } from 'node:stream'
 import type { Config } from '../../config/config.ts'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import type { Tell } from '../output/formats/format.ts'
 import { type OutputFile, writeOutput } from '../output/output-file.ts'
@@ -42,7 +43,7 @@ export async function runReading(
  * killed.
  */
 async function readFile(runtime: Runtime, { task, output, limit = null }: ReadingOptions): Promise<number> {
-  const { newToken, signal, stderr, stdout } = runtime
+  const { newToken, pid, signal, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. The child ends when this process does.
   if (!output?.isRegular) {
     // Node tells of a signal in the loop's next turn: one that came before is not lost.
@@ -73,7 +74,8 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
   try {
     // An error shows by the end of the child, too.
     child.send(task, () => {})
-    if (output) await writeOutput(output, pieces, newToken, signal)
+    const until = { lockName: newLockName(pid, newToken), mirror: task.database }
+    if (output) await writeOutput(output, pieces, until, signal)
     else await writeAll(stdout, pieces)
     return 0
   } catch (error) {

@@ -6,6 +6,7 @@ import { createStatus, type Status } from '../../report/status.ts'
 import { type ReadList, statusAdvice } from '../../report/status-advice.ts'
 import { createFireSearch } from '../../schedule/catch-up.ts'
 import { nextFireAfter, periodOf } from '../../schedule/cron.ts'
+import type { JobFreshness } from '../../store/mirror-state.ts'
 import type { QueueDepth } from '../../store/postgres/read/queue.ts'
 import { neverSynced } from '../../store/sqlite/read/freshness.ts'
 import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
@@ -34,6 +35,8 @@ export interface StatusOptions {
   unusable?: string | null
   /** What was read of a mirror that is no file; null: there is none yet. */
   reader?: StatusReader | null | undefined
+  /** What stands beside a published file. */
+  beside?: readonly JobFreshness[] | null
 }
 
 /** What `status` reads of a mirror of either kind. */
@@ -65,9 +68,18 @@ function openFile(database: string, isCopy: boolean): Reader | null {
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
 export function statusOf(
   reader: Omit<StatusReader, 'close'> | null,
-  { database, config, now, configOption, maxAge = null, fresh = null, unusable = null }: StatusOptions,
+  {
+    database,
+    config,
+    now,
+    configOption,
+    maxAge = null,
+    fresh = null,
+    unusable = null,
+    beside = null,
+  }: StatusOptions,
 ): Status {
-  const known = reader?.status() ?? []
+  const known = (reader?.status() ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
   const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
   const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
@@ -89,6 +101,10 @@ export function statusOf(
     },
     reader?.daemons() ?? [],
   )
+}
+
+function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
+  return (one) => one.organization_id === row.organization_id && one.collection === row.collection
 }
 
 /** A leap day on a given weekday can be 40 years away; nobody asks for that. */

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
+import type { HttpGet } from '../../../src/api/http.ts'
 import type { HoldStore } from '../../../src/api/token-hold.ts'
 import type { Job } from '../../../src/sync/types.ts'
 import { createClock } from './clock.ts'
@@ -35,6 +36,8 @@ interface Setting {
   job?: Job
   token?: string
   holdStore?: HoldStore
+  /** In place of the network. */
+  get?: HttpGet
 }
 
 /** An API whose waits take no time, and one job of it. */
@@ -43,10 +46,11 @@ export function createSetting({
   job = createJob(),
   token = TOKEN,
   holdStore = createHoldStore(),
+  get,
 }: Setting = {}) {
   const clock = createClock()
   const budgets = createTestBudgetStore()
-  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options })
+  const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
   const hold = api.tokenHold(holdStore)
   const { observer, reports } = createObserver()
   const signal = new AbortController().signal

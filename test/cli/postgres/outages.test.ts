@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type Patch, patchedBy } from '../../helpers/patch.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
+import type { Clock } from '../in-process.ts'
 import { items, pageOf, serve } from '../list-server.ts'
 import type { LogLine } from '../processes.ts'
 import { variable } from '../workspace.ts'
@@ -15,7 +16,8 @@ afterAll(() => server.stop())
 if (server.missing !== null) console.warn(server.missing)
 
 const BACK = 'the PostgreSQL server answers again'
-const LONG_ENOUGH_MS = 7000
+/** More than one page is asked for in so many waits, and a worker that repeats itself has said its reason again. */
+const LONG_ENOUGH = 40
 
 type Admin = Awaited<ReturnType<typeof openReader>>
 
@@ -48,10 +50,36 @@ const OUTAGES: Record<string, Outage> = {
 
 const isFinished = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 const isWaiting = ({ event }: LogLine) => event === 'mirror_busy'
-const pause = (ms: number) => new Promise((wake) => setTimeout(wake, ms))
+
+/** Waits take a fiftieth of their time, and can be counted. */
+function createHaste() {
+  let count = 0
+  const watchers = new Set<() => void>()
+  const clock: Clock = {
+    now: Date.now,
+    async sleep(ms, signal) {
+      count++
+      for (const watch of watchers) watch()
+      await sleep(ms / 50, undefined, signal ? { signal } : {})
+    },
+  }
+  /** Resolves after so many more waits. */
+  function waits(more: number): Promise<void> {
+    const until = count + more
+    return new Promise((resolve) => {
+      const watch = () => {
+        if (count < until) return
+        watchers.delete(watch)
+        resolve()
+      }
+      watchers.add(watch)
+    })
+  }
+  return { clock, waits }
+}
 
 /** A worker that has read its list, with a role of its own, behind a network. */
-async function startWorker(patches: readonly Patch[] = []) {
+async function startWorker() {
   const list = items(9)
   const api = await serve((asked) => pageOf(list, asked))
   const url = new URL(server.url)
@@ -68,50 +96,45 @@ async function startWorker(patches: readonly Patch[] = []) {
   const settings = { baseUrl: api.url, organizations: [ACME], collections: { establishments: false } }
   workspace.configure({ ...settings, database: place, schedule: '* * * * * *', refresh: false })
   const env = { DB_PASSWORD: workspace.secret('of the outage') }
-  const worker = workspace.start(['start'], { env: { ...env, ...patchedBy(...patches) } })
+  const { clock, waits } = createHaste()
+  const worker = workspace.startHere(['start'], { env, clock })
   await worker.log(isFinished)
-  return { list, api, proxy, address, workspace, role, admin, env, worker }
+  return { list, api, proxy, address, workspace, role, admin, env, worker, waits }
 }
 
 describe.skipIf(server.missing !== null)('a worker waits for a server', { timeout: 120_000 }, () => {
-  it('that ends its statements for so long that a run is given up, and reads the list at its next time', async () => {
-    const soon = {
-      file: 'src/store/postgres/server/server.ts',
-      find: 'const MOST_REFUSED = 15',
-      replace: 'const MOST_REFUSED = 2',
-    }
+  it('that ends its statements for so long that it gives up, and reads the list at its next time', async () => {
     const { begin, end } = setting('statement_timeout', '1ms')
-    const { role, admin, api, proxy, worker } = await startWorker([soon])
+    const { role, admin, api, proxy, worker } = await startWorker()
     await begin(admin, role)
     proxy.cut()
     await worker.log(({ event }) => event === 'queue_trouble')
-    await pause(3000)
     await end(admin, role)
     proxy.cut()
     const asked = api.asked.length
     await expect.poll(() => api.asked.length, { timeout: 60_000 }).toBeGreaterThan(asked + 3)
 
-    worker.killAll('SIGTERM')
+    worker.kill('SIGTERM')
     const { code, logs } = await worker.ended
     expect(code).toBe(0)
     expect(logs.filter(({ event, level }) => event === 'run_crashed' || level === 'fatal')).toEqual([])
   })
 
   it.each(Object.entries(OUTAGES))('%s, says so once, and goes on', async (_name, { begin, says, end }) => {
-    const { list, api, proxy, address, workspace, role, admin, env, worker } = await startWorker()
+    const { list, api, proxy, address, workspace, role, admin, env, worker, waits } = await startWorker()
 
     await begin(admin, role)
     proxy.cut()
     await worker.log((line) => isWaiting(line) && says.test(line.msg))
-    await pause(LONG_ENOUGH_MS)
+    await waits(LONG_ENOUGH)
     const asked = api.asked.length
-    await pause(2000)
+    await waits(LONG_ENOUGH)
     expect(api.asked).toHaveLength(asked)
     await end(admin, role)
     proxy.cut()
     await expect.poll(() => api.asked.length, { timeout: 40_000 }).toBeGreaterThan(asked + 5)
 
-    worker.killAll('SIGTERM')
+    worker.kill('SIGTERM')
     const { code, logs } = await worker.ended
     expect(code).toBe(0)
     const told = logs.filter(isWaiting).map(({ msg }) => msg)

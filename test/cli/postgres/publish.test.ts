@@ -37,10 +37,11 @@ function contentsOf(file: string): Record<string, unknown> {
 }
 
 function numbersOf(file: string): object {
-  const { created_at, sha256, bytes, mirror, ...numbers } = JSON.parse(
+  const { created_at, current_at, duration_ms, contents, sha256, bytes, mirror, ...numbers } = JSON.parse(
     fs.readFileSync(`${file}.json`, 'utf8'),
   ) as Record<string, unknown>
-  expect([typeof created_at, typeof sha256, typeof bytes]).toEqual(['string', 'string', 'number'])
+  const types = [created_at, current_at, contents, sha256, bytes, duration_ms].map((value) => typeof value)
+  expect(types).toEqual([...Array.from({ length: 4 }, () => 'string'), 'number', 'number'])
   // It stands elsewhere, and is the same one, since it was moved.
   expect(mirror).toEqual({ id: expect.any(String), place: expect.any(String) })
   return { ...numbers, mirror: (mirror as { id: string }).id }
@@ -85,13 +86,26 @@ describe.skipIf(server.missing !== null)('publish of a PostgreSQL mirror', () =>
       'copy.db.json',
     ])
     const before = fs.statSync(made ?? '').ino
+    /** By the file, and by what is written without it, in the same words. */
+    async function expectFresh(): Promise<void> {
+      const [job] = JSON.parse((await run(['status', '--json'])).stdout).jobs
+      const { as_of, last_complete_at, fresh_as_of } = job
+      const { jobs } = JSON.parse(fs.readFileSync(`${made}.json`, 'utf8'))
+      expect(jobs).toEqual([expect.objectContaining({ as_of, last_complete_at, fresh_as_of })])
+    }
 
     // A command publishes at its end, by rename, and sweeps what a killed one has left.
     const left = path.join(workspace.folder, 'published/.copy.db.mirror-x12345')
     fs.mkdirSync(left)
     fs.writeFileSync(path.join(left, 'mirror.db'), 'left')
-    expect((await run(['sync'])).logs).toContainEqual(expect.objectContaining({ event: 'published' }))
+    const eventsOf = async (...args: string[]) => (await run(args)).logs.map(({ event }) => event)
+    expect(await eventsOf('sync')).toContain('published_freshness')
+    expect(fs.statSync(made ?? '').ino).toBe(before)
+    await expectFresh()
+    await run(['rebuild'])
+    expect(await eventsOf('sync')).toContain('published')
     expect(fs.statSync(made ?? '').ino).not.toBe(before)
+    await expectFresh()
     expect(fs.existsSync(left)).toBe(false)
     const asked = await run([
       'query',

@@ -3,6 +3,7 @@ import { JobError } from '../../../errors.ts'
 import { isMade } from '../../../store/postgres/migrations/migrate.ts'
 import { isUnknownName, meaningOf, meaningOfSql } from '../../../store/postgres/read/errors.ts'
 import type { Server } from '../../../store/postgres/server/server.ts'
+import { newLockName } from '../../../store/sqlite/file/lock-file.ts'
 import { exitCodeOfStop } from '../../exit-code.ts'
 import { noMirror } from '../../mirror-file.ts'
 import { writeOutput } from '../../output/output-file.ts'
@@ -26,7 +27,7 @@ export async function readOnServer(
   runtime: Runtime,
   { task, output, limit = null }: ReadingOptions,
 ): Promise<number> {
-  const { signal, stdout, stderr, newToken } = runtime
+  const { signal, stdout, stderr, newToken, pid } = runtime
   const { work } = task
   const names = work.kind === 'query' ? statementOf(work).names : null
   const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
@@ -50,7 +51,8 @@ export async function readOnServer(
         async (sql) => {
           if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
           const pieces = await written(readableServer(sql), task, report)
-          if (output) await writeOutput(output, pieces, newToken, signal)
+          const until = { lockName: newLockName(pid, newToken), mirror: null }
+          if (output) await writeOutput(output, pieces, until, signal)
           else await writeAll(stdout, pieces)
         },
         { stop, meaning },

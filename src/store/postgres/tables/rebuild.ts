@@ -12,6 +12,7 @@ import { type Collections, createCollections } from './collection.ts'
 import { isTaken, replaceView, type WantedItems } from './fit.ts'
 import { partNames } from './keys.ts'
 import { findCollection, loadViews } from './records.ts'
+import { nextSeqSql } from './seq.ts'
 import { keyNames, SQL_TYPES, tableName } from './shape.ts'
 
 /** Rows of one batch: some tens of milliseconds. */
@@ -76,6 +77,8 @@ export async function rebuildCollection(
   })
   await recount(server, name)
   await recountColumns(server, name)
+  // No event, but the published file is made again where the last number is another one.
+  await server.rows(nextSeqSql('$1', '$2::timestamptz'), [name, new Date(now()).toISOString()])
   return { rows, strays: strays.length, views, notices: [...notices] }
 }
 

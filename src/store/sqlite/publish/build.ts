@@ -1,4 +1,5 @@
 import { MirrorError } from '../../../errors.ts'
+import { inOrder, type JobFreshness } from '../../mirror-state.ts'
 import { isCopy, openEmptyCopy } from '../file/copy.ts'
 import { openForReading } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'
@@ -10,16 +11,7 @@ import { MIRROR, tablesOfCopy } from './tables.ts'
 export interface CopyContents {
   /** By table. */
   rows: Record<string, number>
-  jobs: CopiedJob[]
-}
-
-/** Times as in the mirror; `fresh_as_of` null where the mirror does not know it. */
-export interface CopiedJob {
-  organization_id: string
-  organization: string
-  collection: string
-  as_of: string | null
-  fresh_as_of: string | null
+  jobs: JobFreshness[]
 }
 
 export interface BuildOptions {
@@ -116,12 +108,11 @@ function readContents(connection: Connection): CopyContents {
   return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: readJobs(connection) }
 }
 
-function readJobs(connection: Connection): CopiedJob[] {
+function readJobs(connection: Connection): JobFreshness[] {
   const has = connection.prepare("SELECT 1 FROM pragma_table_info('sync_status') WHERE name = 'fresh_as_of'")
   const sql = `
-    SELECT organization_id, organization, collection, as_of, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}
+    SELECT organization_id, organization, collection, as_of, last_complete_at, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}
     FROM sync_status
-    ORDER BY organization, collection
   `
-  return connection.prepare(sql).all() as CopiedJob[]
+  return inOrder(connection.prepare(sql).all() as JobFreshness[])
 }

@@ -85,14 +85,13 @@ const SETGID = 0o2000
 
 /**
  * Whether a file is another user's trap rather than a place for ours: in a folder for all (/tmp) its owner would get what is written.
- * The owner of the folder may have put it there; he can replace it anyway.
+ * `owners`: this user, and the folder, whose owner may have put it there; he can replace it anyway.
  */
 export function belongsToAnother(
   before: Pick<fs.Stats, 'uid'>,
-  folder: Pick<fs.Stats, 'uid'>,
-  own: Pick<fs.Stats, 'uid'>,
+  owners: readonly Pick<fs.Stats, 'uid'>[],
 ): boolean {
-  return before.uid !== own.uid && before.uid !== folder.uid
+  return owners.every(({ uid }) => uid !== before.uid)
 }
 
 export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
@@ -108,8 +107,8 @@ export interface Finish {
   /** Null: as umask has made it, or as that of `like`. */
   mode: number | null
   like: (Ownership & { mode?: number }) | null
-  /** The time of the file: of the moment that it shows. */
-  at: Date
+  /** The time of the file: of the moment that it shows; null: of now. */
+  at: Date | null
 }
 
 /** Gives a written file its owner, as far as this user may, its rights and its time, and waits for the disk. */
@@ -120,7 +119,7 @@ export function finishFile(file: string, { mode, like, at }: Finish): void {
     // If the group stays ours, it gets no rights.
     const wanted = mode ?? like?.mode
     if (wanted !== undefined) fs.fchmodSync(handle, wanted & (isGroup ? 0o777 : 0o707))
-    fs.futimesSync(handle, at, at)
+    if (at) fs.futimesSync(handle, at, at)
     fs.fsyncSync(handle)
   } finally {
     fs.closeSync(handle)

@@ -1,10 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, UsageError } from '../../../errors.ts'
-import { holdLock } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
-import { assertNumbersOrNothing, type Numbers, numbersFile } from './numbers.ts'
+import { assertNumbersOrNothing, numbersFile, numbersText } from './numbers.ts'
 import { assertOwnCopy, type Origin } from './origin.ts'
 import {
   belongsToAnother,
@@ -18,7 +17,7 @@ import {
   sha256,
   syncFolder,
 } from './place.ts'
-import { makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
+import { lockIfPossible, makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
 
 /** What the child process is asked to do. */
 export interface CopyTask {
@@ -28,14 +27,21 @@ export interface CopyTask {
   target: string
   /** Of the files; null: as umask says, or as the file that is replaced. */
   mode: number | null
-  /** Whether it is the published file: its folder is made, and its numbers are written beside it. */
-  isPublished: boolean
-  /** Of the program. */
-  version: string
-  /** Of which mirror it is, for a published file; null: not known, and nothing is compared. */
-  origin: Origin | null
+  /** For the published file: its folder is made, and these are among the numbers beside it. Null: a snapshot. */
+  published: PublishedCopy | null
   /** The moment that the copy shows, where it is not that of the copying. Epoch milliseconds. */
   at?: number
+}
+
+export interface PublishedCopy {
+  /** Of the program. */
+  version: string
+  /** Of which mirror it is; null: not known, and nothing is compared. */
+  origin: Origin | null
+  /** What the mirror held before the moment that the copy shows: see `MirrorState`. */
+  contents: string
+  /** When the work began of which the copy is the end. Epoch milliseconds. */
+  begunAt: number
 }
 
 export interface CopyResult {
@@ -58,32 +64,37 @@ export interface CopyProcess {
  * Throws UsageError for a target that must not be touched, and MirrorError.
  */
 export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyResult {
-  const { mirror, target, mode, isPublished } = task
+  const { mirror, target, mode, published } = task
   return translatingErrors(target, () => {
-    if (isPublished) makePublicFolder(path.dirname(target), mode ?? 0, fs.statSync(mirror))
+    const like = fs.statSync(mirror)
+    if (published) makePublicFolder(path.dirname(target), mode ?? 0, like)
     const place = inspectPlace(target)
-    if (isPublished) assertNumbersOrNothing(numbersFile(place.file))
-    if (isPublished && task.origin) assertOwnCopy(target, place, task.origin)
-    const unlock = isCopyFile(mirror) ? () => {} : lockIfPossible(mirror, lockName)
+    if (published) assertNumbersOrNothing(numbersFile(place.file))
+    if (published?.origin) assertOwnCopy(target, place, published.origin)
+    const lock = isCopyFile(mirror) ? null : lockIfPossible(mirror, lockName)
     const isNew = mode === null && place.before === null
     try {
       const fileMode = isNew ? modeOfNew(place.file, lockName) : mode
       const copy = makeUnfinished(place.file, lockName, 0o600)
       // Before the disk is measured: what killed processes left may be what fills it.
       const own = fs.lstatSync(copy)
-      sweepUnfinished(mirror, place, own)
-      if (
-        !isPublished &&
-        place.before &&
-        belongsToAnother(place.before, fs.statSync(path.dirname(place.file)), own)
-      )
-        throw new UsageError(`${target} belongs to another user, who would get the copy: name another file`)
+      sweepUnfinished(lock, place.file, own)
+      // Both files of a mirror of a service may be that service's, though root writes them.
+      const owners = published ? [own, like] : [own]
+      for (const file of published ? [place.file, numbersFile(place.file)] : [place.file])
+        assertNotOfAnother(file, owners)
       return fill({ ...task, mode: fileMode, place, copy, lockName, now })
     } finally {
       removeUnfinished(place.file, lockName)
-      unlock()
+      lock?.release()
     }
   })
+}
+
+function assertNotOfAnother(file: string, owners: readonly fs.Stats[]): void {
+  const before = fs.lstatSync(file, { throwIfNoEntry: false })
+  if (before && belongsToAnother(before, [fs.statSync(path.dirname(file)), ...owners]))
+    throw new UsageError(`${file} belongs to another user, who would get the copy: name another file`)
 }
 
 interface FillOptions extends CopyTask, CopyProcess {
@@ -91,17 +102,8 @@ interface FillOptions extends CopyTask, CopyProcess {
   copy: string
 }
 
-function fill({
-  mirror,
-  mode,
-  target,
-  place,
-  copy,
-  lockName,
-  now,
-  at: shown,
-  ...task
-}: FillOptions): CopyResult {
+function fill(options: FillOptions): CopyResult {
+  const { mirror, mode, target, place, copy, lockName, now, at: shown, published } = options
   const mostBytes = roomFor(mirror, place)
   if (mostBytes === null)
     throw new MirrorError(
@@ -112,41 +114,36 @@ function fill({
     at = new Date(shown ?? now())
   }
   const contents = buildCopy({ mirror, file: copy, mostBytes, onBegin })
-  const like = task.isPublished ? ownershipOfPublic(fs.statSync(mirror), place) : place.before
+  const like = published ? ownershipOfPublic(fs.statSync(mirror), place) : place.before
   finishFile(copy, { mode, like, at })
   const { size: bytes } = fs.statSync(copy)
   const renames: [from: string, to: string][] = [[copy, place.file]]
-  if (task.isPublished) {
+  if (published) {
+    const { version, origin, begunAt } = published
     const numbers = numbersFile(place.file)
     const unfinished = makeUnfinished(numbers, lockName, 0o600)
-    const text: Numbers = {
+    const text = numbersText({
       created_at: at.toISOString(),
-      version: task.version,
+      current_at: at.toISOString(),
+      version,
       bytes,
       ...contents,
       sha256: sha256(copy),
-      mirror: task.origin && { id: task.origin.id, place: task.origin.place },
-    }
-    fs.writeFileSync(unfinished, `${JSON.stringify(text, null, 2)}\n`)
+      mirror: origin && { id: origin.id, place: origin.place },
+      contents: published.contents,
+      duration_ms: Math.max(0, now() - begunAt),
+    })
+    fs.writeFileSync(unfinished, text)
     finishFile(unfinished, { mode, like, at })
     renames.push([unfinished, numbers])
   }
   // Another process may have been at it, too: the later moment stays. And what stood there may have been replaced.
   const found = inspectPlace(target)
   const { before } = found
-  if (task.isPublished && task.origin) assertOwnCopy(target, found, task.origin)
+  if (published?.origin) assertOwnCopy(target, found, published.origin)
   const isPlaced = before === null || before.mtimeMs <= at.getTime() || before.mtimeMs > now()
   // When both are whole, so that a full disk does not part them.
   if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)
   syncFolder(place.file)
   return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
-}
-
-/** Who may only read the mirror makes copies without a lock. */
-function lockIfPossible(mirror: string, name: string): () => void {
-  try {
-    return holdLock(mirror, name).release
-  } catch {
-    return () => {}
-  }
 }

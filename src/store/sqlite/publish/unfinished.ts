@@ -1,13 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { leasesFolder, lockState } from '../file/lock-file.ts'
+import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
 import { numbersFile } from './numbers.ts'
-import type { Place } from './place.ts'
 
-// A copy while it is made. Other users may write to its folder: it has a name that nobody can guess, and nothing is deleted there that is
-// not a file of ours by its name and by its kind.
+// A file while it is made: a copy, its numbers, an export. Other users may write to its folder: it has a name that nobody can guess, and
+// nothing is deleted there that is not a file of this user by its name and by its kind.
 
-/** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of the lock that its process holds. */
+/** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of a lock, which its process holds if it can. */
 const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished(?:-journal)?$/
 
 /** Makes an empty file beside another one. */
@@ -18,7 +17,7 @@ export function makeUnfinished(file: string, lock: string, mode: number): string
   return unfinished
 }
 
-/** The mode that a new file has here, as umask says. The copy itself is its owner's alone until it is whole. */
+/** The mode that a new file has here, as umask says. What is written is its owner's alone until it is whole. */
 export function modeOfNew(file: string, lock: string): number {
   const unfinished = makeUnfinished(file, lock, 0o666)
   const { mode } = fs.lstatSync(unfinished)
@@ -36,27 +35,50 @@ export function removeUnfinished(file: string, lock: string): void {
   for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
 }
 
-/** A process that could hold no lock may still be at work on a younger file. */
-const SWEPT_AFTER_MS = 3_600_000
+export interface UnfinishedLock {
+  /** The folder of the mirror's locks. */
+  folder: string
+  release(): void
+}
 
-/** Deletes what killed processes left beside a file. `own`: the stat of a file of ours, just made. */
-export function sweepUnfinished(mirror: string, { file }: Place, own: fs.Stats): void {
-  const [folder, locks] = [path.dirname(file), leasesFolder(mirror)]
-  const names = [file, numbersFile(file)].map((name) => path.basename(name))
-  for (const name of fs.readdirSync(folder)) {
-    const [, of, lock] = UNFINISHED.exec(name) ?? []
-    if (of === undefined || lock === undefined || !names.includes(of)) continue
-    const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
-    if (!stat?.isFile() || stat.ino === own.ino) continue
-    if (isLeft(locks, lock, stat, own)) fs.rmSync(path.join(folder, name), { force: true })
+/** Holds the lock of this process; null for who may only read the mirror. */
+export function lockIfPossible(mirror: string, name: string): UnfinishedLock | null {
+  try {
+    const { release } = holdLock(mirror, name)
+    return { folder: leasesFolder(mirror), release }
+  } catch {
+    return null
   }
 }
 
-function isLeft(locks: string, lock: string, found: fs.Stats, own: fs.Stats): boolean {
+/** A process that holds no lock may still be at work on a younger file. */
+const SWEPT_AFTER_MS = 3_600_000
+
+/**
+ * Deletes what killed processes of this user left beside a file: at once with a lock of this process, since it then sees theirs. `own`:
+ * the stat of a file of ours, just made.
+ */
+export function sweepUnfinished(
+  lock: Pick<UnfinishedLock, 'folder'> | null,
+  file: string,
+  own: fs.Stats,
+): void {
+  const folder = path.dirname(file)
+  const names = [file, numbersFile(file)].map((name) => path.basename(name))
+  for (const name of fs.readdirSync(folder)) {
+    const [, of, theirs] = UNFINISHED.exec(name) ?? []
+    if (of === undefined || theirs === undefined || !names.includes(of)) continue
+    const stat = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
+    if (!stat?.isFile() || stat.ino === own.ino || stat.uid !== own.uid) continue
+    if (isLeft(lock?.folder ?? null, theirs, own.mtimeMs - stat.mtimeMs))
+      fs.rmSync(path.join(folder, name), { force: true })
+  }
+}
+
+function isLeft(locks: string | null, lock: string, age: number): boolean {
   try {
-    const state = lockState(locks, lock)
-    const isOld = found.uid === own.uid && own.mtimeMs - found.mtimeMs > SWEPT_AFTER_MS
-    return state === 'free' || (state === 'none' && isOld)
+    const state = locks === null ? 'none' : lockState(locks, lock)
+    return state === 'free' || (state === 'none' && age > SWEPT_AFTER_MS)
   } catch {
     return false
   }

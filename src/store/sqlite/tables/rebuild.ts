@@ -12,6 +12,7 @@ import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
 import type { StoredTimes } from './rows.ts'
+import { createSeqs } from './seq.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -84,6 +85,8 @@ export function createTypedTableRebuild({
       await transact(() => {
         recount(connection, name)
         recountColumns(connection, name)
+        // No event, but the published file is made again where the last number is another one.
+        createSeqs(connection)(name, time())
       })
       return { rows, strays, views, notices: [...notices] }
     },

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, it, onTestFinished } from 'vitest'
+import { type HashedFile, hashFile, writeFreshness } from '../../../../src/store/sqlite/publish/freshness.ts'
 import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { deathsIn } from '../../../helpers/deaths.ts'
 import { watchEdges } from '../../../helpers/edges.ts'
@@ -22,9 +23,7 @@ function publishIn(folder: string) {
       mirror: path.join(folder, 'mirror.db'),
       target: path.join(folder, 'published/copy.db'),
       mode: 0o644,
-      isPublished: true,
-      version: '1',
-      origin: null,
+      published: { version: '1', origin: null, contents: '', begunAt: 0 },
     },
     { now: Date.now, lockName: lockName() },
   )
@@ -97,6 +96,27 @@ it('shows the old copy or the new one wherever its process dies, and the next cl
   })
   expect(shown.length).toBeGreaterThan(10)
   expect(shown.lastIndexOf(true)).toBeLessThan(shown.indexOf(false))
+})
+
+it('keeps numbers that are those of the file wherever the process dies that writes how fresh it is', async () => {
+  const { folder, before } = await createScene()
+  const file = path.join(folder, 'published/copy.db')
+  const hashed = (await hashFile(file, new AbortController().signal)) as HashedFile
+  const state = { contents: '', jobs: [] }
+  const task = { file, hashed, state, at: Date.now(), lockName: lockName() }
+
+  const { result, deaths } = await deathsIn(folder, () => writeFreshness(task))
+
+  const found = deaths.map((death) => {
+    const left = tempFolder()
+    death.leaveIn(left)
+    const { copy, numbers } = publishedIn(left)
+    expect(copy.equals(before.copy)).toBe(true)
+    expect(JSON.parse(numbers), death.place).toMatchObject({ sha256: hashed.sha256 })
+    return numbers === before.numbers
+  })
+  expect([result, new Set(found)]).toEqual([true, new Set([true, false])])
+  expect(publishedIn(folder).names).toEqual(WHOLE)
 })
 
 function canMount(): boolean {

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
+import { leasesFolder } from '../../../../src/store/sqlite/file/lock-file.ts'
 import { numbersFile } from '../../../../src/store/sqlite/publish/numbers.ts'
-import { inspectPlace } from '../../../../src/store/sqlite/publish/place.ts'
 import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { sweepUnfinished } from '../../../../src/store/sqlite/publish/unfinished.ts'
 import { IS_ROOT } from '../../../helpers/system.ts'
@@ -20,9 +20,7 @@ it('leaves the copy that another mirror has published while ours was made', () =
         mirror,
         target: path.join(at, 'copy.db'),
         mode: 0o644,
-        isPublished: true,
-        version: '1',
-        origin: { id, place: id, since: null },
+        published: { version: '1', origin: { id, place: id, since: null }, contents: '', begunAt: 0 },
       },
       { now, lockName: LOCK },
     )
@@ -45,7 +43,6 @@ it.skipIf(!IS_ROOT)(
   () => {
     const { file: mirror } = openTestMirror()
     const folder = tempFolder()
-    const file = path.join(folder, 'copy.db')
     const left = (lock: string, uid: number) => {
       const at = path.join(folder, `.copy.db.${lock}.unfinished`)
       fs.writeFileSync(at, 'half')
@@ -53,12 +50,15 @@ it.skipIf(!IS_ROOT)(
       fs.utimesSync(at, 0, 0)
       return at
     }
-    const [ours, theirs] = [left('1-0123456789ab', 0), left('2-0123456789ab', 65_534)]
+    const files = [left('1-0123456789ab', 0), left('2-0123456789ab', 65_534), left('3-0123456789ab', 65_534)]
+    // The locks of both dead processes are free.
+    for (const lock of ['1-0123456789ab', '3-0123456789ab'])
+      fs.writeFileSync(path.join(leasesFolder(mirror), lock), '')
     const own = path.join(folder, 'own')
     fs.writeFileSync(own, '')
 
-    sweepUnfinished(mirror, inspectPlace(file), fs.lstatSync(own))
+    sweepUnfinished({ folder: leasesFolder(mirror) }, path.join(folder, 'copy.db'), fs.lstatSync(own))
 
-    expect([fs.existsSync(ours), fs.existsSync(theirs)]).toEqual([false, true])
+    expect(files.map((file) => fs.existsSync(file))).toEqual([false, true, true])
   },
 )
