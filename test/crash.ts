@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 const FORMS = {
   sqlite: {
     files: ['test/cli/crash-', 'test/cli/rivals'],
-    env: { CRASHES: '200', ROUNDS: '20', LONG: '1' },
+    env: { CRASHES: '200', ROUNDS: '20' },
   },
   postgres: { files: ['test/cli/postgres/crash'], env: { CRASH_MINUTES: '10' } },
 }
@@ -19,7 +19,7 @@ if (!form) {
   process.exit(2)
 }
 const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', ...form.files], {
-  env: { ...form.env, ...process.env },
+  env: { LONG: '1', ...form.env, ...process.env },
   stdio: 'inherit',
 })
 process.exitCode = status ?? 1

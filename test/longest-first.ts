@@ -4,12 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONG = [
   'simulation/histories.test.ts',
   'simulation/postgres/histories.test.ts',
-  'simulation/postgres/planted.test.ts',
-  'cli/postgres/outages.test.ts',
-  'cli/postgres/failover.test.ts',
-  'cli/called.test.ts',
-  'simulation/planted.test.ts',
-  'bench/bench.test.ts',
+  'simulation/postgres/planted.long.test.ts',
+  'cli/postgres/outages.long.test.ts',
+  'cli/postgres/failover.long.test.ts',
+  'cli/called.long.test.ts',
+  'simulation/planted.long.test.ts',
+  'bench/bench.long.test.ts',
 ]
 
 /** Begins with them after `npm ci`, too: vitest sorts by the times of earlier runs, and without those by the size of files. */

@@ -1,19 +1,46 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { createCountsReporter } from './counts-reporter.ts'
+import { LONG } from './helpers/long.ts'
 import { LongestFirst } from './longest-first.ts'
+
+const POSTGRES = 'test/*/postgres/**/*.test.ts'
+
+/** Left to `npm run test:all`. */
+const LEFT = LONG ? [] : ['**/*.long.test.ts']
 
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
   test: {
     // Two a core: most of the time goes to tests that wait, for processes of their own or for a clock.
     maxWorkers: 2 * Math.max(2, availableParallelism()),
+    // Files share modules, which takes a quarter of the time away; what they would leave to each other ends with setup.ts.
+    isolate: false,
     sequence: { sequencer: LongestFirst },
-    include: ['test/**/*.test.ts'],
+    setupFiles: 'test/setup.ts',
     // Real processes and real files: a loaded machine must not fail a test that is merely slow.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
     reporters: ['default', createCountsReporter()],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'files',
+          include: ['test/**/*.test.ts'],
+          exclude: [POSTGRES, ...LEFT],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: [POSTGRES],
+          exclude: LEFT,
+          globalSetup: 'test/helpers/shared-postgres.ts',
+        },
+      },
+    ],
   },
 })

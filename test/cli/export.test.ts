@@ -407,9 +407,12 @@ async function createSynced(count = 2): Promise<Workspace> {
     withFile('globex', 2, 'globex.token'),
     withFile('hooli', 3, `${variable('FOLDER')}/hooli.token`),
   ]
-  const made = createWorkspace({ baseUrl: server.url, organizations, publish: 'published.db' })
+  const settings = { baseUrl: server.url, organizations }
+  const made = createWorkspace(settings)
   for (const name of ['globex', 'hooli']) fs.writeFileSync(made.file(`${name}.token`), `secret of ${name}`)
   await made.run(['sync', '--org', 'acme'], { env: { FOLDER: made.folder } })
+  // Only now, since making that copy takes longer than most of these tests.
+  made.configure({ ...settings, publish: 'published.db' })
   return made
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { afterAll } from 'vitest'
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 /** A request as a test wants to see it. */
 export interface Asked {
@@ -40,12 +40,6 @@ export interface ListServer {
   arrivals(isMeant: (asked: Asked) => boolean, count: number): Promise<Asked[]>
   close(): Promise<void>
 }
-
-const servers: ListServer[] = []
-
-afterAll(async () => {
-  await Promise.all(servers.map((server) => server.close()))
-})
 
 /**
  * A server on loopback that answers each request as `reply` says; it is closed after the tests of the file.
@@ -104,7 +98,7 @@ export async function serve(
         server.closeAllConnections()
       }),
   }
-  servers.push(running)
+  atEndOfFile(running.close)
   return running
 }
 

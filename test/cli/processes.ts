@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import path from 'node:path'
-import { afterAll } from 'vitest'
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'src/bin.js')
@@ -56,12 +56,6 @@ export interface StartOptions {
   through?: readonly string[]
 }
 
-const alive = new Set<ChildProcess>()
-
-afterAll(() => {
-  for (const child of alive) child.kill('SIGKILL')
-})
-
 /** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
 export function startProgram(args: readonly string[], options: StartOptions): Running {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
@@ -73,7 +67,8 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
     // A process group of its own.
     detached: true,
   })
-  alive.add(child)
+  let hasEnded = false
+  atEndOfFile(() => hasEnded || child.kill('SIGKILL'))
   const transcript = createTranscript()
   child.stdout.setEncoding('utf8').on('data', transcript.onStdout)
   child.stderr.setEncoding('utf8').on('data', transcript.onStderr)
@@ -81,7 +76,7 @@ export function startProgram(args: readonly string[], options: StartOptions): Ru
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {
-      alive.delete(child)
+      hasEnded = true
       resolve(transcript.end(code, signal))
     })
   })

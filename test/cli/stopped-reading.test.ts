@@ -65,23 +65,21 @@ function environmentOf(pid: string): string {
 }
 
 describe.concurrent.each(SIGNALS)('%s while a command begins', (signal, code) => {
-  it.each([
-    [['query', ENDLESS, '--timeout', '10m']],
-    [['export', 'orders', '--format', 'csv']],
-    [['describe']],
-  ])('ends it, and the process that reads for it: %j', async (args) => {
-    for (const moment of ['listener', 'child'] as const)
-      expect(await signaled(args, moment, signal)).toMatchObject({
-        code: null,
-        signal,
-        stdout: '',
-        stderr: '',
-      })
-  })
+  it.each(['listener', 'child'] as const)(
+    'ends it, and the process that reads for it: with the %s',
+    async (moment) => {
+      const ended = await signaled(['query', ENDLESS, '--timeout', '10m'], moment, signal)
+      expect(ended).toMatchObject({ code: null, signal, stdout: '', stderr: '' })
+    },
+  )
 
-  it('ends a query that needs no process of its own', async () => {
-    expect(await signaled(['query', ENDLESS], 'listener', signal)).toMatchObject({ code: null, signal })
-  })
+  it.each([[['query', ENDLESS]], [['export', 'orders', '--format', 'csv']], [['describe']]])(
+    'ends it where it needs no process of its own: %j',
+    async (args) => {
+      const ended = await signaled(args, 'listener', signal)
+      expect(ended).toMatchObject({ code: null, signal, stdout: '', stderr: '' })
+    },
+  )
 
   it.each(['listener', 'child'] as const)(
     'leaves the file of --output as it was: with the %s',

@@ -2,7 +2,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, expect } from 'vitest'
+import { expect } from 'vitest'
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 import { type Place, startInProcess } from './in-process.ts'
 import {
   type Ended,
@@ -62,13 +63,6 @@ export interface Settings {
   organizations: readonly OrganizationSettings[]
   [key: string]: unknown
 }
-
-const made: Workspace[] = []
-
-afterAll(() => {
-  for (const { folder } of made) fs.rmSync(folder, { recursive: true, force: true })
-  expect(made.flatMap(({ leaks }) => leaks)).toEqual([])
-})
 
 /** The UUID of the organization with this number. */
 function uuid(number: number): string {
@@ -181,7 +175,10 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     change,
     value: (sql) => Object.values(rows(sql)[0] ?? {})[0],
   }
-  made.push(workspace)
+  atEndOfFile(() => {
+    fs.rmSync(folder, { recursive: true, force: true })
+    expect(leaks).toEqual([])
+  })
   return workspace
 }
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { type Config, type LoadOptions, loadConfig } from '../../src/config/config.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 
@@ -14,15 +14,9 @@ organizations:
     token: secret-of-acme
 `
 
-const folders: string[] = []
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
-})
-
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'admin-mirror-config-'))
-  folders.push(folder)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }
 

@@ -1,9 +1,30 @@
+import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
+import { atEndOfFile } from './at-end-of-file.ts'
+import type { TestServer } from './postgres-server.ts'
 import type { Row } from './test-mirror.ts'
 
 export { newSchema, startPostgres, type TestServer } from './postgres-server.ts'
+
+/** A database of the file's own on the server of all (shared-postgres.ts), or why there is none. Call it once a file. */
+export async function openDatabase(): Promise<Pick<TestServer, 'url' | 'missing'>> {
+  const shared = inject('postgres')
+  if (shared.missing !== null) return shared
+  const name = `tests_${randomBytes(6).toString('hex')}`
+  const run = async (sql: string) => {
+    const client = new Client(shared.url)
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+  await run(`CREATE DATABASE ${name}`)
+  atEndOfFile(() => run(`DROP DATABASE ${name} WITH (FORCE)`))
+  const url = new URL(shared.url)
+  url.pathname = `/${name}`
+  return { url: url.href, missing: null }
+}
 
 /** What anybody reads of a schema, on a connection of its own. */
 export async function openReader(

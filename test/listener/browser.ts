@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll } from 'vitest'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 const EXECUTABLE = '/usr/bin/chromium'
 
@@ -24,15 +24,6 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
-const opened: { context: BrowserContext; folder: string }[] = []
-
-afterAll(async () => {
-  for (const { context, folder } of opened) {
-    await context.close()
-    fs.rmSync(folder, { recursive: true, force: true })
-  }
-})
-
 /** What a browser did on its own account while a page was open. */
 export interface Seen {
   page: Page
@@ -50,7 +41,10 @@ export async function openBrowser(options: BrowserContextOptions = {}): Promise<
     args: ARGUMENTS,
     ...options,
   })
-  opened.push({ context, folder })
+  atEndOfFile(async () => {
+    await context.close()
+    fs.rmSync(folder, { recursive: true, force: true })
+  })
   const page = await context.newPage()
   const seen: Seen = { page, requests: [], complaints: [], dialogs: [] }
   page.on('request', (request) => seen.requests.push(request.url()))

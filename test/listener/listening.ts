@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll } from 'vitest'
-import { type Listener, type ListenerOptions, openListener } from '../../src/listener/listener.ts'
+import { type ListenerOptions, openListener } from '../../src/listener/listener.ts'
 import type { Source } from '../../src/listener/overview.ts'
-
-const open: Listener[] = []
-
-afterAll(async () => {
-  await Promise.all(open.map((listener) => listener.close()))
-})
+import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 /** A listener on a free port of loopback, with what it failed at. */
 export async function listen(given: Source | null, more: Partial<ListenerOptions> = {}) {
@@ -22,7 +16,7 @@ export async function listen(given: Source | null, more: Partial<ListenerOptions
     },
     ...more,
   })
-  open.push(listener)
+  atEndOfFile(() => listener.close())
   const errors: unknown[] = []
   if (given) listener.serve(given, (error) => errors.push(error))
   return {

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 
 export const ORDERS = '/api/v1/admin/orders'
@@ -27,16 +27,10 @@ export interface Body {
 
 export type Headers = Record<string, string>
 
-const opened: Sandbox[] = []
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((sandbox) => sandbox.close()))
-})
-
 /** Starts a sandbox that is closed after the test. */
 export async function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const sandbox = await startSandbox({ ...OPTIONS, ...options })
-  opened.push(sandbox)
+  onTestFinished(() => sandbox.close())
   return sandbox
 }
 

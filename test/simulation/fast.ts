@@ -1,2 +1,2 @@
-/** The histories of each run of the tests: all seeds below 2,000 by which a mistake was ever found are among them. */
-export const FAST = { from: 0, seeds: 150 }
+/** The histories of each run of the tests, beside those that ever found a mistake. */
+export const FAST = { from: 0, seeds: 100 }

@@ -50,8 +50,8 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
     await runtime.yieldToEventLoop()
     runtime.dieOnSignal()
   }
-  // A signal ends this process at once, so a query can be stopped here, too; that starts in half the time.
-  if (task.work.kind === 'query' && !output && limit === null) {
+  // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
+  if (!output && limit === null) {
     await writeAll(
       stdout,
       read(task, (note) => stderr.write(`${note}\n`)),

@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgres } from '../../../src/cli/postgres/open.ts'
 import type { Runtime } from '../../../src/cli/runtime.ts'
 import type { Config } from '../../../src/config/config.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('after the clock of the server was set forward', () => {

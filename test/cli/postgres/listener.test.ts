@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, it } from 'vitest'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { parseScrape } from '../../listener/exposition.ts'
 import { items, pageOf, serve } from '../list-server.ts'
 import { onPostgres } from './on-postgres.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL mirror', () => {

@@ -1,16 +1,15 @@
 import Database from 'better-sqlite3'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { type openReader, startPostgres } from '../../helpers/postgres.ts'
+import { openDatabase, type openReader } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../list-server.ts'
 import { createWorkspace, organization, variable } from '../workspace.ts'
 import { ACME, onPostgres } from './on-postgres.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const HELD = organization('held', 2)
@@ -308,7 +307,7 @@ async function makeSchema(address: PostgresAddress): Promise<void> {
 /** Until a statement waits for a row that the test has locked. */
 async function waiting(read: Awaited<ReturnType<typeof openReader>>): Promise<void> {
   const sql =
-    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'admin-mirror'"
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'admin-mirror'"
   while ((await read(sql)).length === 0) await new Promise((wake) => setTimeout(wake, 20))
 }
 

@@ -1,14 +1,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, describe, expect, it } from 'vitest'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { items, pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable } from '../workspace.ts'
 import { ACME, onPostgres } from './on-postgres.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 /** All of a file: what made it, and what is in it. */

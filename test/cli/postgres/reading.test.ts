@@ -1,15 +1,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
 import { duckdb } from '../../helpers/duckdb.ts'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable } from '../workspace.ts'
 import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS = [

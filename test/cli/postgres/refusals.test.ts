@@ -1,16 +1,15 @@
 import fs from 'node:fs'
 import { Client } from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { startProxy } from '../../helpers/proxy.ts'
 import { items, pageOf, serve } from '../list-server.ts'
 import { createWorkspace, organization, type Workspace } from '../workspace.ts'
 
 // What a server, a role or a network refuses: exit code 4 with what to do, and no password in anything that is written.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const ACME = organization('acme', 1)
@@ -36,7 +35,7 @@ async function at(place: Place): Promise<Workspace & { address: PostgresAddress;
   return { ...workspace, address, secretText }
 }
 
-async function asAdmin(sql: string, database = 'postgres'): Promise<void> {
+async function asAdmin(sql: string, database = newSchema(server).database): Promise<void> {
   const address = newSchema(server)
   const client = new Client({ ...address, database, password: address.password() })
   await client.connect()

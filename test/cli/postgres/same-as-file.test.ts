@@ -1,14 +1,13 @@
 import fs from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { createWorkspace, variable, type Workspace } from '../workspace.ts'
 import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 // What commands say of one mirror, in a file and moved to a server.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS: { id: number; [field: string]: unknown }[] = [

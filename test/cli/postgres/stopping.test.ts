@@ -1,13 +1,12 @@
 import fs from 'node:fs'
-import { afterAll, describe, expect, it } from 'vitest'
-import { openReader, startPostgres } from '../../helpers/postgres.ts'
+import { describe, expect, it } from 'vitest'
+import { openDatabase, openReader } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'
 import { onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 // Statements that take long, write, or return more than memory holds.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const SLEEP = 'SELECT pg_sleep(600)'
@@ -24,9 +23,15 @@ type Read = Awaited<ReturnType<typeof openReader>>
 /** Waits until as many statements of these tests sleep on the server. */
 async function sleepers(read: Read, count: number): Promise<void> {
   await expect
-    .poll(() => read("SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), {
-      timeout: 30_000,
-    })
+    .poll(
+      () =>
+        read(
+          "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+        ),
+      {
+        timeout: 30_000,
+      },
+    )
     .toEqual([{ n: count }])
 }
 
@@ -63,7 +68,9 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
 
     const running = start(['query', SLEEP])
     await sleepers(read, 1)
-    await read("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+    await read(
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+    )
     const ended = await running.ended
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(/TIMEOUT: the PostgreSQL server has ended the statement \(SQLSTATE 57014\)/)
@@ -74,7 +81,9 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     const read = await openReader(address)
     const running = start(['query', SLEEP])
     await sleepers(read, 1)
-    await read("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+    await read(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+    )
 
     const ended = await running.ended
     expect(ended).toMatchObject({ code: 4, stdout: '' })

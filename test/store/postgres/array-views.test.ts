@@ -1,10 +1,9 @@
-import { afterAll, describe, expect, it } from 'vitest'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { describe, expect, it } from 'vitest'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { begin } from '../contract.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('the view of an array', () => {

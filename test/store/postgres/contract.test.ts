@@ -1,15 +1,14 @@
-import { afterAll, describe } from 'vitest'
+import { describe } from 'vitest'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
 import { advisoryLocks } from '../../../src/store/postgres/daemons.ts'
 import { readStatus } from '../../../src/store/postgres/read/status.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const idOf = (key: readonly string[], row: Row) =>

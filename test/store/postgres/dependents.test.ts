@@ -1,16 +1,15 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
 import { runJob } from '../../../src/sync/job.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import type { TestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('a column that gets another type', () => {
@@ -164,7 +163,10 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
 
   it('does not keep a mirror from a newer version, where something depends on the view of an array', async () => {
     await mirror.rows('CREATE MATERIALIZED VIEW mine AS SELECT n FROM orders__items')
-    await mirror.rows(`UPDATE sync_settings SET value = '${LATEST_VERSION - 1}' WHERE name = 'version'`)
+    // As the version left it whose views of arrays were made by another rule.
+    await mirror.rows(`
+      ALTER TABLE sync_jobs DROP verifying, DROP retry_since, DROP retry_until, DROP retry_error;
+      UPDATE sync_settings SET value = '6' WHERE name = 'version'`)
 
     await migrate(mirror.server)
 

@@ -1,15 +1,14 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runJob } from '../../../src/sync/job.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import type { TestMirror } from '../../helpers/test-mirror.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 /** How many events the long form follows: FOLLOWED_EVENTS=20000. */

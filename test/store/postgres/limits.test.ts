@@ -1,8 +1,8 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { withinPage } from '../../../src/store/postgres/tables/row-size.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
@@ -10,8 +10,7 @@ import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 // What a PostgreSQL table cannot hold keeps no list out of the mirror.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 /** An object with so many fields. */

@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
@@ -13,8 +13,7 @@ import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const FOLDER = path.resolve(import.meta.dirname, '../../../src/store/postgres/migrations')
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`

@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('a statement that the server ends each time', () => {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import type { Leases } from '../../../src/store/postgres/leases.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
@@ -8,11 +8,10 @@ import { wakeFuture } from '../../../src/store/postgres/queue/wake.ts'
 import { readQueue } from '../../../src/store/postgres/read/queue.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const NOON = Date.UTC(2026, 0, 1, 12)

@@ -1,14 +1,13 @@
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createRefreshTurns } from '../../../src/store/postgres/refresh-turns.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
 import type { DueRefresh } from '../../../src/sync/refresh-turns.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const SECOND = 1000

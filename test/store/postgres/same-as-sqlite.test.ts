@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject } from '../../../src/json/value.ts'
 import { quoted, storable, storableJson } from '../../../src/store/postgres/sql.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
@@ -15,8 +15,7 @@ import { jsonTexts } from '../../json/arbitrary.ts'
 
 // The same lists, read by the same walks into both stores, give the same tables.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { forgetJob } from '../../../src/store/postgres/walks/forget.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
@@ -8,7 +8,7 @@ import type { Lease, Run, Walk } from '../../../src/sync/store.ts'
 import { noTraffic } from '../../../src/sync/walk.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
@@ -16,8 +16,7 @@ import { BEGIN } from '../../helpers/test-mirror.ts'
 // The connection breaks while a statement waits for somebody's lock: it is sent again, and both copies run. Those that wait for a standby at
 // their end are in workers.test.ts.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
@@ -95,7 +94,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
   /** Statements of this mirror that wait. */
   async function waiting(): Promise<number> {
     const [row] = await rows(
-      "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'admin-mirror' AND state = 'active' AND wait_event_type IN ('Lock', 'IPC')",
+      "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'admin-mirror' AND state = 'active' AND wait_event_type IN ('Lock', 'IPC')",
     )
     return Number(row?.count)
   }

@@ -1,14 +1,13 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
 import { runJob } from '../../../src/sync/job.ts'
-import { newSchema, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import type { TestMirror } from '../../helpers/test-mirror.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 
 const OWN = {
   view: 'CREATE VIEW orders__lines AS SELECT 7 AS mine',

@@ -47,10 +47,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   const LOCKS =
     "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
 
-  /** Has commits wait for a standby that is not there; `false`: no longer. */
-  async function stallCommits(isStalled: boolean): Promise<void> {
-    await first.rows(`ALTER SYSTEM SET synchronous_standby_names = '${isStalled ? 'nobody' : ''}'`)
+  async function setStandby(name: string): Promise<void> {
+    await first.rows(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
     await first.rows('SELECT pg_reload_conf()')
+  }
+
+  /** Has commits wait for a standby that is not there, from now on: one does. Commits wait as soon as the checkpointer knows. */
+  async function stallCommits(): Promise<void> {
+    await setStandby('nobody')
+    const commit = await openReader(first.address)
+    for (let isStalled = false; !isStalled; ) {
+      let hasCommitted = false
+      const committing = commit("SELECT pg_logical_emit_message(true, 'nobody', '')").then(() => {
+        hasCommitted = true
+      })
+      committing.catch(() => {})
+      await expect.poll(async () => hasCommitted || (await waiting('SyncRep')) > 0).toBe(true)
+      isStalled = !hasCommitted
+    }
   }
 
   /** How many connections wait for this. */
@@ -61,16 +75,16 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
   /** Cuts the connections of a worker while the server commits its statement, and lets that end when it was sent again. */
   async function sentTwice(proxy: TestProxy, task: () => Promise<unknown>): Promise<void> {
-    await stallCommits(true)
+    await stallCommits()
     try {
       const done = task()
-      await expect.poll(() => waiting('SyncRep')).toBeGreaterThan(0)
+      await expect.poll(() => waiting('SyncRep')).toBeGreaterThan(1)
       proxy.cut()
       await expect.poll(() => waiting('transactionid')).toBeGreaterThan(0)
-      await stallCommits(false)
+      await setStandby('')
       await done
     } finally {
-      await stallCommits(false)
+      await setStandby('')
     }
   }
 

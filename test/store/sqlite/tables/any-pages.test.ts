@@ -13,6 +13,7 @@ import type { Leaf } from '../../../../src/store/columns/flatten.ts'
 import { sqlitePath } from '../../../../src/store/columns/path.ts'
 import type { Job } from '../../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { LONG } from '../../../helpers/long.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { jsonTexts } from '../../../json/arbitrary.ts'
 import { leavesOf } from '../../columns/leaves.ts'
@@ -46,7 +47,7 @@ describe('any sequence of pages', () => {
         expect(test.value('PRAGMA integrity_check')).toBe('ok')
         test.close()
       }),
-      { numRuns: 150 },
+      { numRuns: LONG ? 150 : 40 },
     )
   })
 })

@@ -10,6 +10,7 @@ import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
+import { LONG } from '../../../helpers/long.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 
@@ -177,7 +178,7 @@ describe('orders_changes', () => {
         expect(inOrder(test.rows(`${EVENTS} WHERE id > 0`))).toEqual(inOrder(log))
         test.close()
       }),
-      { numRuns: 60 },
+      { numRuns: LONG ? 60 : 20 },
     )
   }, 60_000)
 
@@ -210,7 +211,7 @@ describe('orders_changes', () => {
           test.close()
         },
       ),
-      { numRuns: 60 },
+      { numRuns: LONG ? 60 : 20 },
     )
   }, 60_000)
 

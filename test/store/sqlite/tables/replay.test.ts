@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { timeAt } from '../../../helpers/clock.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
+import { LONG } from '../../../helpers/long.ts'
 import { pageOf } from '../../../helpers/pages.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { leaseOf, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -9,7 +10,7 @@ import { createRandom, type Random } from '../../../simulation/random.ts'
 // Each seed is a mirror with the independent histories of many items. `REPLAYS=100 vitest run ...` replays
 // more seeds.
 
-const SEEDS = Array.from({ length: Number(process.env.REPLAYS ?? 30) }, (_, seed) => seed)
+const SEEDS = Array.from({ length: Number(process.env.REPLAYS ?? (LONG ? 100 : 8)) }, (_, seed) => seed)
 const ITEMS = 80
 const PER_PAGE = 25
 const WALKS = 14

@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { holderText } from '../../../src/store/postgres/server/answers.ts'
 import { pageOf, serve } from '../../cli/list-server.ts'
 import { onPostgres } from '../../cli/postgres/on-postgres.ts'
-import { openReader, startPostgres } from '../../helpers/postgres.ts'
+import { openDatabase, openReader } from '../../helpers/postgres.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const HOLDER = {

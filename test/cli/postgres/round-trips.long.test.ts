@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, it } from 'vitest'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { type Asked, pageOf, type Reply, serve } from '../list-server.ts'
 import { organization } from '../workspace.ts'
@@ -7,8 +7,7 @@ import { onPostgres, type PostgresWorkspace } from './on-postgres.ts'
 
 // How often a command waits for the server, counted on the wire: what a long list costs more than a short one, by page.
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const PER_PAGE = 10
