@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { LONG } from '../helpers/long.ts'
 import { type Asked, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -164,5 +167,60 @@ describe('export --since, where items left the list and came back', () => {
       '3 changed',
       '4 changed',
     ])
+  })
+})
+
+describe('a follower of orders_changes in a file', () => {
+  it.runIf(LONG)('misses no event and has none twice beside two processes that write', async () => {
+    const asked = new Map<string, number>()
+    const server = await serve((one) => {
+      const round = (asked.get(one.organization) ?? 0) + 1
+      asked.set(one.organization, round)
+      return pageOf(
+        Array.from({ length: 25 }, (_, index) => ({ id: index + 1, state: String(round) })),
+        one,
+        { perPage: 25 },
+      )
+    })
+    const own = createWorkspace({
+      baseUrl: server.url,
+      organizations: Array.from({ length: 4 }, (_, index) => organization(`one-${index}`, index + 1)),
+      collections: { establishments: false },
+      schedule: '* * * * * *',
+      refresh: false,
+    })
+    await own.run(['sync'])
+    const [one, two] = [own.start(['start']), own.start(['start'])]
+    const follower = new Database(own.mirror, { readonly: true }).defaultSafeIntegers()
+    const sql = 'SELECT seq, _organization_id, id, change, after FROM orders_changes'
+    const read: unknown[][] = []
+    const poll = () => {
+      const last = read.at(-1)?.[0] ?? 0n
+      const rows = follower.prepare(`${sql} WHERE seq > ? ORDER BY seq`).raw().all(last)
+      read.push(...(rows as unknown[][]))
+    }
+    const begun = Promise.all(
+      [one, two].map((process) => process.logs(({ event }) => event === 'run_finished', 8)),
+    )
+    let isDone = false
+    const following = (async () => {
+      while (!isDone) {
+        poll()
+        await sleep(20)
+      }
+    })()
+    await begun
+    for (const process of [one, two]) process.killAll('SIGTERM')
+    await Promise.all([one.ended, two.ended])
+    isDone = true
+    await following
+    poll()
+
+    const written = follower.prepare(`${sql} ORDER BY seq`).raw().all()
+    follower.close()
+    const shown = (events: readonly unknown[]) => events.map((event) => String(event)).toSorted()
+    // Each process has written pages of 25 events.
+    expect(written.length).toBeGreaterThanOrEqual(16 * 25)
+    expect(shown(read)).toEqual(shown(written))
   })
 })

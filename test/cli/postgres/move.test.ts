@@ -158,6 +158,38 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(runs).toMatchObject({ n: runs?.last })
   })
 
+  it('lets a follower of events go on from the greatest seq that it has read', {
+    timeout: 120_000,
+  }, async () => {
+    let listed = items(3)
+    const api = await serve((asked) => pageOf(listed, asked, { perPage: 25 }))
+    const postgres = onPostgres(server, api.url)
+    const source = createWorkspace({ baseUrl: api.url, organizations: [ACME] })
+    const eventsAfter = async (run: typeof source.run, seq: string) => {
+      const { stdout } = await run(['export', 'orders_changes', '--format', 'csv', '--since-seq', seq])
+      return stdout.split('\n').slice(1, -1)
+    }
+    await source.run(['sync'])
+    // As if a machine had written it whose clock is a year ahead.
+    source.change('UPDATE sync_seq SET seq = seq + 31536000000')
+    listed = listed.with(0, { id: 1, state: 'shipped' })
+    await source.run(['sync'])
+    const read = await eventsAfter(source.run, '0')
+    const [last = ''] = read.at(-1)?.split(',') ?? []
+    const { user, host, port, database, schema } = postgres.address
+    const to = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
+    expect(await postgres.run(['move', '--from', source.mirror, '--to', to])).toMatchObject({ code: 0 })
+    expect(await eventsAfter(postgres.run, last)).toEqual([])
+    listed = listed.with(1, { id: 2, state: 'shipped' })
+    await postgres.run(['sync'])
+
+    expect(read).toHaveLength(4)
+    expect((await eventsAfter(postgres.run, '0')).slice(0, 4)).toEqual(read)
+    const next = await eventsAfter(postgres.run, last)
+    expect(next).toHaveLength(1)
+    expect(next[0]).toMatch(/,acme,2,changed,/)
+  })
+
   it.each(['moved organizations', 'moved orders_raw', 'moved orders', 'version'])(
     'goes on after a kill at %s, and nobody uses the schema before it is whole',
     { timeout: 120_000 },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { runJob } from '../../../src/sync/job.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
@@ -18,7 +18,7 @@ const ITEMS = 25
 const WORKERS = [ACME, GLOBEX, { ...ACME, id: '9d0b3c4a-52c7-4a86-9d0b-3c4a5f6b7c8d', name: 'initech' }]
 
 describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeout: 1_800_000 }, () => {
-  it('misses no event and has none twice beside three workers whose commits wait', async () => {
+  it('misses no event and has none twice beside three workers whose commits wait, and locks of whole tables', async () => {
     const first = await openPostgresMirror(newSchema(server), { ...createClock(), now: Date.now })
     const others = await Promise.all([2, 3].map(() => openPostgresMirror(first.address, first.clock)))
     const workers = [first, ...others]
@@ -38,6 +38,15 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
       CREATE CONSTRAINT TRIGGER stall AFTER UPDATE ON sync_runs DEFERRABLE INITIALLY DEFERRED
       FOR EACH ROW EXECUTE FUNCTION stall()
     `)
+    const locker = await openReader(first.address)
+    const locking = async () => {
+      for (const table of ['orders_raw', 'orders_history', 'sync_seq', 'sync_runs']) {
+        await locker('BEGIN')
+        await locker(`LOCK TABLE ${table} IN SHARE MODE`)
+        await locker('SELECT pg_sleep(0.1)')
+        await locker('COMMIT')
+      }
+    }
     const read: string[] = []
     let last = '0'
     const poll = async () => {
@@ -54,11 +63,13 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
         await new Promise((wake) => setTimeout(wake, POLL_MS))
       }
     })()
+    const locked = locking()
     await Promise.all(
       workers.map(async (_, index) => {
         for (let round = 1; round <= rounds; round++) expect((await work(round, index)).error).toBeNull()
       }),
     )
+    await locked
     done.abort()
     await following
     await poll()
@@ -70,5 +81,28 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
     expect(all.length).toBeGreaterThanOrEqual(EVENTS)
     expect(new Set(read).size).toBe(read.length)
     expect(read.toSorted()).toEqual(written.toSorted())
+  })
+
+  it('goes on after an earlier state of the schema was restored', async () => {
+    const mirror = await openPostgresMirror(newSchema(server))
+    const saved = async (a: number) => {
+      const { source } = scriptedList({ ids: [1], item: () => `{"id":1,"a":${a}}` })
+      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+    }
+    const tables = ['orders', 'orders_raw', 'orders_history', 'sync_seq']
+    await saved(1)
+    for (const table of tables) await mirror.rows(`CREATE TABLE saved_${table} AS TABLE ${table}`)
+    for (const a of [2, 3, 4]) await saved(a)
+    const [last] = await mirror.rows('SELECT max(seq) AS seq FROM orders_changes')
+    for (const table of tables)
+      await mirror.rows(`WITH gone AS (DELETE FROM ${table} RETURNING 1) SELECT count(*) FROM gone`)
+    for (const table of tables)
+      await mirror.rows(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE saved_${table}`)
+    mirror.clock.advance(1000)
+    await saved(4)
+
+    expect(await mirror.rows('SELECT change, after FROM orders_changes WHERE seq > $1', last?.seq)).toEqual([
+      { change: 'changed', after: '{"id":1,"a":4}' },
+    ])
   })
 })
