@@ -202,9 +202,9 @@ describe('a follower of orders_changes in a file', () => {
     const begun = Promise.all(
       [one, two].map((process) => process.logs(({ event }) => event === 'run_finished', 8)),
     )
-    let isDone = false
+    const done = new AbortController()
     const following = (async () => {
-      while (!isDone) {
+      while (!done.signal.aborted) {
         poll()
         await sleep(20)
       }
@@ -212,15 +212,18 @@ describe('a follower of orders_changes in a file', () => {
     await begun
     for (const process of [one, two]) process.killAll('SIGTERM')
     await Promise.all([one.ended, two.ended])
-    isDone = true
+    done.abort()
     await following
     poll()
 
     const written = follower.prepare(`${sql} ORDER BY seq`).raw().all()
     follower.close()
-    const shown = (events: readonly unknown[]) => events.map((event) => String(event)).toSorted()
     // Each process has written pages of 25 events.
     expect(written.length).toBeGreaterThanOrEqual(16 * 25)
     expect(shown(read)).toEqual(shown(written))
   })
 })
+
+function shown(events: readonly unknown[]): string[] {
+  return events.map((event) => String(event)).toSorted()
+}
