@@ -7,7 +7,7 @@ import { runSeeds } from '../shards.ts'
 import { SCENES_FROM } from './scenes.ts'
 
 /** How many random histories are played, and how many short scenes. */
-const RANGE = LONG ? { from: rotatingFrom(500), seeds: 500 } : { from: 41, seeds: 4 }
+const RANGE = LONG ? { from: rotatingFrom(500), seeds: 500 } : { from: 41, seeds: 2 }
 const SCENES = LONG ? 500 : 5
 
 /** Seeds by which a mistake was ever found, beside those of planted bugs and the first scenes. Seed 0 takes ten seconds. */
