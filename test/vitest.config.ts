@@ -6,6 +6,9 @@ import { LongestFirst } from './longest-first.ts'
 
 const POSTGRES = 'test/*/postgres/**/*.test.ts'
 
+/** They import nock, which takes over all connections of its process, those to servers of other tests too. */
+const AT_THE_WIRE = 'test/api/**/*.test.ts'
+
 /** Left to `npm run test:all`. */
 const LEFT = LONG ? [] : ['**/*.long.test.ts']
 
@@ -14,7 +17,8 @@ export default defineConfig({
   test: {
     // Two a core: most of the time goes to tests that wait, for processes of their own or for a clock.
     maxWorkers: 2 * Math.max(2, availableParallelism()),
-    // Files share modules, which takes a quarter of the time away; what they would leave to each other ends with setup.ts.
+    // Files of a project share processes and modules, which takes a quarter of the time away; what they would leave to each other
+    // ends with setup.ts.
     isolate: false,
     sequence: { sequencer: LongestFirst },
     setupFiles: 'test/setup.ts',
@@ -29,8 +33,12 @@ export default defineConfig({
         test: {
           name: 'files',
           include: ['test/**/*.test.ts'],
-          exclude: [POSTGRES, ...LEFT],
+          exclude: [POSTGRES, AT_THE_WIRE, ...LEFT],
         },
+      },
+      {
+        extends: true,
+        test: { name: 'wire', include: [AT_THE_WIRE], exclude: LEFT },
       },
       {
         extends: true,
