@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { IS_ROOT, runs } from '../helpers/system.ts'
+import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
 
@@ -87,6 +87,14 @@ describe.concurrent('--database', () => {
       expect(fs.existsSync(workspace.file('made.db'))).toBe(false)
     },
   )
+
+  it('ends status with 4 for a pipe, whatever numbers stand beside it', async () => {
+    const pipe = workspace.file('pipe.db')
+    mustRun('mkfifo', pipe)
+    fs.writeFileSync(`${pipe}.json`, '{"sha256":"","created_at":"","bytes":0}')
+
+    expect(await bare(['status', '--database', pipe])).toMatchObject({ code: 4, stdout: '' })
+  })
 
   it('goes before a configuration, which is not read then', async () => {
     fs.writeFileSync(workspace.file('wrong.yaml'), 'nonsense: [')

@@ -41,12 +41,15 @@ const IDENTITY = ['dev', 'ino', 'size', 'mtimeMs', 'ctimeMs'] as const
 
 const PIECE_BYTES = 1 << 20
 
-/** A gigabyte takes about a second. Null if there is no file. Throws InterruptedError after the signal. */
+/** A gigabyte takes about a second. Null if there is no file, or something else. Throws InterruptedError after the signal. */
 export async function hashFile(file: string, signal: AbortSignal): Promise<HashedFile | null> {
-  if (!fs.existsSync(file)) return null
-  const handle = await open(file)
+  // Before, since opening a device may have effects; after, since the file may have been replaced.
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return null
+  // Without O_NONBLOCK, opening a pipe waits for a process that writes into it.
+  const handle = await open(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
   try {
     const stat = await handle.stat()
+    if (!stat.isFile()) return null
     const hash = createHash('sha256')
     for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: PIECE_BYTES })) {
       if (signal.aborted)

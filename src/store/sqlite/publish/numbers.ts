@@ -31,6 +31,9 @@ export interface FoundNumbers extends Pick<Numbers, 'created_at' | 'mirror' | 's
   all: Record<string, unknown>
 }
 
+const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants
+const AS_IT_IS = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
+
 /** What this program writes is far shorter. */
 const MOST_BYTES = 16 * 1024 * 1024
 
@@ -55,7 +58,8 @@ export function readNumbers(file: string): FoundNumbers | null {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   if (!stat?.isFile() || stat.size > MOST_BYTES) return null
   try {
-    const found: unknown = JSON.parse(fs.readFileSync(file, 'utf8'))
+    // If a pipe or a link has just replaced it, this neither waits nor follows.
+    const found: unknown = JSON.parse(fs.readFileSync(file, { encoding: 'utf8', flag: AS_IT_IS }))
     if (!isRecord(found) || !('sha256' in found) || !('created_at' in found)) return null
     const { created_at, current_at, duration_ms, contents, sha256, jobs, mirror } = found
     return {
