@@ -1,10 +1,10 @@
 import fs from 'node:fs'
-import { createServer } from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
+import { createSwitch } from './dead-man-switch.ts'
 import { type Asked, pageOf, type Reply, serve } from './list-server.ts'
 import type { Ended } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
@@ -20,27 +20,6 @@ const CAN_MOUNT = IS_ROOT && canMount()
 const ITEMS = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, note: 'x'.repeat(20_000) }))
 
 const mounted: string[] = []
-
-/** Takes pings on loopback. */
-async function createWatch() {
-  const pings: { path: string; body: string }[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.on('end', () => {
-      pings.push({ path: request.url ?? '', body })
-      response.end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close().closeAllConnections()
-  })
-  const address = server.address()
-  return { pings, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/switch` }
-}
 
 afterAll(() => {
   for (const folder of mounted) mustRun('umount', folder)
@@ -157,7 +136,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
 
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
     const { server, workspace, makeRoom } = await onSmallDisk('2000k')
-    const watch = await createWatch()
+    const watch = await createSwitch()
     const organizations = [organization('acme', 1, { ping: watch.url })]
     workspace.configure({ baseUrl: server.url, organizations })
 

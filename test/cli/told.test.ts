@@ -1,8 +1,8 @@
 import fs from 'node:fs'
-import { createServer } from 'node:http'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { parseScrape } from '../listener/exposition.ts'
+import { createSwitch } from './dead-man-switch.ts'
 import { createDoor, items, pageOf, serve } from './list-server.ts'
 import type { Ended, Running } from './processes.ts'
 import { createWorkspace, organization, type Workspace } from './workspace.ts'
@@ -12,51 +12,6 @@ import { createWorkspace, organization, type Workspace } from './workspace.ts'
 const EVERY_SECOND = '* * * * * *'
 const NEVER = '0 0 29 2 *'
 const MANY = items(60)
-
-interface Ping {
-  path: string
-  body: string
-}
-
-const closing: (() => void)[] = []
-
-afterAll(() => {
-  for (const close of closing) close()
-})
-
-/** A dead-man switch. `arrival` resolves with the first ping behind so many, past or to come, whose path ends so. */
-async function createSwitch() {
-  const pings: Ping[] = []
-  const watchers = new Set<() => void>()
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.on('end', () => {
-      pings.push({ path: request.url ?? '', body })
-      response.end()
-      for (const watch of watchers) watch()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => server.close().closeAllConnections())
-  const address = server.address()
-  const arrival = (end: string, after = 0) =>
-    new Promise<Ping>((resolve) => {
-      const watch = () => {
-        const found = pings.slice(after).find(({ path }) => path.endsWith(end))
-        if (found) resolve(found)
-      }
-      watchers.add(watch)
-      watch()
-    })
-  return {
-    pings,
-    arrival,
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/switch`,
-  }
-}
 
 /** A daemon with a listener and a dead-man switch, whose API `answer` can change. */
 async function createScene(
