@@ -145,7 +145,7 @@ export function createPublisher({
   }
 
   async function hashOnce(file: string): Promise<HashedFile | null> {
-    if (!lastHashed || !isUnchanged(lastHashed, file)) lastHashed = await hashFile(file, signal)
+    if (lastHashed?.file !== file || !isUnchanged(lastHashed)) lastHashed = await hashFile(file, signal)
     return lastHashed
   }
 
@@ -179,8 +179,7 @@ export function createPublisher({
     const { state, hashed, at } = found
     const begunAt = now()
     if (next.what === 'numbers' && hashed) {
-      const [file, lockName] = [fileOf(target) ?? target, newLockName(pid, newToken)]
-      if (writeFreshness({ file, hashed, state, at, lockName }))
+      if (writeFreshness({ hashed, state, at, lockName: newLockName(pid, newToken) }))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
           'nothing to publish but how fresh the file is',

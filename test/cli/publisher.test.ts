@@ -243,7 +243,6 @@ it('leaves numbers as they are where the file is replaced meanwhile', async () =
   const state = { contents: before.contents, jobs: [] }
 
   const isWritten = writeFreshness({
-    file: target,
     hashed: hashed as HashedFile,
     state,
     at: mirror.clock.now(),

@@ -27,12 +27,14 @@ export async function freshnessBeside(copy: string, signal: AbortSignal): Promis
 
 /** A file as it was when it was hashed. */
 export interface HashedFile {
+  /** Without links. */
+  file: string
   sha256: string
   stat: fs.Stats
 }
 
 /** Whether a file is still the one that was hashed: neither replaced nor written to. */
-export function isUnchanged({ stat }: HashedFile, file: string): boolean {
+export function isUnchanged({ file, stat }: HashedFile): boolean {
   const now = fs.statSync(file, { throwIfNoEntry: false })
   return now !== undefined && IDENTITY.every((name) => now[name] === stat[name])
 }
@@ -56,15 +58,14 @@ export async function hashFile(file: string, signal: AbortSignal): Promise<Hashe
         throw new InterruptedError(`stopped while ${file} was compared with ${numbersFile(file)}`)
       hash.update(piece as Buffer)
     }
-    return { sha256: hash.digest('hex'), stat }
+    return { file, sha256: hash.digest('hex'), stat }
   } finally {
     await handle.close()
   }
 }
 
 export interface FreshnessTask {
-  /** The published file, without links, as it was hashed. */
-  file: string
+  /** The published file. */
   hashed: HashedFile
   /** What the mirror held at that moment; epoch milliseconds. */
   state: MirrorState
@@ -76,7 +77,8 @@ export interface FreshnessTask {
  * Writes NAME.json anew, for a file that still shows all that the mirror holds. Returns false where NAME.json is about another file:
  * it then stays, or another process has replaced the file at this moment, and what stands beside it may be ours. Throws MirrorError.
  */
-export function writeFreshness({ file, hashed, state, at, lockName }: FreshnessTask): boolean {
+export function writeFreshness({ hashed, state, at, lockName }: FreshnessTask): boolean {
+  const { file } = hashed
   return translatingErrors(file, () => {
     const numbers = numbersFile(file)
     const found = readNumbers(numbers)
@@ -88,10 +90,10 @@ export function writeFreshness({ file, hashed, state, at, lockName }: FreshnessT
       fs.writeFileSync(unfinished, text)
       // For those who may read the file.
       finishFile(unfinished, { mode: null, like: hashed.stat, at: current })
-      if (!isUnchanged(hashed, file)) return false
+      if (!isUnchanged(hashed)) return false
       fs.renameSync(unfinished, numbers)
       syncFolder(numbers)
-      return isUnchanged(hashed, file)
+      return isUnchanged(hashed)
     } finally {
       fs.rmSync(unfinished, { force: true })
     }

@@ -103,7 +103,7 @@ it('keeps numbers that are those of the file wherever the process dies that writ
   const file = path.join(folder, 'published/copy.db')
   const hashed = (await hashFile(file, new AbortController().signal)) as HashedFile
   const state = { contents: '', jobs: [] }
-  const task = { file, hashed, state, at: Date.now(), lockName: lockName() }
+  const task = { hashed, state, at: Date.now(), lockName: lockName() }
 
   const { result, deaths } = await deathsIn(folder, () => writeFreshness(task))
 
