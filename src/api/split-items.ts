@@ -12,7 +12,7 @@ import {
   skipNumber,
   skipSpace,
   skipString,
-} from '../json/scan.ts'
+} from '../json/exact.ts'
 
 /** The part of a body that is one item, and the item's key if the list is written as an object. */
 export interface Slice {

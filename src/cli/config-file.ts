@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { type Config, loadConfig } from '../config/config.ts'
-import { checkCron } from '../schedule/check.ts'
+import { checkCron } from '../schedule/cron.ts'
 import { NAME_ENDS } from '../store/sqlite/tables/declarations.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -1,9 +1,13 @@
-import { checkConfigured, checkReadable, checkTokens } from '../../check/configured.ts'
+import {
+  checkConfigured,
+  checkPort,
+  checkPublished,
+  checkReadable,
+  checkSchedules,
+  checkTokens,
+} from '../../check/configured.ts'
 import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
 import { checkMirrorFile } from '../../check/mirror.ts'
-import { checkPort } from '../../check/port.ts'
-import { checkPublished } from '../../check/published.ts'
-import { checkSchedules } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
 import type { Status } from '../../report/status.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'

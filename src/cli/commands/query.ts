@@ -1,4 +1,4 @@
-import { parseDuration } from '../../config/duration.ts'
+import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'

@@ -3,13 +3,13 @@ import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
-import { createDueCheck } from '../../schedule/catch-up.ts'
 import {
   type ScheduledJob,
   type Scheduler,
   type SchedulerEvents,
   startScheduler,
 } from '../../schedule/scheduler.ts'
+import { createDueCheck } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted } from '../../text.ts'
 import { DEFAULT_CONFIG, type Globals, readConfig } from '../config-file.ts'

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../config/duration.ts'
+import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { fullDisk } from '../../report/verdict.ts'

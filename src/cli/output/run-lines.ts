@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
-import { isWorthReporting } from '../../report/progress.ts'
+import { isWorthReporting } from '../../report/status.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'

@@ -1,4 +1,4 @@
-import { missedText } from '../../report/progress.ts'
+import { missedText } from '../../report/status.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 
 /** A line of the log with its fields. */

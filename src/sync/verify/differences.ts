@@ -1,5 +1,5 @@
-import { differingPaths, sameJson } from '../../json/compare.ts'
 import { parseExact } from '../../json/exact.ts'
+import { differingPaths, sameJson } from '../../json/value.ts'
 import type { ListedItem, StoredItem } from '../items.ts'
 import type { Coverage } from '../types.ts'
 
