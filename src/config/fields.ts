@@ -17,8 +17,8 @@ export function parseDuration(text: string): number | null {
   if (!DURATION_PATTERN.test(text)) return null
   const unit = /[a-z]+$/.exec(text)?.[0]
   if (!isUnit(unit)) return null
-  const duration = Number.parseInt(text, 10) * MILLISECONDS[unit]
-  return duration <= LONGEST_MS ? duration : null
+  const ms = Number.parseInt(text, 10) * MILLISECONDS[unit]
+  return ms <= LONGEST_MS ? ms : null
 }
 
 function isUnit(unit: string | undefined): unit is keyof typeof MILLISECONDS {

@@ -197,8 +197,8 @@ const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0
 /** Allows `${NAME}` in place of any number, truth value or restricted text. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   const { description, default: standard, ...rest } = portable(mapParts(schema, allowVariables))
-  if (!isRestrictedScalar(rest)) return { ...rest, ...given({ description, default: standard }) }
-  return { ...given({ description, default: standard }), anyOf: [rest, VARIABLE] }
+  if (!isRestrictedScalar(rest)) return { ...rest, ...present({ description, default: standard }) }
+  return { ...present({ description, default: standard }), anyOf: [rest, VARIABLE] }
 }
 
 /** Some validators know no Unicode classes in regular expressions (Python). */
@@ -237,6 +237,6 @@ function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSch
   )
 }
 
-function given(keywords: JsonSchema): JsonSchema {
+function present(keywords: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined))
 }

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono'
 import { KnownError } from '../errors.ts'
-import { isLoopback } from '../loopback.ts'
+import { isLoopback as leadsToLoopback } from '../loopback.ts'
 import { troubleLines } from '../report/status-text.ts'
 import { healthMetricsText, metricsText } from './metrics.ts'
 import type { Overview, Source } from './overview.ts'
@@ -126,7 +126,7 @@ async function send(context: Context, made: () => Promise<string | null>, type: 
  */
 export function isLoopbackHost(host: string): boolean {
   const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d{1,5})?$/i.exec(host) ?? []
-  return isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
+  return leadsToLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
 
 /** At least so long an answer is used again. Milliseconds. */

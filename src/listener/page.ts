@@ -297,11 +297,11 @@ function details(job: JobStatus, { reason, tone }: State, now: number) {
 ${reason !== null && html`<p class="${tone}">${reason}</p>`}
 ${percent !== null && bar(percent / 100, `${percent} %`)}
 ${notes.map((note) => html`<p class="quiet">${printable(note, 500)}</p>`)}
-${waiting(job, now)}
+${waitOf(job, now)}
 </td></tr>`
 }
 
-function waiting({ waiting_until: until, waiting_for: reason }: JobStatus, now: number) {
+function waitOf({ waiting_until: until, waiting_for: reason }: JobStatus, now: number) {
   if (until === null) return ''
   return html`<p title="${until}">waits ${inWords(Date.parse(until) - now)}: ${printable(reason ?? 'the rate limit')}</p>`
 }
@@ -317,25 +317,25 @@ interface State {
   reason: string | null
 }
 
-function state(rank: number, word: string, tone: Tone, reason: string | null = null): State {
+function stateNamed(rank: number, word: string, tone: Tone, reason: string | null = null): State {
   return { rank, word, tone, reason }
 }
 
 /** How a list is, in a word or two. */
 export function stateOf(job: JobStatus, now: number): State {
-  if (!job.configured) return state(9, 'not configured', 'quiet')
-  if (job.held_since !== null) return state(0, 'held', 'bad', heldReason(job))
-  if (job.removals_held > 0) return state(1, 'removals held', 'bad', removalsReason(job))
+  if (!job.configured) return stateNamed(9, 'not configured', 'quiet')
+  if (job.held_since !== null) return stateNamed(0, 'held', 'bad', heldReason(job))
+  if (job.removals_held > 0) return stateNamed(1, 'removals held', 'bad', removalsReason(job))
   if (job.failing_since !== null)
-    return state(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
-  if (job.overdue === true) return state(3, 'overdue', 'bad', overdueReason(job, now))
-  if (job.running) return state(job.as_of === null ? 7 : 8, workWord(job), 'busy')
+    return stateNamed(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
+  if (job.overdue === true) return stateNamed(3, 'overdue', 'bad', overdueReason(job, now))
+  if (job.running) return stateNamed(job.as_of === null ? 7 : 8, workWord(job), 'busy')
   if (job.next !== null)
-    return state(4, job.as_of === null ? 'not read yet' : 'unfinished', 'warn', job.untrusted)
-  if (job.as_of === null) return state(5, 'not read yet', 'warn')
+    return stateNamed(4, job.as_of === null ? 'not read yet' : 'unfinished', 'warn', job.untrusted)
+  if (job.as_of === null) return stateNamed(5, 'not read yet', 'warn')
   if (job.untrusted !== null)
-    return state(6, 'uncertain', 'warn', `nothing is removed: ${printable(job.untrusted, 500)}`)
-  return state(8, 'well', 'good')
+    return stateNamed(6, 'uncertain', 'warn', `nothing is removed: ${printable(job.untrusted, 500)}`)
+  return stateNamed(8, 'well', 'good')
 }
 
 function workWord({ work, retry_since: failsSince }: JobStatus): string {

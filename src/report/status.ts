@@ -218,8 +218,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const pasteable = (text: string) => asCalled(text, configOption)
   const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
   const known = { ...row, ...waitOf(row, now) }
-  const isOlder = (time: string | null, most: number | null) =>
-    most === null ? null : isConfigured && (time === null || now - Date.parse(time) > most)
+  const isOlder = (since: string | null, most: number | null) =>
+    most === null ? null : isConfigured && (since === null || now - Date.parse(since) > most)
   const tooOld = isOlder(row.as_of, maxAge)
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
@@ -256,8 +256,8 @@ function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
   return shown
 }
 
-function timeText(time: number | null | undefined): string | null {
-  return time == null ? null : new Date(time).toISOString()
+function timeText(ms: number | null | undefined): string | null {
+  return ms == null ? null : new Date(ms).toISOString()
 }
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
