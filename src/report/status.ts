@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DaemonRecord } from '../store/sqlite/daemons.ts'
 import type { StatusRow } from '../store/status.ts'
-import { walkLeft, walkPercent } from '../sync/walk-left.ts'
+import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'

@@ -1,7 +1,7 @@
+import type { Differences } from '../../sync/differences.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
-import type { Differences } from '../../sync/verify/differences.ts'
-import type { VerifyResult } from '../../sync/verify/verify.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
 import { asCalled, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. `result-schemas.ts` describes it; fields may be added, never changed.

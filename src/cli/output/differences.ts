@@ -1,5 +1,5 @@
-import type { Difference, Differences } from '../../sync/verify/differences.ts'
-import type { VerifyResult } from '../../sync/verify/verify.ts'
+import type { Difference, Differences } from '../../sync/differences.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 
 /**

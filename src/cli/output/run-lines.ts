@@ -6,7 +6,7 @@ import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
 import type { Job } from '../../sync/types.ts'
-import type { VerifyResult } from '../../sync/verify/verify.ts'
+import type { VerifyResult } from '../../sync/verify.ts'
 
 /** The log line of a verification. `ms`: how long it took. */
 export function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
