@@ -12,10 +12,9 @@ import type { Config } from '../../config/config.ts'
 import type { Status } from '../../report/status.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import { asCalled } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import { type Globals, readConfig, typedConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { jsonText } from '../json/results.ts'
-import { typedConfig } from '../names.ts'
+import { jsonText } from '../output/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { readStatus } from '../watch/read-status.ts'
 
@@ -72,11 +71,10 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
       : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),
   ]
   if (isOffline) return offline
-  const { checkApi } = await import('../watch/check-api.ts')
+  const { checkApi, checkPings } = await import('../watch/check-online.ts')
   const online = [...offline, ...(await checkApi(config, runtime))]
   const isFailing = status?.jobs.some(({ failing_since: since }) => since !== null) === true
   const isWell = !isFailing && exitCodeOfFindings(online) === 0
-  const { checkPings } = await import('../watch/check-pings.ts')
   return [...online, ...(await checkPings(config, isWell, runtime))]
 }
 

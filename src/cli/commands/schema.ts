@@ -12,8 +12,8 @@ export async function run({ stdout }: Runtime, _globals: Globals, name: string):
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
   config: async () => (await import('../../config/schema.ts')).configJsonSchema(),
   check: async () => outputSchema((await import('../../check/finding.ts')).CheckSchema),
-  sync: async () => outputSchema((await import('../json/result-schemas.ts')).SyncSchema),
-  verify: async () => outputSchema((await import('../json/result-schemas.ts')).VerifySchema),
+  sync: async () => outputSchema((await import('../output/results.ts')).SyncSchema),
+  verify: async () => outputSchema((await import('../output/results.ts')).VerifySchema),
   status: async () => outputSchema((await import('../../report/status.ts')).StatusSchema),
 }
 
