@@ -154,7 +154,7 @@ describe('a link that is refused', () => {
     ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
     ['a filter', `${LIST}?state=${'x'.repeat(4000)}&page=2`, { state: 'paid' }],
     ['a page', `${LIST}?page=${'1'.repeat(4000)}`, {}],
-  ])('is shown in few words however long %s is', (_case, link, filters) => {
+  ])('is shown in less than 700 characters, however long %s is', (_case, link, filters) => {
     expect(refusalOf(link, { filters }).length).toBeLessThan(700)
   })
 
