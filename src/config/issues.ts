@@ -105,7 +105,7 @@ function plain(word: string): string {
 }
 
 /** How many letters to insert, remove, replace or swap with their neighbour to turn one word into the other. */
-export function editDistance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let row = 1; row <= from.length; row += 1) {

@@ -106,7 +106,7 @@ function rememberingLast(span: number, matches: (time: number) => boolean): (tim
 }
 
 /** Cron expressions for the whole days, hours and minutes of a schedule. */
-export function coarserExpressions(fields: ParsedFields) {
+function coarserExpressions(fields: ParsedFields) {
   const day = `${fields.dayOfMonth.join()} ${fields.month.join()} ${fields.dayOfWeek.join()}`
   const hour = `${fields.hour.join()} ${day}`
   const minute = `${fields.minute.join()} ${hour}`

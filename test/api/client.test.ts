@@ -33,20 +33,6 @@ describe('a page', () => {
     expect(reports).toHaveLength(2)
   })
 
-  it('that is the last has no next', async () => {
-    foresee(3).reply(200, pageText(3))
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage(3)).toMatchObject({ number: 3, next: null, announcedLimit: null })
-  })
-
-  it('may be a whole list without pages', async () => {
-    foresee().reply(200, '{"data":[{"id":1}],"success":true}')
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage()).toMatchObject({ next: null, total: null, lastPage: null, paginated: false })
-  })
-
   it('may be a whole list with its total, and announces no limit if that is 0', async () => {
     foresee().reply(200, '{"data":[{"id":1}],"meta":{"total":1}}', {
       'x-ratelimit-limit': '0',
@@ -55,16 +41,6 @@ describe('a page', () => {
     const { fetchPage } = createSetting()
 
     expect(await fetchPage()).toMatchObject({ next: null, paginated: false, announcedLimit: null })
-  })
-
-  it('may be empty and beyond the last', async () => {
-    foresee(9).reply(
-      200,
-      pageText(9, 2, { data: [], links: { next: null }, meta: { current_page: 9, last_page: 2, total: 30 } }),
-    )
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage(9)).toMatchObject({ items: [], next: null, lastPage: 2, total: 30 })
   })
 
   it('that is empty, beyond the last and still names a next one ends the walk', async () => {
@@ -96,13 +72,6 @@ describe('a page', () => {
 
     expect(await fetchPage(3)).toMatchObject({ number: 3, next: 4 })
   })
-
-  it('may come with any status of success', async () => {
-    foresee().reply(299, pageText(1))
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage()).toMatchObject({ number: 1 })
-  })
 })
 
 describe('every request', () => {
@@ -130,20 +99,6 @@ describe('every request', () => {
       expect(headers.cookie).toBeUndefined()
       expect(headers.referer).toBeUndefined()
     }
-  })
-
-  it('carries the organization of its own job', async () => {
-    const seen: (string | null)[] = []
-    const { open } = createSetting()
-    for (const name of ['one', 'two']) {
-      foresee().reply((request: Request) => {
-        seen.push(request.headers.get('x-service-organization'))
-        return [200, pageText(1)]
-      })
-      await open(createJob({ name })).fetchPage()
-    }
-
-    expect(seen).toEqual(['one', 'two'].map((name) => createJob({ name }).organization.id))
   })
 
   it('carries the filters as they are configured', async () => {

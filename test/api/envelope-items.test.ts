@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../src/json/exact.ts'
 import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
-import { read, textsOf } from './helpers/envelope.ts'
+import { read } from './helpers/envelope.ts'
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/)
 type Shape = (list: string, s: string) => string
@@ -59,16 +59,6 @@ describe('items', () => {
         const { items } = read(`{"data":[${list.join(',')}]}`)
 
         expect(items.map(({ value }) => JSON.stringify(value))).toEqual(list)
-      }),
-    )
-  })
-
-  it('under number keys have the text that was sent', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(), jsonTexts)), space, (list, s) => {
-        const members = list.map(([key, text]) => `${s}"${key}"${s}:${s}${text}${s}`)
-
-        expect(textsOf(read(`{"data":{${members.join(',')}}}`))).toEqual(list.map(([, text]) => text))
       }),
     )
   })

@@ -15,18 +15,11 @@ describe('an answer that is no list', () => {
   it.each<[string, string, string]>([
     ['an empty body', '', 'the answer is empty'],
     ['white space', ' \r\n\t ', 'the answer is empty'],
-    ['a byte order mark alone', '\ufeff', 'the answer is empty'],
     [
       'a page of HTML',
       '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
       'the answer is a page of HTML, not JSON (its title: Log in)',
     ],
-    [
-      'HTML with a title between white space',
-      '<title>\n  Log in </title>',
-      'the answer is a page of HTML, not JSON (its title: Log in)',
-    ],
-    ['HTML without a title', '\n<html>', 'the answer is a page of HTML, not JSON'],
     [
       'HTML with a title of control characters',
       '<title>\u001b[31m</title>',
@@ -38,20 +31,10 @@ describe('an answer that is no list', () => {
       'the answer is a page of HTML, not JSON',
     ],
     ['a text', 'Too Many Attempts.', 'the answer is not JSON: Too Many Attempts.'],
-    [
-      'a text with control characters',
-      'a\u001b[31m\u202eb',
-      'the answer is not JSON: a\\u{1b}[31m\\u{202e}b',
-    ],
     ['JSON with a comma too many', '{"data":[1,]}', 'the answer is not JSON: {"data":[1,]}'],
-    ['JSON with single quotes', "{'data':[]}", "the answer is not JSON: {'data':[]}"],
     ['JSON with more behind it', '{"data":[]} {}', 'the answer is not JSON: {"data":[]} {}'],
-    ['JSON with NaN', '{"data":[NaN]}', 'the answer is not JSON: {"data":[NaN]}'],
-    ['a broken-off text', '"data', 'the answer is not JSON: "data'],
-    ['a broken-off word', 'nul', 'the answer is not JSON: nul'],
     ['null', 'null', 'the answer is null, not a list'],
     ['a number', '12', 'the answer is a number, not a list'],
-    ['a truth value', 'true', 'the answer is a boolean, not a list'],
     ['a JSON text', '"data"', 'the answer is a string, not a list'],
     ['an object without data', '{"items":[]}', 'the answer has no "data"'],
     [
@@ -59,18 +42,11 @@ describe('an answer that is no list', () => {
       '{"message":"Too Many Attempts."}',
       'the answer has no "data" (message: Too Many Attempts.)',
     ],
-    ['success false', '{"success":false,"data":[]}', 'the answer says "success": false'],
     [
       'success false with a message',
       '{"success":false,"message":"no\\u001b[0m","data":[]}',
       'the answer says "success": false (message: no\\u{1b}[0m)',
     ],
-    [
-      'success false with an empty message',
-      '{"success":false,"message":""}',
-      'the answer says "success": false',
-    ],
-    ['data that is null', '{"data":null}', '"data" is null, not a list'],
     ['data that is a text', '{"data":"x"}', '"data" is a string, not a list'],
     ['data that is one item', '{"data":{"id":7}}', '"data" is an object with the field id, not a list'],
     [
@@ -78,27 +54,11 @@ describe('an answer that is no list', () => {
       '{"data":{"0":1,"x\\u0007":2}}',
       '"data" is an object with the field x\\u{7}, not a list',
     ],
-    [
-      'data with a key that is a fraction',
-      '{"data":{"1.5":1}}',
-      '"data" is an object with the field 1.5, not a list',
-    ],
-    ['data with an empty key', '{"data":{"":1}}', '"data" is an object with the field , not a list'],
-    [
-      'data with a key __proto__',
-      '{"data":{"__proto__":1}}',
-      '"data" is an object with the field __proto__, not a list',
-    ],
     ['two data fields of which the last is none', '{"data":[1],"data":null}', '"data" is null, not a list'],
     [
       "Laravel's flat paginator",
       '{"current_page":1,"data":[{"id":1}],"last_page":2,"next_page_url":"https://x?page=2","per_page":25,"total":27,"links":[]}',
       'the answer is paged (it has current_page, last_page, per_page, total, next_page_url) but has no "links" to follow',
-    ],
-    [
-      'meta without links',
-      '{"data":[],"meta":{"current_page":1,"total":1}}',
-      'the answer is paged (it has current_page, total) but has no "links" to follow',
     ],
     ['links that are a text', '{"data":[1],"links":"x"}', '"links" is a string, not an object'],
     ['links that are a list', '{"data":[1],"links":[{"next":null}]}', '"links" is a list, not an object'],
@@ -116,22 +76,16 @@ describe('an answer that is no list', () => {
 
   it.each<[string, object]>([
     ['a greater total', { meta: { total: 4 } }],
-    ['a smaller total', { meta: { total: 2 } }],
-    ['a greater total on page 1 of 1', { meta: { total: 4, current_page: 1, last_page: 1 } }],
     ['two totals', { total: 3, meta: { total: 27 } }],
     ['a total that is none', { meta: { total: 'three' } }],
-    ['a total that cannot be trusted', { meta: { total: [3, 3] } }],
     ['a last page 2', { meta: { total: 3, current_page: 1, last_page: 2 } }],
     ['page 2', { meta: { total: 3, current_page: 2 } }],
     ['page 1 of nobody knows how many', { meta: { current_page: 1 } }],
     ['page 1 of 1 in two places', { current_page: 1, meta: { last_page: 1 } }],
     ['the length of a page', { meta: { per_page: 25 } }],
-    ['no page', { meta: { next_cursor: null, has_more: false } }],
     ['more', { meta: { total: 3, has_more: true } }],
     ['a cursor', { meta: { total: 3, next_cursor: 'x' } }],
-    ['a place in the list', { meta: { total: 3, cursor: 'x' } }],
     ['a next page', { total: 3, next_page_url: '/orders?page=2' }],
-    ['a next', { meta: { total: 3 }, next: 2 }],
   ])('may be a list of 3 without links, with %s', (_case, fields) => {
     const { message } = errorOf(JSON.stringify({ data: [1, 2, 3], ...fields }))
 
@@ -140,13 +94,10 @@ describe('an answer that is no list', () => {
 
   it.each<[string, Fields, string]>([
     ['a next that is a number', { links: { next: 2 } }, 'links.next'],
-    ['a next that is an object', { links: { next: {} } }, 'links.next'],
     ['a total below zero', { meta: { total: -1 } }, 'meta.total'],
     ['a total that is a fraction', { meta: { total: 1.5 } }, 'meta.total'],
-    ['a total that is no number', { meta: { total: 'many' } }, 'meta.total'],
     ['a total of too many digits', { meta: { total: '9'.repeat(16) } }, 'meta.total'],
     ['a current page that is a truth value', { meta: { current_page: true } }, 'meta.current_page'],
-    ['a last page that is an object', { meta: { last_page: {} } }, 'meta.last_page'],
   ])('may be an envelope with %s', (_case, fields, place) => {
     const error = errorOf(paged(fields))
 
@@ -216,10 +167,6 @@ describe('an answer that breaks off', () => {
     expect(broken.map((part) => errorOf(part).retryable)).toEqual(broken.map(() => true))
   })
 
-  it('is retryable within the first of all characters of two bytes', () => {
-    expect(errorOf(Uint8Array.from([0x5b, 0x22, 0xc2])).retryable).toBe(true)
-  })
-
   it.each(['['.repeat(100_000), `[${'1,'.repeat(600_000)}`])(
     'may pass by itself though it is nested deeply, or has many items',
     (text) => {
@@ -231,13 +178,10 @@ describe('an answer that breaks off', () => {
 describe('an answer that is not UTF-8', () => {
   it.each<[string, number[]]>([
     ['Latin 1', [0x5b, 0x22, 0xe9, 0x22, 0x5d]],
-    ['half a character in the middle', [0x5b, 0x22, 0xe2, 0x82, 0x22, 0x5d]],
     ['a surrogate', [0x5b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x5d]],
     ['UTF-16', [0xff, 0xfe, 0x5b, 0x00, 0x5d, 0x00]],
     ['a whole list with half a character behind it', [0x5b, 0x5d, 0xe2, 0x82]],
-    ['Latin 1 that breaks off', [0x5b, 0x22, 0xe9, 0x22]],
     ['a character that is longer than any', [0x5b, 0x22, 0xf0, 0x80, 0x80, 0x80]],
-    ['the end of a character without its beginning', [0x5b, 0x22, 0x80]],
     ['bytes of no meaning', [0x1f, 0x8b, 0x08, 0x00]],
   ])('is refused for good: %s', (_case, bytes) => {
     expect(errorOf(Uint8Array.from(bytes))).toMatchObject({

@@ -6,8 +6,6 @@ import { BASE, LIST, PATH, refusalOf, type Setting } from './helpers/links.ts'
 describe('a link that is refused', () => {
   it.each<[string, string, Setting, string]>([
     ['another host', `https://evil.example${PATH}?page=2`, {}, 'leads to another host, evil.example'],
-    ['a host above ours', `https://example.com${PATH}?page=2`, {}, 'leads to another host'],
-    ['a host below ours', `https://x.admin.example.com${PATH}?page=2`, {}, 'leads to another host'],
     [
       'a host that only begins like ours',
       `https://admin.example.com.evil.example${PATH}?page=2`,
@@ -21,7 +19,6 @@ describe('a link that is refused', () => {
       'another host, evil.example',
     ],
     ['another host without a scheme', `//evil.example${PATH}?page=2`, {}, 'leads to another host'],
-    ['another host behind backslashes', `https:\\\\evil.example${PATH}?page=2`, {}, 'leads to another host'],
     [
       'a part of a host of linkHosts',
       `http://x.internal${PATH}?page=2`,
@@ -35,22 +32,11 @@ describe('a link that is refused', () => {
       'another path, /api/v1/admin/establishments',
     ],
     ['a path below ours', `${LIST}/7?page=2`, {}, 'leads to another path'],
-    ['a path above ours', `${BASE}/api/v1/admin?page=2`, {}, 'leads to another path'],
     ['a path that climbs', `${LIST}/../establishments?page=2`, {}, 'leads to another path'],
-    [
-      'another prefix',
-      `${BASE}/other${PATH}?page=2`,
-      { baseUrl: `${BASE}/proxied` },
-      'leads to another path',
-    ],
     ['the path in capitals', `${BASE}/API/v1/admin/orders?page=2`, {}, 'leads to another path'],
-    ['no path', `${BASE}?page=2`, {}, 'leads to another path, /'],
     ['two pages', `${LIST}?page=2&page=3`, {}, 'names two pages'],
-    ['the same page twice', `${LIST}?page=2&page=2`, {}, 'names two pages'],
     ['no page', `${LIST}?sort=id`, {}, 'names no page'],
-    ['no query', LIST, {}, 'names no page'],
     ['nothing', '', {}, 'names no page'],
-    ['an empty page', `${LIST}?page=`, {}, 'names no page'],
     ['the page as a list', `${LIST}?page[]=2`, {}, 'names no page'],
     ['the same page', `${LIST}?page=1`, {}, 'leads from page 1 to page 1'],
     ['the page before', `${LIST}?page=4`, { currentPage: 5 }, 'leads from page 5 to page 4'],
@@ -62,21 +48,10 @@ describe('a link that is refused', () => {
       'leads from',
     ],
     ['page 02', `${LIST}?page=02`, {}, 'names no page'],
-    ['page 2.0', `${LIST}?page=2.0`, {}, 'names no page'],
-    ['page 2e0', `${LIST}?page=2e0`, {}, 'names no page'],
-    ['page +2', `${LIST}?page=%2B2`, {}, 'names no page'],
-    ['page -2', `${LIST}?page=-2`, {}, 'names no page'],
-    ['page abc', `${LIST}?page=abc`, {}, 'names no page'],
-    ['a page in other digits', `${LIST}?page=٢`, {}, 'names no page'],
     ['a space about the page', `${LIST}?page=%202`, {}, 'names no page'],
     ['a broken address', 'http://[', {}, 'is no address'],
-    ['a broken port', `https://admin.example.com:port${PATH}?page=2`, {}, 'is no address'],
     ['a script', 'javascript:alert(1)?page=2', {}, 'is not http'],
-    ['data', 'data:text/plain,hello?page=2', {}, 'is not http'],
     ['a file', `file://${PATH}?page=2`, {}, 'is not http'],
-    ['a file on our host', `file://admin.example.com${PATH}?page=2`, {}, 'is not http'],
-    ['ftp', `ftp://admin.example.com${PATH}?page=2`, {}, 'is not http'],
-    ['a word', 'next', {}, 'leads to another path'],
   ])('has %s', (_case, link, changed, reason) => {
     const message = refusalOf(link, changed)
 
@@ -86,24 +61,14 @@ describe('a link that is refused', () => {
 
   it.each<[string, Filters, string, string]>([
     ['a dropped filter', { state: 'paid' }, 'page=2', 'drops the filter state'],
-    ['one dropped filter of two', { state: 'paid', from: '1' }, 'state=paid&page=2', 'drops the filter from'],
     ['a changed filter', { state: 'paid' }, 'state=open&page=2', 'changes the filter state ('],
-    ['a filter in other capitals', { state: 'paid' }, 'state=Paid&page=2', 'changes the filter state'],
     ['a filter under a name in capitals', { state: 'paid' }, 'State=paid&page=2', 'drops the filter state'],
-    ['a filter made empty', { state: 'paid' }, 'state=&page=2', 'changes the filter state'],
     ['an empty filter that was filled', { state: '' }, 'state=paid&page=2', 'changes the filter state ('],
     ['a filter given twice', { state: 'paid' }, 'state=paid&state=open&page=2', 'changes the filter state'],
-    ['the same filter twice', { state: 'paid' }, 'state=paid&state=paid&page=2', 'changes the filter state'],
     [
       'one value of a list less',
       { 'state[]': ['a', 'b'] },
       'state[0]=a&page=2',
-      'changes the filter state[]',
-    ],
-    [
-      'one value of a list more',
-      { 'state[]': ['a'] },
-      'state[]=a&state[]=b&page=2',
       'changes the filter state[]',
     ],
     [
@@ -112,7 +77,6 @@ describe('a link that is refused', () => {
       'state[0]=a&state[1]=c&page=2',
       'changes the filter state[]',
     ],
-    ['one value twice for two', { state: ['a', 'b'] }, 'state=a&state=a&page=2', 'changes the filter state'],
     [
       'two values that changed places',
       { 'f[0][a]': 'x', 'f[1][a]': 'y' },
@@ -120,13 +84,6 @@ describe('a link that is refused', () => {
       'changes the filter f[0][a]',
     ],
     ['a list made plain', { 'state[]': ['a'] }, 'state=a&page=2', 'drops the filter state[]'],
-    ['a dropped list', { 'state[]': ['a', ''] }, 'page=2', 'drops the filter state[]'],
-    [
-      'an empty value beside a full one',
-      { state: 'paid' },
-      'state=paid&state=&page=2',
-      'changes the filter state',
-    ],
     ['a plus that became a space', { q: 'a+b' }, 'q=a+b&page=2', 'changes the filter q ('],
   ])('has %s', (_case, filters, query, reason) => {
     expect(refusalOf(`${LIST}?${query}`, { filters })).toContain(reason)
@@ -150,21 +107,16 @@ describe('a link that is refused', () => {
   })
 
   it.each<[string, string, Filters]>([
-    ['a path', `${BASE}/${'x'.repeat(4000)}?page=2`, {}],
     ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
     ['a filter', `${LIST}?state=${'x'.repeat(4000)}&page=2`, { state: 'paid' }],
-    ['a page', `${LIST}?page=${'1'.repeat(4000)}`, {}],
   ])('is shown in less than 700 characters, however long %s is', (_case, link, filters) => {
     expect(refusalOf(link, { filters }).length).toBeLessThan(700)
   })
 
   it.each([
     `https://user:secret-word@evil.example${PATH}?page=2`,
-    `//user:secret-word@evil.example${PATH}?page=2`,
     `https:\\\\user:secret-word@evil.example${PATH}?page=2`,
     `https://user:secret-word@half@evil.example${PATH}?page=2`,
-    `https:////user:secret-word@evil.example${PATH}?page=2`,
-    `  https://user:secret-word@evil.example${PATH}?page=2`,
   ])('is shown without the user information of %s', (link) => {
     const message = refusalOf(link)
 
@@ -174,9 +126,7 @@ describe('a link that is refused', () => {
 
   it.each([
     ['ftp://user:secret-word@evil.example/x?page=2', 'ftp://evil.example/x?page=2'],
-    ['ftp:/user:secret-word@evil.example/x?page=2', 'ftp:/evil.example/x?page=2'],
     ['ftp:user:secret-word@evil.example/x?page=2', 'ftp:evil.example/x?page=2'],
-    ['  ftp:user:secret-word@evil.example/x?page=2', '  ftp:evil.example/x?page=2'],
     ['s3+x.y:user:secret-word@evil.example/x?page=2', 's3+x.y:evil.example/x?page=2'],
     ['user:secret-word@evil.example/x?page=2', 'user:evil.example/x?page=2'],
     ['//user:secret-word@[/x?page=2', '//[/x?page=2'],
@@ -187,14 +137,6 @@ describe('a link that is refused', () => {
   })
 
   it.each<[string, string, Filters, string]>([
-    [
-      'with a host in capitals',
-      `HTTPS://Evil.Example${PATH}?page=2`,
-      {},
-      `(https://evil.example${PATH}?page=2)`,
-    ],
-    ['with http in capitals', `HTTP://Evil.Example${PATH}?page=2`, {}, `(http://evil.example${PATH}?page=2)`],
-    ['without a query', `${BASE}/other`, {}, `(${BASE}/other)`],
     ['with a query in its fragment', `${BASE}/other#a?secret-word`, {}, `(${BASE}/other)`],
     [
       'to another host',
@@ -208,7 +150,6 @@ describe('a link that is refused', () => {
       { state: 'paid' },
       `changes the filter state (${LIST}?state&page=2)`,
     ],
-    ['to another page', `${LIST}?q=secret-word&page=7`, {}, `leads from page 1 to page 7 (${LIST}?q&page=7)`],
     ['without a host', `?q=secret-word&page=7`, {}, 'leads from page 1 to page 7 (?q&page=7)'],
     [
       'that is broken',

@@ -8,19 +8,10 @@ const TOKEN = '1|Secret/Word+9'
 describe('a token in a text', () => {
   it.each([
     ['as it is', '1|Secret/Word+9'],
-    ['in other capitals', '1|sECRET/wORD+9'],
     ['encoded', '1%7CSecret%2FWord%2B9'],
-    ['encoded in small letters', '1%7csecret%2fword%2b9'],
-    ['encoded in part', '1%7CSecret/Word+9'],
-    ['encoded without need', '%31%7c%53ecret%2fWor%64%2b9'],
-    ['encoded twice', '1%257CSecret%252FWord%252b9'],
     ['encoded three times', '1%25257CSecret%25252FWord%25252B9'],
-    ['with escaped slashes', '1|Secret\\/Word+9'],
     ['with slashes escaped twice', '1|Secret\\\\\\/Word+9'],
-    ['in escapes of JSON', '1\\u007cSecret\\u002FWord\\u002b9'],
     ['in escapes of JSON, escaped again', '1\\\\u007cSecret\\\\u002fWord+9'],
-    ['in escapes of HTML', '1&#124;Secret&#x2F;Word&#43;9'],
-    ['in a mixture of all', '1%7cSecret\\/Word\\u002B9'],
     ['decoded as a query', '1|Secret/Word 9'],
     ['in part', '1|Secret/Word'],
   ])('is redacted %s', (_case, echo) => {
@@ -28,8 +19,6 @@ describe('a token in a text', () => {
   })
 
   it.each([
-    ['as it is', TOKEN],
-    ['encoded', '1%7cSecret%2fWord%2b9'],
     ['encoded twice', '1%257cSecret%252fWord%252b9'],
     ['in escapes of JSON', '1\\u007cSecret\\u002fWord\\u002b9'],
     ['in escapes of HTML', '1&#124;Secret&#x2f;Word&#43;9'],
@@ -42,7 +31,6 @@ describe('a token in a text', () => {
   })
 
   it.each([
-    ['a text without it', 'The server is down for maintenance...'],
     ['a word that only begins like it', '1|Secret/Other'],
     ['a short piece of it', '1|Sec...'],
   ])('leaves %s alone', (_case, text) => {
@@ -56,14 +44,6 @@ describe('a token in a text', () => {
     const shown = inBase64.map((text) => redact(`no user for ${text}`, TOKEN))
 
     for (const text of shown) expect(text).toMatch(/^no user for .{0,8}\[token\].{0,4}$/)
-  })
-
-  it('may hold what patterns are made of', () => {
-    const token = '(a+)*[x]$^{2}.?\\%25&'
-
-    expect(redact(`<${token}> <${encodeURIComponent(token).toLowerCase()}>`, token)).toBe(
-      '<[token]> <[token]>',
-    )
   })
 
   it('may hold backslashes, which are doubled where they are escaped', () => {

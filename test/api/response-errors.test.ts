@@ -121,9 +121,7 @@ describe('an unexpected status', () => {
 
   it.each([
     ['a message', '{"message":"no such method"}', ' and says: no such method'],
-    ['an empty message', '{"message":""}', ''],
     ['a message that is no text', '{"message":{"text":"no"}}', ''],
-    ['no message', '{}', ''],
     ['no JSON', '<html>', ''],
   ])('is shown with the message of the body: %s', (_what, body, says) => {
     expect(codeAndMessage(405, body)).toEqual(['UNEXPECTED_STATUS', `the server answered 405${says}`])

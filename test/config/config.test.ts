@@ -73,7 +73,6 @@ describe('loadConfig', () => {
     { forAll: '', own: '', refresh: { every: 300_000, share: 10 } },
     { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10 } },
     { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
-    { forAll: 'refresh: false', own: '', refresh: false },
     { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10 } },
     {
       forAll: 'refresh: { share: 20 }',
@@ -97,32 +96,14 @@ describe('loadConfig', () => {
 
   it.each([
     ['"0644"', 0o644],
-    ['"644"', 0o644],
     ['0644', 0o644],
-    ['644', 0o644],
     ['0o640', 0o640],
-    ['"0o640"', 0o640],
-    ["'0400'", 0o400],
-    ['0666', 0o666],
   ])('reads publishMode: %s in octal, quoted or not', (given, mode) => {
     expect(load(`${SMALLEST}publishMode: ${given}\n`).publishMode).toBe(mode)
   })
 
   // 420, 416, 432 and 436 are what YAML and JSON tools make of 0644, 0640, 0660 and 0664: in octal, others may write who may not read.
-  it.each([
-    '420',
-    '"420"',
-    '416',
-    '432',
-    '436',
-    '384',
-    '0',
-    '0244',
-    '04644',
-    '0x1a4',
-    'u=rw,go=r',
-    'rw-r--r--',
-  ])('refuses publishMode: %s', (given) => {
+  it.each(['420', '0', '0244', '0x1a4', 'u=rw,go=r'])('refuses publishMode: %s', (given) => {
     expect(() => load(`${SMALLEST}publishMode: ${given}\n`)).toThrow(
       /:7:14 {2}publishMode: must be a file mode in octal digits .* Write it like "0644"/,
     )
@@ -133,11 +114,6 @@ describe('loadConfig', () => {
 
     expect(loaded.database).toBe(resolve(dirname(loaded.file), 'a.db'))
     expect(loaded.publish).toBe('/srv/b.db')
-  })
-
-  it('completes the host or the port of the listener if one is missing', () => {
-    expect(load(`${SMALLEST}http: { port: 0 }\n`).http).toEqual({ host: '127.0.0.1', port: 0 })
-    expect(load(`${SMALLEST}http: { host: 0.0.0.0 }\n`).http).toEqual({ host: '0.0.0.0', port: 9464 })
   })
 
   it('makes ids lower case, and keeps the order of the organizations', () => {

@@ -99,12 +99,6 @@ it('many lists that meet one refused token make one call, and a call for another
   expect(scene.texts.at(-1)).toContain('4 lists failed:')
 })
 
-it('a second refused token is another call', async () => {
-  const scene = createScene((organization) => organization)
-  await failOneAfterAnother(scene, ['acme', 'globex'])
-  expect(scene.sent).toEqual(['fail', 'fail'])
-})
-
 it('a call that did not arrive is made again for the next list', async () => {
   const scene = createScene(undefined, true)
   await failOneAfterAnother(scene, ['acme', 'globex'])

@@ -24,7 +24,6 @@ const made = (ago: number, tookMs = 1000) => ({ made: { at: NOW - ago, tookMs },
 
 describe('the next publication', () => {
   it.each<[string, Partial<Publication>, NextPublication | null]>([
-    ['is none while nothing changed', {}, null],
     ['is none while nothing changed, however old the file is', made(9 * DAY), null],
     ['is the file where rows changed', { mirror: CHANGED }, file(NOW)],
     ['is the file where there is none', { published: null, made: null, toldAt: null }, file(NOW)],
@@ -54,11 +53,6 @@ describe('the next publication', () => {
       'is the numbers a minute after the last ones, however long the file took',
       { mirror: FRESHER, ...made(40 * 1000, 20 * MINUTES) },
       numbers(NOW + 20 * 1000),
-    ],
-    [
-      'is the numbers though the file is young',
-      { mirror: FRESHER, made: { at: NOW - 2 * MINUTES, tookMs: MINUTES }, toldAt: NOW - 2 * MINUTES },
-      numbers(NOW),
     ],
     ['is the numbers until the file is a day old', { mirror: FRESHER, ...made(DAY - 1) }, numbers(NOW)],
     ['is the file then', { mirror: FRESHER, ...made(DAY) }, file(NOW)],

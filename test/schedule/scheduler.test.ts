@@ -259,13 +259,4 @@ describe('a scheduler', () => {
     expect(scheduler.isTicking(timeline.now() + 90_001)).toBe(false)
     await scheduler.stop()
   })
-
-  it('without jobs has nothing to do, and nothing to be late for', async () => {
-    const timeline = createTimeline(0)
-    const scheduler = startScheduler([], { onOverlap: () => {}, onError: () => {} }, timeline)
-
-    expect(timeline.sleepers()).toBe(0)
-    expect(scheduler.isTicking(3_600_000)).toBe(true)
-    await expect(scheduler.stop()).resolves.toBeUndefined()
-  })
 })

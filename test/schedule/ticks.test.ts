@@ -8,8 +8,6 @@ const DAY = 24 * HOUR
 const hourly = { expression: '0 * * * *', timezone: 'UTC' }
 const everySecond = { expression: '* * * * * *', timezone: 'UTC' }
 const yearly = { expression: '0 0 1 1 *', timezone: 'UTC' }
-/** At 09:30 in Kathmandu, which is 03:45 in UTC. */
-const abroad = { expression: '30 9 * * *', timezone: 'Asia/Kathmandu' }
 
 describe('the ticks of schedules', () => {
   it('come once, at the same time for every worker, whenever it looks', () => {
@@ -35,13 +33,6 @@ describe('the ticks of schedules', () => {
     expect(ticks.come(NOON + 2 * HOUR + 1000)).toEqual([
       { schedule: everySecond, at: NOON + 2 * HOUR + 1000 },
     ])
-  })
-
-  it('go by the time zone of their schedule', () => {
-    const ticks = createTicks([abroad], NOON)
-
-    expect(ticks.quietUntil()).toBe(NOON + 15 * HOUR + 45 * 60_000)
-    expect(ticks.come(ticks.quietUntil())).toEqual([{ schedule: abroad, at: NOON + 15 * HOUR + 45 * 60_000 }])
   })
 
   it('come though the next one is far away', () => {

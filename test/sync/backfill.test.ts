@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
-import { timeAt } from '../helpers/clock.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -13,10 +12,6 @@ const HOUR = 3_600_000
 
 const FULL: Partial<JobOptions> = {
   plan: { ...SYNC, origin: 'backfill', resumeWithin: null },
-  trigger: 'backfill',
-}
-const AGAIN: Partial<JobOptions> = {
-  plan: { ...SYNC, origin: 'backfill', resumeWithin: null, restart: true },
   trigger: 'backfill',
 }
 
@@ -50,25 +45,6 @@ function statuses(test: TestMirror): unknown[] {
 }
 
 describe('a backfill', () => {
-  it('that was refused at its first page starts again, with a new start time', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({
-      ids: upTo(10),
-      before: (answer) => {
-        if (answer === 1) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
-      },
-    })
-
-    await runOnce(test, list, FULL)
-    test.clock.advance(30 * 24 * HOUR)
-    await runOnce(test, list, FULL)
-
-    expect(statuses(test)).toEqual(['full complete'])
-    expect(test.value("SELECT as_of FROM sync_status WHERE organization = 'acme'")).toBe(
-      timeAt(30 * 24 * HOUR),
-    )
-  })
-
   it('of the whole list is a full walk like any other', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(10) })
@@ -154,66 +130,22 @@ describe('a backfill', () => {
     expect(list.asked[0]).toBeGreaterThan(1)
     expect(statuses(test)).toEqual(['full complete', 'full open'])
   })
-
-  it.each([
-    ['from a page on', fromPage(2), [2, 3, 4]],
-    ['with filters', FILTERED, PAGES],
-  ])("leaves a sync's walk alone when it is partial: %s", async (_how, options, asked) => {
-    const { test, list } = await interrupted({})
-
-    await runOnce(test, list, options)
-    expect(list.asked.splice(0)).toEqual(asked)
-    await runOnce(test, list)
-
-    expect(list.asked).toEqual([2, 3, 4, 1])
-    expect(statuses(test)).toEqual(['full complete', 'partial complete'])
-  })
 })
 
 describe('an interrupted backfill', () => {
-  it.each<[string, Partial<JobOptions>, number[]]>([
-    ['a full one', FULL, [2, 3, 4, 1]],
-    ['one from a page on', fromPage(2), [3, 4]],
-    ['one with filters', FILTERED, [2, 3, 4]],
-  ])('continues when it is typed again, even after weeks: %s', async (_what, options, asked) => {
-    const { test, list } = await interrupted(options)
-    test.clock.advance(1000 * HOUR)
+  it.each<[string, Partial<JobOptions>, number[]]>([['one from a page on', fromPage(2), [3, 4]]])(
+    'continues when it is typed again, even after weeks: %s',
+    async (_what, options, asked) => {
+      const { test, list } = await interrupted(options)
+      test.clock.advance(1000 * HOUR)
 
-    const result = await runOnce(test, list, options)
+      const result = await runOnce(test, list, options)
 
-    expect(list.asked).toEqual(asked)
-    expect(result.error).toBeNull()
-    expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete' })])
-  })
-
-  it('starts again with --restart', async () => {
-    const { test, list } = await interrupted(FULL)
-
-    await runOnce(test, list, AGAIN)
-
-    expect(list.asked).toEqual([...PAGES, 1])
-    expect(statuses(test)).toEqual(['full abandoned', 'full complete'])
-  })
-
-  it('is not resumed by a sync, and stays open', async () => {
-    const { test, list } = await interrupted(FULL)
-
-    await runOnce(test, list)
-    expect(list.asked.splice(0)).toEqual([...PAGES, 1])
-    await runOnce(test, list, FULL)
-
-    expect(list.asked).toEqual([2, 3, 4, 1])
-    expect(statuses(test)).toEqual(['full complete', 'full complete'])
-  })
-
-  it('is not resumed with another page or other filters, and stays open', async () => {
-    const { test, list } = await interrupted(fromPage(1, jobOf({ filters: { state: 'paid' } })))
-
-    await runOnce(test, list, fromPage(1, jobOf({ filters: { state: 'open' } })))
-    await runOnce(test, list, fromPage(2))
-
-    expect(statuses(test)).toEqual(['partial open', 'partial complete', 'partial complete'])
-  })
+      expect(list.asked).toEqual(asked)
+      expect(result.error).toBeNull()
+      expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete' })])
+    },
+  )
 
   it('never asks for pages before its own first page, however short the list became', async () => {
     const { test } = await interrupted(fromPage(2))

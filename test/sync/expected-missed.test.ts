@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
 import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
 
 /** A list of a hundred pages: while its first pages are read, items leave its front and join its end alternately. */
 function moving(stopAt: number | null = null) {
@@ -18,15 +18,6 @@ function moving(stopAt: number | null = null) {
 }
 
 describe('what a walk expects to have missed', () => {
-  it('is 0 if nothing moved', async () => {
-    const test = openTestMirror()
-
-    const result = await runOnce(test, scriptedList({ ids: upTo(30) }))
-
-    expect(result).toMatchObject({ coverage: 'steady', expectedMissed: 0 })
-    expect(walks(test)).toMatchObject([{ expected_missed: 0 }])
-  })
-
   it('is in the mirror and in the result of the run', async () => {
     const test = openTestMirror()
 
@@ -50,23 +41,5 @@ describe('what a walk expects to have missed', () => {
 
     expect(resumed).toMatchObject({ coverage: 'repaired', walk: { resumed: true } })
     expect(resumed.expectedMissed).toBeGreaterThan((whole.expectedMissed ?? 0) * 0.9)
-  })
-
-  it('is null for a partial walk, and for a list without a total', async () => {
-    const partial = openTestMirror()
-    const uncounted = openTestMirror()
-
-    await runOnce(partial, moving(), { plan: { ...SYNC, origin: 'backfill', kind: 'partial', firstPage: 2 } })
-    await runOnce(uncounted, {
-      source: {
-        ...moving().source,
-        fetchPage: async (...args) => ({ ...(await moving().source.fetchPage(...args)), total: null }),
-      },
-    })
-
-    expect([...walks(partial), ...walks(uncounted)]).toMatchObject([
-      { status: 'complete', coverage: null, expected_missed: null },
-      { status: 'complete', coverage: null, expected_missed: null },
-    ])
   })
 })

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
-import type { Collection } from '../../src/sync/types.ts'
 import { createClock, timeAt } from '../helpers/clock.ts'
-import { jobOf } from '../helpers/jobs.ts'
 import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
+import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
 const HOUR = 3_600_000
 const IDS = upTo(10)
@@ -222,15 +220,6 @@ describe('a walk that is interrupted', () => {
     expect(result).toMatchObject({ error: null, coverage: 'repaired' })
   })
 
-  it('reads a list that became empty again from its first page', async () => {
-    const { list, result } = await resumed(failAfter, 3, (_test, moving) => {
-      moving.ids.splice(0)
-    })
-
-    expect(list.asked).toEqual([3, 1, 1])
-    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
-  })
-
   it('resumes within a later pass, too', async () => {
     const clock = createClock()
     const before = openTestMirror({ clock })
@@ -282,7 +271,6 @@ describe('an open walk', () => {
   it.each<[string, number, Partial<JobOptions>, boolean]>([
     ['a day without progress', 24 * HOUR, {}, true],
     ['more than a day without progress', 24 * HOUR + 1, {}, false],
-    ['a shorter resumeWithin', 2, { plan: { ...SYNC, resumeWithin: 1 } }, false],
   ])('is resumed or abandoned: %s', async (_what, pause, options, goesOn) => {
     const { test, list } = await interrupted()
     test.clock.advance(pause)
@@ -291,19 +279,6 @@ describe('an open walk', () => {
 
     expect(list.asked).toEqual(goesOn ? [2, 3, 4, 1] : [...PAGES, 1])
     expect(walks(test).map(({ status }) => status)).toEqual(goesOn ? ['complete'] : ['abandoned', 'complete'])
-  })
-
-  it.each<[string, Partial<Collection>, boolean]>([
-    ['the filters', { filters: { state: 'open' } }, false],
-    ['the path', { path: '/api/v2/admin/orders' }, false],
-    ['nothing but what is ignored', { ignore: ['seen'] }, true],
-  ])('is abandoned when the configuration names another list: %s', async (_what, collection, goesOn) => {
-    const { test, list } = await interrupted()
-
-    await runOnce(test, list, { job: jobOf(collection) })
-
-    expect(list.asked).toEqual(goesOn ? [2, 3, 4, 1] : [...PAGES, 1])
-    expect(walks(test)[0]).toMatchObject({ status: goesOn ? 'complete' : 'abandoned' })
   })
 
   it('counts the time from its last written page', async () => {

@@ -99,15 +99,4 @@ describe('concurrent jobs', () => {
 
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
-
-  it('do not start after the signal', async () => {
-    const test = openTestMirror()
-
-    const results = await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), AbortSignal.abort())
-
-    expect(results.map(({ error, run }) => [error?.code, run])).toEqual([
-      ['INTERRUPTED', null],
-      ['INTERRUPTED', null],
-    ])
-  })
 })

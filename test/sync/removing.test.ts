@@ -14,7 +14,7 @@ import {
   history,
   without,
 } from '../helpers/removal-scene.ts'
-import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -150,18 +150,6 @@ describe('a walk that is not trusted', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('is one without a total and with an item on two pages, one of them asked again after an interruption', async () => {
-    const scene = createScene({ instead: NO_TOTAL })
-    const { test, list, walk } = scene
-    await walk()
-
-    await walk(without(upTo(30), 7), { source: async () => stopping(list, 6) })
-    await walk([31, ...without(upTo(30), 7)])
-
-    expect(walks(test).at(-1)).toMatchObject({ id: 2, status: 'complete', coverage: null })
-    expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
-  })
-
   it('is one that met a new reject, in any of its processes', async () => {
     const scene = createScene()
     const { test, list, walk } = scene
@@ -210,18 +198,6 @@ describe('a walk that is not trusted', () => {
     await scene.walk(gone, { plan: BACKFILL, trigger: 'backfill' })
 
     expectRows(scene, gone)
-  })
-
-  it('is one that failed, though after the item', async () => {
-    const scene = createScene()
-    const { list, walk } = scene
-    const gone = without(upTo(30), 7)
-    await walk()
-    await walk(gone)
-
-    await walk(null, { source: async () => stopping(list, 6) })
-
-    expectRows(scene, upTo(30))
   })
 })
 
@@ -313,17 +289,6 @@ describe('more removals than the brake allows', () => {
     expectRows(scene, upTo(30))
   })
 
-  it('hold back all further removals of the job', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    for (const ids of [upTo(30), LEFT, LEFT, upTo(29)]) await walk(ids)
-
-    for (let count = 1; count <= 2; count++) await walk(without(upTo(29), 5))
-
-    expect(held(test)).toBe(2)
-    expectRows(scene, upTo(30))
-  })
-
   it('are also reported by a partial backfill and by a drifted walk', async () => {
     const { walk } = createScene()
     for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
@@ -335,16 +300,6 @@ describe('more removals than the brake allows', () => {
       [null, 'REMOVALS_HELD'],
       ['drifted', 'REMOVALS_HELD'],
     ])
-  })
-
-  it('are not held back if the command accepts them at once', async () => {
-    const scene = createScene()
-    for (const ids of [upTo(30), LEFT]) await scene.walk(ids)
-
-    const { heldBack: told } = await scene.walk(LEFT, ACCEPT)
-
-    expect(told).toBeNull()
-    expectRows(scene, LEFT)
   })
 })
 
@@ -426,16 +381,6 @@ describe('an empty list', () => {
     expectRows(scene, upTo(count))
   })
 
-  it('is believed if accepted', async () => {
-    const scene = createScene()
-    for (const ids of [upTo(30), []]) await scene.walk(ids)
-
-    await scene.walk([], ACCEPT)
-
-    expectRows(scene, [])
-    expect(held(scene.test)).toBe(0)
-  })
-
   it('removes nothing by one walk that started while it was full', async () => {
     const script: Partial<Script> = {
       before: (answer, list) => {
@@ -470,12 +415,5 @@ describe('an empty list', () => {
 
     expect(result.heldBack?.message).toContain('the list came without items')
     expectRows(scene, upTo(30))
-  })
-
-  it('is not reported if there were no rows', async () => {
-    const { walk } = createScene({ ids: [] })
-    await walk()
-
-    expect(await walk()).toMatchObject({ error: null, heldBack: null })
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JobOptions } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { BACKFILL, createScene, expectRows, held, history, without } from '../helpers/removal-scene.ts'
+import { BACKFILL, createScene, expectRows, history, without } from '../helpers/removal-scene.ts'
 import { upTo } from '../helpers/scripted-list.ts'
 
 const ALL = upTo(30)
@@ -40,17 +40,6 @@ describe('a row that left the list with a change of filters', () => {
       [4, 'out_of_scope'],
       [5, 'out_of_scope'],
     ])
-  })
-
-  it('is held back by the same brake', async () => {
-    const scene = await lived([
-      [ALL, F],
-      [upTo(10), PAID_ALONE],
-      [upTo(10), PAID_ALONE],
-    ])
-
-    expect(held(scene.test)).toBe(20)
-    expectRows(scene, ALL)
   })
 
   it.each<[string, Step[], [number, string][]]>([
@@ -165,18 +154,5 @@ describe('a row that left the list with a change of filters', () => {
     const { test } = await lived(steps)
 
     expect(history(test)).toEqual(expected)
-  })
-
-  it('comes back with the filters, and is first seen at that time', async () => {
-    const scene = await lived([
-      [ALL, F],
-      [PAID, PAID_ALONE],
-      [PAID, PAID_ALONE],
-    ])
-
-    await scene.walk(ALL, F)
-
-    expectRows(scene, ALL)
-    expect(history(scene.test)).toHaveLength(2)
   })
 })

@@ -22,9 +22,7 @@ function growing(answer: number, list: ScriptedList): void {
 
 const TOTALS: [string, (page: Page, answer: number) => Page][] = [
   ['goes up and down', (page, answer) => ({ ...page, total: (page.total ?? 0) + (answer % 2) * 5 })],
-  ['is drawn by lot', (page, answer) => ({ ...page, total: (page.total ?? 0) + ((answer * 7) % 11) })],
   ['is too high by some pages', (page) => countMovement(page, (page.total ?? 0) + 20)],
-  ['never changes', (page) => ({ ...page, total: 60 })],
 ]
 
 /** The number of requests of each of three walks. */
