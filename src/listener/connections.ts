@@ -52,10 +52,8 @@ export function createConnections(
       const isFull = idle.size + owed.size >= most
       const [leaving = isFull ? (slowest() ?? mostAnswered() ?? socket) : socket] = idle
       idle.add(socket)
-      socket.once('close', () => {
-        idle.delete(socket)
-        owed.delete(socket)
-      })
+      // Where it is owed an answer, that closes with it.
+      socket.once('close', () => idle.delete(socket))
       if (isFull) leaving.destroy()
     },
     watch(response, isProbe) {

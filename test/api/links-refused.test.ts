@@ -109,7 +109,7 @@ describe('a link that is refused', () => {
   it.each<[string, string, Filters]>([
     ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
     ['a filter', `${LIST}?state=${'x'.repeat(4000)}&page=2`, { state: 'paid' }],
-  ])('is shown in few words however long %s is', (_case, link, filters) => {
+  ])('is shown in less than 700 characters, however long %s is', (_case, link, filters) => {
     expect(refusalOf(link, { filters }).length).toBeLessThan(700)
   })
 

@@ -299,7 +299,7 @@ describe.concurrent('check', () => {
     ])
   })
 
-  it('exits with 4 for a mirror that cannot be used, whatever else fails', async () => {
+  it('exits with 4 for a mirror that cannot be used, though a token is missing, too', async () => {
     const { workspace, settings } = await createScene()
     workspace.configure({ ...settings, organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'none' }] })
     fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))

@@ -69,7 +69,7 @@ it('a connection that ended leaves its place', async () => {
   expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false])
 })
 
-it('a connection that ended while it was owed an answer leaves its place, and counts no longer', async () => {
+it('a connection that ended while it was owed an answer leaves its place, and is not taken for one that could leave it again', async () => {
   const { open, ask } = createScene()
   const [first, second] = [open(), open()]
   ask(first)
@@ -77,9 +77,23 @@ it('a connection that ended while it was owed an answer leaves its place, and co
   first.destroy()
   await new Promise((resolve) => first.once('close', resolve))
 
-  const [third, fourth] = [open(), open()]
+  const third = open()
+  ask(third)
+  const fourth = open()
 
-  expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
+  expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
+})
+
+it('only a connection that still waits for its answer is ended for having waited too long', () => {
+  const { connections, open, ask, pass } = createScene()
+  const [first, second] = [open(), open()]
+  ask(first)()
+  ask(second)
+  pass(21_000)
+
+  connections.sweep()
+
+  expect([first, second].map(({ destroyed }) => destroyed)).toEqual([false, true])
 })
 
 it('a new connection takes the place of the one that has had most answers, where all others wait for theirs', () => {
