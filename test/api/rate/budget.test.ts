@@ -29,7 +29,6 @@ describe('a clock that was set back', () => {
       { inFlight: [flightOf({ at: NOW })] },
     ],
     ['the last answer', { heardAt: NOW + HOUR }, { heardAt: NOW }],
-    ['the last 429', { throttledAt: NOW + HOUR }, { throttledAt: NOW }],
     [
       'a limit that was learned',
       { learned: { ...FRESH.learned, learnedAt: NOW + HOUR } },
@@ -52,7 +51,6 @@ describe('a clock that was set back', () => {
     ],
     ['a window', { window: windowOf() }],
     ['requests in flight', { inFlight: [flightOf()] }],
-    ['a pause of a day', { closedUntil: NOW + DAY }],
   ])('is none that changes %s', (_case, written) => {
     expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(written))
   })

@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { asOfNow, type Budget, onTheirWay, type RateRules } from '../../../src/api/rate/budget.ts'
 import { decide } from '../../../src/api/rate/decision.ts'
-import type { Window } from '../../../src/api/rate/window.ts'
 import { budgetWith, flightOf, MINUTE, NOW, RULES, windowOf } from '../helpers/budgets.ts'
 
 /** Milliseconds until the next request may leave. */
@@ -68,28 +67,6 @@ describe('the next request', () => {
     expect(waitOf(budget)).toBe(wait)
   })
 
-  it.each<[string, number, Partial<Window>, number, number]>([
-    ['has its share left', 50, { remaining: 31, ours: 29 }, 0, 0],
-    ['has used its share', 50, { remaining: 30, ours: 30 }, 0, 20_000],
-    ['has the rest of its share on its way', 50, { remaining: 33, ours: 27 }, 3, 20_000],
-    ['keeps its share when others have used theirs', 50, { remaining: 29, ours: 1 }, 0, 0],
-    ['gets nothing of a window that others have used up', 50, { remaining: 0, ours: 1 }, 0, 20_000],
-    ['leaves what others have not used yet', 50, { remaining: 20, ours: 30 }, 0, 20_000],
-    ['has a share of one at the least', 1, { remaining: 60, ours: 0 }, 0, 0],
-    ['has no more than one then', 1, { remaining: 59, ours: 1 }, 0, 20_000],
-    ['has all', 100, { remaining: 1, ours: 10 }, 0, 0],
-  ])('with a share %s', (_case, sharePercent, window, count, wait) => {
-    expect(waitOf({ window: windowOf(window), ...onTheWay(count) }, { sharePercent })).toBe(wait)
-  })
-
-  it('has no more than our share, though a process was killed before its answers came', () => {
-    const window = windowOf({ remaining: 30, ours: 1 })
-    const inFlight = [flightOf({ count: 29, at: NOW - 21_000 })]
-
-    expect(waitOf({ window }, { sharePercent: 50 })).toBe(0)
-    expect(waitOf({ window, inFlight }, { sharePercent: 50 })).toBe(20_000)
-  })
-
   it.each<[string, Partial<Budget>, Partial<RateRules>, string]>([
     ['nothing', {}, {}, 'nothing'],
     ['a pause', { closedUntil: NOW + 1 }, {}, 'the server asked for a pause'],
@@ -152,20 +129,10 @@ describe('under a ceiling of our own the next request', () => {
       ],
       GONE - 40_000,
     ],
-    [
-      'goes when a half second with several is',
-      3,
-      [
-        [-50_000, 3],
-        [-20_000, 1],
-      ],
-      GONE - 50_000,
-    ],
     ['waits for nothing older than that', 1, [[-GONE, 1]], 0],
     ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 21_000],
     ['goes at 0.5 when the last one is older than that', 0.5, [[-121_000, 1]], 0],
     ['goes a minute after the last one at 1.5', 1.5, [[-50_000, 1]], GONE - 50_000],
-    ['goes at 2.5 where one was sent', 2.5, [[-50_000, 1]], 0],
   ])('%s', (_case, requestsPerMinute, sent, wait) => {
     expect(waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })).toBe(wait)
   })

@@ -85,38 +85,4 @@ describe('a pause', () => {
     expect(await limiter.refusal()).toBeNull()
     expect(other.sent).toBe(true)
   })
-
-  it('stored for longer than a day is ignored', async () => {
-    const { limiter, clock, store } = createSetting()
-    store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE + 1 })
-
-    const one = passing(limiter)
-    await settle()
-
-    expect(await limiter.refusal()).toBeNull()
-    expect(one).toMatchObject({ sent: true, reports: [['waited', 0]] })
-  })
-
-  it('stored for a day is refused', async () => {
-    const { limiter, clock, store } = createSetting()
-
-    store.change('a', { closedUntil: clock.now() + 24 * 60 * MINUTE })
-
-    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-  })
-
-  it('until a reset beyond maxWait is refused, outlasts the run, and can be forgotten', async () => {
-    const { limiter, clock, store } = createSetting()
-    const one = passing(limiter)
-    await settle()
-
-    one.answer(0, 60, 60 * MINUTE)
-    await settle()
-
-    expect(one.outcome).toBe('the answer')
-    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(await createSetting({ store, clock }).limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    store.change('a', { closedUntil: 0 })
-    expect(await limiter.refusal()).toBeNull()
-  })
 })

@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
@@ -58,53 +57,7 @@ describe('waiters', () => {
   })
 })
 
-describe('a waiter that is aborted', () => {
-  it('rejects at once while it waits for a slot, and is never sent', async () => {
-    const { limiter } = createSetting({ slots: pLimit(1) })
-    const stop = new AbortController()
-    await hear(limiter)
-    const busy = passing(limiter)
-    await settle()
-    const stopped = passing(limiter, stop.signal)
-    await settle()
-
-    stop.abort(new Error('stopped'))
-    await settle()
-    expect(stopped.outcome).toEqual(new Error('stopped'))
-    busy.succeed()
-    await settle()
-
-    expect(stopped.sent).toBe(false)
-  })
-
-  it('rejects at once if it was aborted before it came', async () => {
-    const { limiter } = createSetting()
-
-    const stopped = passing(limiter, AbortSignal.abort(new Error('stopped')))
-    await settle()
-
-    expect(stopped).toMatchObject({ sent: false, outcome: new Error('stopped') })
-  })
-})
-
 describe('a 429', () => {
-  it('closes the budget for the time that the server said, a second and a jitter', async () => {
-    const { limiter, clock } = createSetting()
-    const one = passing(limiter)
-    await settle()
-    one.throttle({ retryAfterMs: 30_000 })
-    await settle()
-    const end = clock.now() + 30_000 + 1000 + 500
-
-    const other = passing(limiter)
-    await clock.pass(31_499)
-    expect(other).toMatchObject({ sent: false, reports: [['wait', 'the server asked for a pause', end]] })
-    await clock.pass(1)
-
-    expect(other.sent).toBe(true)
-    expect(one.outcome).toEqual(new Error('429'))
-  })
-
   it('closes no other budget', async () => {
     const store = createTestBudgetStore()
     const [{ limiter }, other] = [createSetting({ store, scope: 'a' }), createSetting({ store, scope: 'b' })]

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { budgetOf } from '../../../src/api/rate/budget.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { createSteppedClock, settle } from '../helpers/clock.ts'
-import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
+import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
 /** A rate limiter, and how often it has read and written its store. */
@@ -19,17 +19,6 @@ function createCounted() {
 }
 
 describe('an open budget', () => {
-  it('lets a request leave at once and returns its result', async () => {
-    const { limiter } = createSetting()
-
-    const one = passing(limiter)
-    await settle()
-    one.succeed()
-    await settle()
-
-    expect(one).toMatchObject({ sent: true, outcome: 'the answer', reports: [['waited', 0]] })
-  })
-
   it('reads once for a request, when it leaves, and writes nothing', async () => {
     const { limiter, reads, writes } = createCounted()
     await hear(limiter)
@@ -43,20 +32,6 @@ describe('an open budget', () => {
 
     expect(reads() - before.reads).toBe(1)
     expect(writes() - before.writes).toBe(0)
-  })
-
-  it('lets the first request leave alone, and the others after its response', async () => {
-    const { limiter, clock } = createSetting()
-
-    const all = [passing(limiter), passing(limiter), passing(limiter)]
-    await clock.pass(5000)
-    expect(whoSent(all)).toEqual([0])
-    all[0]?.fail()
-    await settle()
-
-    expect(whoSent(all)).toEqual([0, 1, 2])
-    // It is unknown how long that takes.
-    expect(all[1]?.reports).toEqual([['waited', 5000]])
   })
 
   it('shares its slots with other budgets, and decides again once it has one', async () => {
@@ -103,21 +78,6 @@ describe('a clock that is set back by a day', () => {
     await clock.pass(OUR_MINUTE + 499)
     expect(other.sent).toBe(false)
     await clock.pass(1)
-
-    expect(other.sent).toBe(true)
-  })
-
-  it('holds a request back for one window of the server, and no longer', async () => {
-    const { clock, setBack } = createSettable()
-    const { limiter } = createSetting({ clock })
-    const one = passing(limiter)
-    await settle()
-    one.answer(0, 60)
-    await settle()
-    setBack()
-
-    const other = passing(limiter)
-    await clock.pass(MINUTE + 1000)
 
     expect(other.sent).toBe(true)
   })

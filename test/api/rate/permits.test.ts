@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Permits } from '../../../src/api/rate/permits.ts'
 import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, SECOND } from '../helpers/budgets.ts'
-import { createScene, leaving, request, take } from '../helpers/permits-scene.ts'
+import { createScene, request, take } from '../helpers/permits-scene.ts'
 
 describe('a process that nothing limits', () => {
   it('writes nothing but for its first request', async () => {
@@ -26,16 +26,6 @@ describe('a permit', () => {
     for (let left = 58; left >= 40; left--) await request(one, announced(60, left))
 
     expect(store.writes() - before).toBe(19)
-  })
-
-  it('is given to one of two processes, never to both', async () => {
-    const { one, other } = createScene()
-    await request(one, announced(60, 59))
-
-    const counts = await Promise.all([leaving(one), leaving(other)])
-
-    expect(counts[0] + counts[1]).toBe(59)
-    expect(Math.min(...counts)).toBeGreaterThan(20)
   })
 
   it('is decided by the clock and the budget of the moment in which it is written', async () => {
@@ -73,43 +63,6 @@ describe('a permit', () => {
 
     expect(await open('a slow one', slow).take()).toBeNull()
     expect(store.conflicts()).toBe(1)
-  })
-
-  it('is given back when its request does not leave', async () => {
-    const { one, other } = createScene()
-    await request(one, announced(20, 19))
-    expect(await leaving(one)).toBe(19)
-
-    one.unused()
-    await one.flush()
-
-    expect(await leaving(other)).toBe(1)
-  })
-
-  it('is refused after another process got a 429, except for the first after it', async () => {
-    const { clock, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-    await take(one)
-
-    other.throttled({ ...NOTHING, retryAfterMs: 0 }, 0)
-    await other.publish()
-    expect(await one.take()).toBeNull()
-    clock.time += 30 * SECOND
-
-    expect(await leaving(one)).toBe(1)
-  })
-
-  it('is given once the pause is forgotten', async () => {
-    const { store, one } = createScene()
-    await take(one)
-    one.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
-    await one.publish()
-    expect(await one.take()).toBeNull()
-
-    store.change('a', { closedUntil: 0 })
-
-    expect(await one.take()).not.toBeNull()
   })
 })
 
@@ -154,65 +107,5 @@ describe('answers that announce nothing', () => {
     await meet429(one)
 
     expect(one.known().learned.count).toBe(59)
-  })
-})
-
-describe('a budget that an earlier version wrote', () => {
-  const blocks = [{ by: 'an old one', count: 3, until: NOW, inFlight: 1 }]
-  const known = JSON.stringify({
-    sent: [[NOW - SECOND, 1]],
-    blocks,
-    heardAt: NOW,
-    throttled: 0,
-    throttledAt: 0,
-  })
-
-  it('keeps its pause, and begins without a burst', async () => {
-    const { store, clock, one } = createScene({ requestsPerMinute: 6 })
-    store.change('a', { known, closedUntil: NOW + 5 * SECOND })
-
-    expect(await one.take()).toBeNull()
-    clock.time += 5 * SECOND
-    expect(await leaving(one)).toBe(1)
-  })
-})
-
-describe('our own ceiling', () => {
-  it('counts what was sent before a restart, and by a process that was killed', async () => {
-    const { clock, open, one, wait } = createScene({ requestsPerMinute: 5 })
-    await request(one)
-    expect(await leaving(one)).toBe(4)
-    clock.time += 30 * SECOND
-
-    const next = open('the next')
-
-    expect(await next.take()).toBeNull()
-    expect((await wait(next)).at).toBe(NOW + MINUTE + 1000)
-    clock.time = NOW + MINUTE + 1000
-    expect(await leaving(next)).toBe(1)
-  })
-})
-
-describe('a long pause', () => {
-  it('is told to other processes with the request that met it, and not later', async () => {
-    const { clock, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-
-    await take(one)
-    one.throttled({ ...NOTHING, retryAfterMs: 10 * MINUTE }, 0)
-    await one.publish()
-
-    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
-  })
-
-  it('is told at once also where an answer that is no 429 asks for it', async () => {
-    const { clock, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await request(one, announced(60, 1))
-
-    await request(one, { ...announced(60, 0), retryAfterMs: 10 * MINUTE })
-
-    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
   })
 })
