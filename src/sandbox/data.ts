@@ -76,9 +76,7 @@ const SECONDS_BETWEEN_DELETIONS = 300
  * Returns the sorted indexes that are deleted by a tick: one every five minutes. `choose` names the one that is deleted
  * at a tick, or null. Deletions are kept between calls, since each depends on the list at its own moment.
  */
-export function createDeletions(
-  choose: (tick: number) => number | null,
-): (tick: number) => readonly number[] {
+function createDeletions(choose: (tick: number) => number | null): (tick: number) => readonly number[] {
   let deleted: number[] = []
   let reached = 0
   return (tick) => {

@@ -14,18 +14,8 @@ function onSocket(act: (socket: Socket, text: string) => void): Fault {
 
 export const reset: Fault = onSocket((socket) => socket.resetAndDestroy())
 
-export const close: Fault = onSocket((socket) => socket.end())
-
-export const closeInHeaders: Fault = onSocket((socket) => socket.end(`${HEAD}X-Some`))
-
-export const noHttp: Fault = onSocket((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
-
 /** Neither an answer nor an end. */
 export const hang: Fault = () => {}
-
-export const hangInHeaders: Fault = onSocket((socket) => socket.write(`${HEAD}X-Some`))
-
-export const hangAfterHeaders: Fault = (response) => response.flushHeaders()
 
 /** A byte now and then, and never the last one. */
 export const trickle: Fault = (response) => {
@@ -39,27 +29,8 @@ export const trickleInterimAnswers: Fault = onSocket((socket) => {
   socket.on('close', () => clearInterval(timer))
 })
 
-export const resetInBody: Fault = (response, text) => {
-  response.write(half(text), () => setImmediate(() => response.socket?.resetAndDestroy()))
-}
-
-/** The chunk that ends the body does not come. */
-export const breakOffChunked: Fault = (response, text) => {
-  response.write(half(text), () => setImmediate(() => response.socket?.end()))
-}
-
-/** Fewer bytes come than the length says. */
-export const breakOffLength: Fault = (response, text) => {
-  response.setHeader('content-length', Buffer.byteLength(text))
-  response.write(half(text), () => setImmediate(() => response.socket?.end()))
-}
-
 /** Half of the JSON in an answer that is whole, as a proxy makes it of one that broke off. */
 export const halfTheText: Fault = (response, text) => response.end(half(text))
-
-/** Cut within a character. */
-export const halfACharacter: Fault = (response) =>
-  response.end(Buffer.from('[{"id":1,"name":"é').subarray(0, -1))
 
 export const switchProtocols: Fault = onSocket((socket) =>
   socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
@@ -73,11 +44,3 @@ export const smuggle: Fault = onSocket((socket, text) =>
 function half(text: string): string {
   return text.slice(0, text.length / 2)
 }
-
-/** The answer, and a copy of it on the same connection. */
-export const repeat: Fault = onSocket((socket, text) => {
-  const answer = `${HEAD}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
-  socket.write(answer)
-  // The copy comes at a time of its own: sometimes the next request is on its way by then.
-  setTimeout(() => socket.write(answer), 2)
-})

@@ -43,105 +43,40 @@ const BREAKS_OFF = /the answer breaks off after \d+ bytes/
 const HALF_GZIP = /the compressed answer breaks off/
 const NO_BODY = /^[^:]*: the server failed \(503\)$/
 
+/** One of each kind: what else may come is told of the parts that read it, in test/api. */
 const CASES: Case[] = [
   { name: 'healthy', fault: (response, body) => response.end(body), code: null, tries: 1 },
   ...passing('reset', connection.reset, 'NETWORK', NETWORK),
-  ...passing('closed', connection.close, 'NETWORK', NETWORK),
-  ...passing('closed-in-headers', connection.closeInHeaders, 'NETWORK', NETWORK),
-  ...passing('no-http', connection.noHttp, 'NETWORK', NETWORK),
-  ...passing('reset-in-body', connection.resetInBody, 'NETWORK', NETWORK),
-  ...passing('chunks-break-off', connection.breakOffChunked, 'NETWORK', NETWORK),
-  ...passing('length-not-reached', connection.breakOffLength, 'NETWORK', NETWORK),
   ...passing('two-words-on-the-length', connection.smuggle, 'NETWORK', NETWORK),
   ...passing('half-the-text', connection.halfTheText, 'BAD_RESPONSE', BREAKS_OFF),
-  ...passing('half-a-character', connection.halfACharacter, 'BAD_RESPONSE', BREAKS_OFF),
   ...passing('gzip-breaks-off', flood.gzipBreaksOff, 'BAD_RESPONSE', HALF_GZIP),
-  ...passing('gzip-damaged', flood.gzipDamaged, 'BAD_RESPONSE', HALF_GZIP),
-  ...[408, 500, 502, 503, 504, 599].flatMap((code) =>
-    passing(`status-${code}`, status(code), 'SERVER_ERROR', new RegExp(`the server failed \\(${code}\\)`)),
-  ),
-  { name: 'all-tries-but-the-last', fault: status(500), times: ATTEMPTS - 1, code: null, tries: ATTEMPTS },
-  ...passing('503-that-breaks-off', brokenOff(503), 'SERVER_ERROR', NO_BODY),
+  ...passing('status-500', status(500), 'SERVER_ERROR', /the server failed \(500\)/),
   ...passing('503-without-end', endless(503), 'SERVER_ERROR', NO_BODY),
+  { name: 'all-tries-but-the-last', fault: status(500), times: ATTEMPTS - 1, code: null, tries: ATTEMPTS },
   { name: '503-with-a-time', fault: status(503, { 'retry-after': '1' }), times: 1, code: null, tries: 2 },
   final('bad-request', status(400), 'BAD_REQUEST', /\(400\).*look at the filters/),
   final('forbidden', status(403), 'FORBIDDEN', /\(403\)/),
-  final('forbidden-that-breaks-off', brokenOff(403), 'FORBIDDEN', /\(403\)/),
   // Either of the two may be wrong.
   final('not-found', status(404), 'ORGANIZATION_NOT_FOUND', /\(404\).*http:\/\/127\.0\.0\.1:/),
-  final('not-found-without-end', endless(404), 'ORGANIZATION_NOT_FOUND', /\(404\)/),
   final('moved', status(302), 'UNEXPECTED_STATUS', /redirects \(302\), which is never followed/),
-  final('moved-without-end', endless(308), 'UNEXPECTED_STATUS', /308/),
-  final('not-modified', status(304), 'UNEXPECTED_STATUS', /304/),
-  final('invalid', status(422), 'UNEXPECTED_STATUS', /422/),
   final('empty', text(''), 'BAD_RESPONSE', /the answer is empty/),
-  final('blank', text(' \n'), 'BAD_RESPONSE', /the answer is empty/),
-  final(
-    'html',
-    text((token) => `<html><title>Whoops ${token}</title></html>`),
-    'BAD_RESPONSE',
-    /HTML.*Whoops/,
-  ),
-  final(
-    'no-json',
-    text((token) => `denied for ${token}`),
-    'BAD_RESPONSE',
-    /not JSON/,
-  ),
-  final('no-list', text('{"data":{"id":1}}'), 'BAD_RESPONSE', /not a list/),
   final('unknown-encoding', text('[1]'.repeat(9), { 'content-encoding': 'gzip, aes' }), 'BAD_RESPONSE', /./),
-  final(
-    'unsuccessful',
-    changed((_page, token) => ({ success: false, message: `no list for ${token}` })),
-    'BAD_RESPONSE',
-    /"success": false/,
-  ),
-  final(
-    'another-page',
-    changed(() => ({ meta: { current_page: 1 } })),
-    'BAD_RESPONSE',
-    /page 1 was answered/,
-  ),
-  final('endless-headers', flood.endlessHeaders, 'BAD_RESPONSE', /endless headers/),
+  final('html', text(whoops), 'BAD_RESPONSE', /HTML.*Whoops/),
+  final('unsuccessful', changed(unsuccessful), 'BAD_RESPONSE', /"success": false/),
   final('endless-trailers', flood.endlessTrailers, 'BAD_RESPONSE', /endless headers/),
-  final(
-    'elsewhere',
-    next((page, token) => `http://${token}:x@evil.example/steal?token=${token}&page=${page + 1}`),
-    'LINK_REFUSED',
-    /leads to another host, evil\.example/,
-  ),
-  final(
-    'other-path',
-    next((_page, token) => `/api/${token}?page=4`),
-    'LINK_REFUSED',
-    /another path/,
-  ),
-  final(
-    'alternating',
-    next((page) => `?page=${page === 3 ? 2 : 3}`),
-    'LINK_REFUSED',
-    /from page 3 to page 2/,
-  ),
-  final(
-    'same-page',
-    next((page) => `?page=${page}`),
-    'LINK_REFUSED',
-    /from page 3 to page 3/,
-  ),
-  final(
-    'no-next',
-    next(() => undefined),
-    'LINK_REFUSED',
-    /links\.next is missing/,
-  ),
+  final('elsewhere', next(elsewhere), 'LINK_REFUSED', /leads to another host, evil\.example/),
 ]
 
-/** This status, and half of a body whose length was told. */
-function brokenOff(code: number): Fault {
-  return (response) => {
-    response.writeHead(code, { 'content-length': 1000 })
-    response.write('{"message":"half', () => setImmediate(() => response.destroy()))
-  }
+function whoops(token: string): string {
+  return `<html><title>Whoops ${token}</title></html>`
+}
+
+function unsuccessful(_page: number, token: string) {
+  return { success: false, message: `no list for ${token}` }
+}
+
+function elsewhere(page: number, token: string): string {
+  return `http://${token}:x@evil.example/steal?token=${token}&page=${page + 1}`
 }
 
 function endless(code: number): Fault {
@@ -308,9 +243,6 @@ describe('the exit code of a command whose jobs end differently', () => {
 describe('a server that takes too long', () => {
   const HANGING: Record<string, Fault> = {
     hangs: connection.hang,
-    'hangs-in-its-headers': connection.hangInHeaders,
-    'hangs-after-its-headers': connection.hangAfterHeaders,
-    trickles: connection.trickle,
     'trickles-interim-answers': connection.trickleInterimAnswers,
     'switches-protocols': connection.switchProtocols,
   }
@@ -367,22 +299,10 @@ describe('a server that cannot be reached', () => {
   it.each<[string, () => Promise<string> | string, number, RegExp]>([
     ['because nothing listens', closedPort, ATTEMPTS, /ECONNREFUSED\) at http:.*, where nothing listens$/],
     [
-      'because its name is not known',
-      () => 'http://nobody.invalid',
-      ATTEMPTS,
-      /at http:\/\/nobody\.invalid, a name/,
-    ],
-    [
       'because its certificate is refused',
       async () => (await serveFaults([], { organizations: [], tls: createSelfSigned() })).url,
       1,
       /the server's certificate is refused \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
-    ],
-    [
-      'because it speaks no TLS',
-      async () => (await serveFaults([], { organizations: [] })).url.replace('http:', 'https:'),
-      ATTEMPTS,
-      /, which speaks no TLS$/,
     ],
   ])('%s fails the job with NETWORK', async (_why, start, tries, says) => {
     expect(await syncFrom(await start())).toEqual({

@@ -19,17 +19,7 @@ export const gzipBreaksOff: Fault = (response, text) => {
   response.setHeader('content-encoding', 'gzip').end(whole.subarray(0, whole.length / 2))
 }
 
-export const gzipDamaged: Fault = (response, text) => {
-  const whole = gzipSync(text.padEnd(2000))
-  response.setHeader('content-encoding', 'gzip').end(whole.fill(7, 20, 60))
-}
-
 export const endlessBody: Fault = (response) => pour((done) => response.write(' '.repeat(64_000), done))
-
-export const endlessHeaders: Fault = ({ socket }) => {
-  socket?.write('HTTP/1.1 200 OK\r\n')
-  pour((done) => socket?.write(`X-More: ${'x'.repeat(1000)}\r\n`, done))
-}
 
 export const endlessTrailers: Fault = ({ socket }, text) => {
   const length = Buffer.byteLength(text).toString(16)

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Fault, items, pageOf, serve } from '../cli/list-server.ts'
+import { type Fault, serve } from '../cli/list-server.ts'
 import type { Ended } from '../cli/processes.ts'
 import { createWorkspace, organization } from '../cli/workspace.ts'
 import { TELLING_PEAK } from '../helpers/faults.ts'
@@ -123,86 +123,5 @@ describe('a list that has no end', () => {
     // What came is kept.
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(run?.rows_added)
     expect(run?.rows_added).toBe(1004)
-  })
-
-  it.each([
-    [
-      'names further pages beyond its own last one',
-      3,
-      60,
-      4,
-      /page 4: the answer has no items.*last page is 3/,
-    ],
-    [
-      'claims 10^15 pages',
-      1e15,
-      9e15,
-      10,
-      /the list does not end: page 10 of 1,000,000,000,000,000 names a next one/,
-    ],
-  ])('because it is empty and %s ends at once', async (_what, lastPage, total, requests, says) => {
-    const server = await serve(({ page, path }) => ({
-      body: {
-        data: [],
-        links: { next: `${path}?page=${page + 1}` },
-        meta: { current_page: page, last_page: lastPage, total },
-      },
-    }))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'error'])
-
-    expect(sync.code).toBe(1)
-    expect(server.asked).toHaveLength(requests)
-    expect(workspace.rows('SELECT error_code, error_message FROM sync_runs')).toEqual([
-      { error_code: 'BAD_RESPONSE', error_message: expect.stringMatching(says) },
-    ])
-  })
-
-  it('because it repeats its items beyond its own last page ends soon', async () => {
-    const server = await serve(({ page, path }) => ({
-      body: {
-        data: [{ id: 1 }, { id: 2 }],
-        links: { next: `${path}?page=${page + 1}` },
-        meta: { current_page: page, last_page: 3, total: 6 },
-      },
-    }))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'error'])
-
-    expect(sync.code).toBe(1)
-    expect(workspace.value('SELECT error_code FROM sync_runs')).toBe('BAD_RESPONSE')
-    expect(server.asked.length).toBeLessThan(50)
-  })
-
-  it('because its total lies fails with INCOMPLETE, and what came is kept', async () => {
-    const server = await serve((asked) => pageOf(items(40), asked, { perPage: 1, total: 1_000_000_000 }))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'error'])
-
-    expect(sync.code).toBe(5)
-    expect(workspace.rows('SELECT error_code, pages FROM sync_runs')).toEqual([
-      { error_code: 'INCOMPLETE', pages: 3 * 40 },
-    ])
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
-  })
-
-  it('told by lists instead of numbers, as Laravel merges them, is walked by its links', async () => {
-    const server = await serve((asked) => {
-      const { body } = pageOf(items(6), asked)
-      const meta = { current_page: [asked.page, 1], last_page: [3, 1], per_page: [], total: [6, 0] }
-      return { body: { ...(body as object), meta } }
-    })
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'trace'])
-
-    expect(sync.code).toBe(0)
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
-    expect(workspace.rows('SELECT status, coverage, rows_seen FROM sync_walks')).toEqual([
-      { status: 'complete', coverage: null, rows_seen: 6 },
-    ])
   })
 })

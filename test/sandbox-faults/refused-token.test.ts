@@ -3,45 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { createDoor, type Fault } from '../cli/list-server.ts'
 import { createWorkspace, organization } from '../cli/workspace.ts'
 import { status } from './answers.ts'
-import * as connection from './connection.ts'
 import { type FaultServer, serveFaults } from './fault-server.ts'
-import * as flood from './flood.ts'
 
 // A 401 at inconvenient moments. What it means for organizations and commands is told in test/cli/refused-token.test.ts.
 
 const ACME = organization('acme', 1)
 const HELD = 'SELECT name FROM organizations WHERE held_since IS NOT NULL'
 
-function refusedWith(rest: Fault): Fault {
-  return (response, text, asked) => {
-    response.statusCode = 401
-    rest(response, text, asked)
-  }
-}
-
 describe.concurrent('a 401', () => {
-  it.each<[string, Fault]>([
-    ['comes at all', refusedWith((response) => response.end())],
-    ['never ends', refusedWith(connection.hangAfterHeaders)],
-    ['trickles', refusedWith(connection.trickle)],
-    ['breaks off', refusedWith(connection.breakOffChunked)],
-    ['is reset', refusedWith(connection.resetInBody)],
-    ['is half a gzip', refusedWith(flood.gzipBreaksOff)],
-    ['is endless', refusedWith(flood.endlessBody)],
-  ])('stops the token at once, whether or not its body %s', async (_how, fault) => {
-    const server = await serveFaults([{ page: 2, fault }], { organizations: [ACME] })
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'trace'])
-
-    expect(sync.code).toBe(3)
-    expect(server.pagesOf('acme')).toEqual([1, 2])
-    expect(workspace.rows('SELECT error_code, requests, retries FROM sync_runs')).toEqual([
-      { error_code: 'UNAUTHORIZED', requests: 2, retries: 0 },
-    ])
-    expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])
-  })
-
   it('in one process stops the one that waits for its rate limit in another', async () => {
     const door = createDoor()
     const refused: Fault = (response) => {

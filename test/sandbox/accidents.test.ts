@@ -49,13 +49,6 @@ describe('an accident that somebody asks for', () => {
     expect(await orders(sandbox)).toEqual(before)
   })
 
-  it('removes none of a list without orders', async () => {
-    const sandbox = await start({ orders: 0 })
-
-    expect((await cause(sandbox, 'acme/remove'))[0]).toBe(200)
-    expect(await orders(sandbox)).toEqual([])
-  })
-
   it.each(['acme/explode', 'nobody/revoke'])(
     'is refused where there is no such thing: %s',
     async (accident) => {

@@ -53,47 +53,14 @@ describe('createEnvelope', () => {
       message: 'Done.',
     })
   })
-
-  it('puts the filters before the page in every link', () => {
-    const envelope = envelopeOf({ page: 2, filters: 'state=paid' })
-
-    const link = `${URL}?state=paid&page=`
-    expect(envelope.links).toEqual({
-      first: `${link}1`,
-      last: `${link}3`,
-      prev: `${link}1`,
-      next: `${link}3`,
-    })
-  })
-
-  it("has Laravel's names in Laravel's order", () => {
-    const envelope = envelopeOf({})
-
-    expect(Object.keys(envelope)).toEqual(['data', 'links', 'meta', 'success', 'message'])
-    expect(Object.keys(envelope.links ?? {})).toEqual(['first', 'last', 'prev', 'next'])
-    expect(Object.keys(envelope.meta ?? {})).toEqual([
-      'current_page',
-      'from',
-      'last_page',
-      'links',
-      'path',
-      'per_page',
-      'to',
-      'total',
-    ])
-  })
 })
 
 describe('shownPages', () => {
   it.each([
-    [1, 1, '1'],
     [5, 13, '1 2 3 4 5 6 7 8 9 10 11 12 13'],
     [1, 14, '1 2 3 4 5 6 7 8 9 10 … 13 14'],
-    [7, 20, '1 2 3 4 5 6 7 8 9 10 … 19 20'],
     [8, 20, '1 2 … 5 6 7 8 9 10 11 … 19 20'],
     [13, 20, '1 2 … 10 11 12 13 14 15 16 … 19 20'],
-    [14, 20, '1 2 … 11 12 13 14 15 16 17 18 19 20'],
-    [99, 20, '1 2 … 11 12 13 14 15 16 17 18 19 20'],
   ])('around page %i of %i', (page, lastPage, shown) => {
     expect(
       shownPages(page, lastPage)
@@ -114,12 +81,6 @@ describe('pageButtons', () => {
       { url: null, label: 'Next &raquo;', active: false },
     ])
   })
-
-  it('show dots without a link where pages are left out', () => {
-    const buttons = pageButtons({ page: 1, lastPage: 50, prev: null, next: '/2', link: (page) => `/${page}` })
-
-    expect(buttons).toContainEqual({ url: null, label: '...', active: false })
-  })
 })
 
 describe('phpJson', () => {
@@ -127,8 +88,6 @@ describe('phpJson', () => {
     ['slashes are escaped', 'a/b', String.raw`"a\/b"`],
     ['letters beyond ASCII are escaped in lower case', 'Zoë É', String.raw`"Zo\u00eb \u00c9"`],
     ['a sign beyond 16 bits becomes two', '🙂', String.raw`"\ud83d\ude42"`],
-    ['quotes and line breaks stay JSON', 'a"\n', String.raw`"a\"\n"`],
-    ['there are no spaces', { a: [1, null, true] }, '{"a":[1,null,true]}'],
     ['a whole float loses its fraction', { price: 20.0 }, '{"price":20}'],
     [
       'an exact number keeps every digit',

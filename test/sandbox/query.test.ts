@@ -10,18 +10,11 @@ import {
 describe('requestedPage', () => {
   it.each([
     ['', 1],
-    ['page=1', 1],
     ['page=7', 7],
     ['page=%2B7', 7],
     ['page=7&page=8', 8],
-    ['page=100000', 100_000],
     ['page=0', 1],
-    ['page=-3', 1],
     ['page=abc', 1],
-    ['page=1.5', 1],
-    ['page=01', 1],
-    ['page=1e3', 1],
-    ['page=', 1],
     ['page[]=4', 1],
     ['page=99999999999999999999', 1],
   ])('"%s" asks for page %i', (search, page) => {
@@ -31,18 +24,13 @@ describe('requestedPage', () => {
 
 describe('carriedFilters', () => {
   it.each([
-    ['page=2', ''],
     ['state=paid&page=2', 'state=paid'],
     ['page=2&state=paid&zone=x', 'state=paid&zone=x'],
     ['state=&zone=x&note=%20', 'zone=x'],
     ['state[]=paid', 'state%5B0%5D=paid'],
     ['state[]=paid&zone=x&state[]=shipped', 'state%5B0%5D=paid&state%5B1%5D=shipped&zone=x'],
-    ['filter[a][b]=1', 'filter%5Ba%5D%5Bb%5D=1'],
-    ['state=paid&state=shipped', 'state=shipped'],
-    ['state=paid&state[]=shipped', 'state%5B0%5D=shipped'],
     ['created_from=2026-11-20T08:30:00%2B01:00', 'created_from=2026-11-20T08%3A30%3A00%2B01%3A00'],
     ['q=a+b&r=(*)!', 'q=a%20b&r=%28%2A%29%21'],
-    ['q=Zo%C3%AB', 'q=Zo%C3%AB'],
   ])('of "%s" is "%s"', (search, carried) => {
     expect(carriedFilters(parseQuery(search))).toBe(carried)
   })
@@ -51,9 +39,7 @@ describe('carriedFilters', () => {
 describe('readFilters', () => {
   it.each([
     ['', { states: null, createdFrom: null }],
-    ['colour=red', { states: null, createdFrom: null }],
     ['state=&created_from=', { states: null, createdFrom: null }],
-    ['state=paid', { states: ['paid'], createdFrom: null }],
     ['state[]=paid&state[]=shipped', { states: ['paid', 'shipped'], createdFrom: null }],
     ['created_from=2026-11-20', { states: null, createdFrom: Date.UTC(2026, 10, 20) / 1000 }],
     ['created_from=soon', null],
@@ -68,26 +54,14 @@ describe('readFilters', () => {
 describe('parseMoment', () => {
   it.each([
     ['2026-11-20', Date.UTC(2026, 10, 20)],
-    ['2026-11-20T08:30', Date.UTC(2026, 10, 20, 8, 30)],
     ['2026-11-20 08:30:15', Date.UTC(2026, 10, 20, 8, 30, 15)],
-    ['2026-11-20T08:30:00Z', Date.UTC(2026, 10, 20, 8, 30)],
     ['2026-11-20T08:30:00.500000Z', Date.UTC(2026, 10, 20, 8, 30, 0, 500)],
     ['2026-11-20T08:30:00+01:00', Date.UTC(2026, 10, 20, 7, 30)],
-    ['2024-02-29', Date.UTC(2024, 1, 29)],
   ])('reads %s', (text, milliseconds) => {
     expect(parseMoment(text)).toBe(milliseconds / 1000)
   })
 
-  it.each([
-    '',
-    'yesterday',
-    '2026',
-    '2026-13-01',
-    '2026-02-30',
-    '2026-11-20T25:00',
-    '2026-11-20T08:30:00 01:00',
-    '20.11.2026',
-  ])('refuses "%s"', (text) => {
+  it.each(['', '2026-02-30', '2026-11-20T25:00', '2026-11-20T08:30:00 01:00'])('refuses "%s"', (text) => {
     expect(parseMoment(text)).toBeNull()
   })
 })

@@ -45,7 +45,7 @@ export function createOrder(source: OrderSource, index: number, tick: number): R
 }
 
 /** Rises with the index, with gaps as in any shared table. */
-export function orderId(source: OrderSource, index: number): number {
+function orderId(source: OrderSource, index: number): number {
   return 1000 + index * 3 + (hash(source.key, SALT.id, index) % 3)
 }
 

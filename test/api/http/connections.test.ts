@@ -184,16 +184,6 @@ describe('the connections of lists', () => {
     await expect.poll(() => sockets[0]?.destroyed).toBe(true)
   })
 
-  it('are closed with their list', async () => {
-    const server = await countConnections()
-    const lists = openLists()
-    for (const { get } of lists) await read(get, server.url)
-
-    lists[0]?.close()
-
-    await expect.poll(server.open).toBe(1)
-  })
-
   it('stay open while idle up to the allowed number, and work beyond it, too', async () => {
     const server = await countConnections()
     const lists = openLists({ ...LIMITS, mostIdle: 2 }, 20)

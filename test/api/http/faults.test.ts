@@ -9,7 +9,6 @@ import { createSelfSigned, serve, serveRaw, serveTls } from '../helpers/server.t
 describe('a network fault', () => {
   it.each<[string, () => Promise<URL>]>([
     ['a connection that is reset before the headers', () => serveRaw((socket) => socket.resetAndDestroy())],
-    ['a connection that is closed before the headers', () => serveRaw((socket) => socket.end())],
     [
       'a connection that is closed within the headers',
       () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-')),
@@ -20,10 +19,6 @@ describe('a network fault', () => {
         serve((_request, response) =>
           breakOff(response, { 'content-length': 1000 }, (res) => res.socket?.resetAndDestroy()),
         ),
-    ],
-    [
-      'a reset in mid-body without a length',
-      () => serve((_request, response) => breakOff(response, {}, (res) => res.socket?.resetAndDestroy())),
     ],
     [
       'a body that is shorter than its length',
@@ -102,7 +97,6 @@ describe('an answer that takes too long', () => {
       'because the headers never end',
       () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-')),
     ],
-    ['because the body never begins', () => serve((_request, response) => response.flushHeaders())],
     ['because the body never ends', () => serve((_request, response) => void response.write('[1,'))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
   ])('is a time-out, which is retryable: %s', async (_case, start) => {
@@ -131,16 +125,13 @@ describe('a compressed answer', () => {
   it.each<[string, string, Uint8Array]>([
     ['that breaks off', 'gzip', whole.subarray(0, whole.length / 2)],
     ['that breaks off within its last bytes', 'gzip', whole.subarray(0, -3)],
-    ['that breaks off within its first bytes', 'gzip', whole.subarray(0, 5)],
     [
       'that is damaged',
       'gzip',
       Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)]),
     ],
     ['that is none', 'gzip', Buffer.from('[1,2]')],
-    ['that is none', 'br', Buffer.from('[1,2]'.repeat(100))],
     ['that breaks off', 'br', brotliCompressSync(whole).subarray(0, -20)],
-    ['that is none', 'zstd', Buffer.from('[1,2]')],
     ['that breaks off', 'zstd', zstdCompressSync(whole).subarray(0, -20)],
   ])('%s is retryable: %s', async (_case, encoding, body) => {
     const error = await errorOf(await serveEncoded(encoding, body))
@@ -164,21 +155,10 @@ describe('an answer that is too large', () => {
       (response) => response.setHeader('content-length', limit + 1).end(Buffer.alloc(limit + 1)),
     ],
     ['in chunks', (response) => response.end(Buffer.alloc(limit + 1))],
-    [
-      'in one more byte at the end',
-      (response) => void response.write(Buffer.alloc(limit), () => response.end('x')),
-    ],
     ['without an end', endless],
     [
       'compressed',
       (response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(limit + 1))),
-    ],
-    [
-      'compressed with a length',
-      (response) => {
-        const body = gzipSync(Buffer.alloc(limit + 1))
-        response.setHeader('content-encoding', 'gzip').setHeader('content-length', body.length).end(body)
-      },
     ],
   ])('is not retried: %s', async (_case, answer) => {
     const url = await serve((_request, response) => answer(response))
@@ -190,7 +170,6 @@ describe('an answer that is too large', () => {
   })
 
   it.each<[string, (response: ServerResponse) => void]>([
-    ['with a length', (response) => response.setHeader('content-length', limit).end(Buffer.alloc(limit))],
     ['in chunks', (response) => response.end(Buffer.alloc(limit))],
     [
       'compressed',

@@ -36,11 +36,7 @@ describe('a network that fails', () => {
     'DEPTH_ZERO_SELF_SIGNED_CERT',
     'ERR_TLS_CERT_ALTNAME_INVALID',
     'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-    'CRL_HAS_EXPIRED',
-    'ERROR_IN_CRL_LAST_UPDATE_FIELD',
     'INVALID_CA',
-    'INVALID_PURPOSE',
-    'PATH_LENGTH_EXCEEDED',
     'HOSTNAME_MISMATCH',
   ])('is not retryable if a certificate is not valid: %s', async (code) => {
     const error = await errorOf(code)
