@@ -189,7 +189,7 @@ function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
 export type JobStatus = Status['jobs'][number]
 
 /** What other fields are computed from. */
-type Internal = 'last_sync_at' | 'last_sync_finished_at' | 'last_run_pages' | 'last_run_rows_seen'
+type Internal = 'last_sync_finished_at' | 'tried_since' | 'last_run_pages' | 'last_run_rows_seen'
 
 /** The times of a job's schedule around the present. Epoch milliseconds. */
 export interface JobPlan {
@@ -247,8 +247,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
 
 function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
   const {
-    last_sync_at: _at,
     last_sync_finished_at: _finished,
+    tried_since: _tried,
     last_run_pages: _pages,
     last_run_rows_seen: _rows,
     ...shown

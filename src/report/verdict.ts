@@ -52,12 +52,13 @@ export function verdict(status: Facts): string {
 /** What is said of one list, and of several. */
 type Words = readonly [one: string, several: string]
 
-/** The first trouble that there is. */
+/** The first trouble that there is. Only what `checkExitCode` counts "needs attention". */
 function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   const troubles: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
-    [(job) => job.next !== null || needsSomebody(job), 'needs attention', 'need attention'],
+    [needsSomebody, 'needs attention', 'need attention'],
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
     [(job) => job.too_stale === true, ...bothSay(`may lack what was added within ${fresh}`)],
+    [(job) => job.configured && job.last_run_status === 'interrupted', 'was interrupted', 'were interrupted'],
     [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
     [
       (job) => job.last_run_status === 'running' && job.running === null,
@@ -65,6 +66,7 @@ function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
       'are being read, or were interrupted',
     ],
     [(job) => job.untrusted !== null, 'was read without certainty', 'were read without certainty'],
+    [(job) => job.next !== null, 'has a next step', 'have a next step'],
   ]
   for (const [index, [isMeant, ...words]] of troubles.entries()) {
     const number = jobs.filter(isMeant).length
@@ -123,14 +125,13 @@ const GRACE_MS = 30_000
 /** All tries of a page together take less, unless the server asks for a pause, which is told of. */
 const STALLED_MS = 3_600_000
 
-type Attempt = Pick<StatusRow, 'as_of' | 'last_sync_at' | 'last_sync_finished_at'>
-
 /**
  * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or
- * by hand, since a time within it is skipped; null if there was none.
+ * by hand, since a time within it is skipped; null if there was none. A run that was killed is none: a process that is begun
+ * and dies again and again would never be late.
  */
-export function lastAttempt(row: Attempt): number | null {
-  const times = [row.as_of, row.last_sync_at, row.last_sync_finished_at].flatMap((time) =>
+export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>): number | null {
+  const times = [row.as_of, row.last_sync_finished_at].flatMap((time) =>
     time === null ? [] : [Date.parse(time)],
   )
   return times.length === 0 ? null : Math.max(...times)
@@ -151,9 +152,11 @@ export function isOverdue(
   return row.running === false || isStalled(row, now)
 }
 
-/** Whether a run has written nothing for long, without a reason. */
+/** Whether nothing has been written for long, by one run or by several that were killed, without a reason. */
 function isStalled(row: StatusRow, now: number): boolean {
   if (row.waiting_until !== null) return false
-  const signs = [row.walk_updated_at, row.last_run_at].flatMap((time) => (time ? [Date.parse(time)] : []))
+  const signs = [row.walk_updated_at, row.tried_since ?? row.last_run_at].flatMap((time) =>
+    time ? [Date.parse(time)] : [],
+  )
   return signs.length > 0 && now - Math.max(...signs) > STALLED_MS
 }

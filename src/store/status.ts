@@ -1,4 +1,5 @@
 import type { WalkOutcome } from '../sync/types.ts'
+import { DIED } from './failing.ts'
 
 // What `status`, and those who wait for a list, are shown of either store.
 
@@ -27,7 +28,7 @@ export interface StatusRow {
   error_message: string | null
   /** End of the first run that failed since one succeeded; null: none did. */
   failing_since: string | null
-  /** Whether a refresh that succeeds ends it. */
+  /** `refresh`: a part of the list could not be read, and any run that succeeds ends it; `walk`: only one that may read the whole list does. */
   failing_by: 'walk' | 'refresh' | null
   /** Of the last run that failed. */
   failing_code: string | null
@@ -63,9 +64,10 @@ export interface StatusRow {
   waiting_for: string | null
   waiting_until: string | null
   backfills: OpenBackfill[]
-  /** The last run by schedule or by hand: its start and its end. */
-  last_sync_at: string | null
+  /** End of the last run by schedule or by hand whose process was not killed. */
   last_sync_finished_at: string | null
+  /** Start of the first such run since then; null: none began. */
+  tried_since: string | null
   /** What the last run has read so far. */
   last_run_pages: number | null
   last_run_rows_seen: number | null
@@ -146,6 +148,8 @@ export interface StatusDialect {
 
 const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
 
+const BY_PLAN = "trigger IN ('schedule', 'manual')"
+
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
 export const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
@@ -174,8 +178,8 @@ export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: 
     run.error_message,
     run.pages AS last_run_pages,
     run.rows_seen AS last_run_rows_seen,
-    attempt.started_at AS last_sync_at,
     attempt.finished_at AS last_sync_finished_at,
+    (SELECT min(started_at) FROM sync_runs WHERE ${OF_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
     ${late('failing_since')} AS failing_since,
     ${late('failing_by')} AS failing_by,
     ${late('failing_code')} AS failing_code,
@@ -220,7 +224,7 @@ export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: 
   ${joinFirst({
     table: 'sync_runs',
     as: 'attempt',
-    where: `${OF_JOB} AND trigger IN ('schedule', 'manual')`,
+    where: `${OF_JOB} AND ${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`,
     order: 'id DESC',
   })}
   ${joinFirst({

@@ -159,7 +159,7 @@ describe.concurrent('status', () => {
     const { code, stdout } = await workspace.run(['status', '--max-age', '1d', '--json'])
 
     expect([human.code, code]).toEqual([1, 1])
-    expect(human.stdout).toContain('1 of 2 lists needs attention')
+    expect(human.stdout).toContain('1 of 2 lists is older than')
     expect(human.stdout).toMatch(/globex orders.*\n {4}too old: --max-age is 1d\n/)
     expect(human.stdout).toContain('next: admin-mirror sync --org globex\n')
     expect(human.stdout).not.toMatch(/are well|nothing to do/)

@@ -33,7 +33,7 @@ describe('a list that moves, and whose total is never right', () => {
         /nothing is removed .*the total went up and down, \d+ times in \d+ answers, .*set collections\.orders\.total: ignore$/,
       ),
     })
-    expect(status.stdout).toContain('the only list needs attention')
+    expect(status.stdout).toContain('the only list was read without certainty')
     expect(status.stdout).toMatch(
       /next: the total of orders cannot be counted by.*set collections\.orders\.total: ignore/,
     )

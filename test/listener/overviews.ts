@@ -30,7 +30,6 @@ export function job(organization: string, collection = 'orders', more: Partial<J
     last_run_at: at(5),
     last_run_status: 'succeeded',
     last_run_trigger: 'schedule',
-    last_sync_at: at(5),
     last_sync_finished_at: at(4),
   }
   const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }

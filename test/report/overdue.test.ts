@@ -10,13 +10,12 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 function rowOf(changed: Partial<StatusRow>): StatusRow {
-  return { ...neverSynced(ACME, 'orders'), last_sync_at: timeAt(0), ...changed }
+  return { ...neverSynced(ACME, 'orders'), last_sync_finished_at: timeAt(0), ...changed }
 }
 
 describe('the last attempt', () => {
   it.each<[string, Partial<StatusRow>, number | null]>([
-    ['of a list that was never tried is none', { last_sync_at: null }, null],
-    ['is the start of a run that has no end', {}, START],
+    ['of a list that was never tried is none', { last_sync_finished_at: null }, null],
     [
       'is the end of a run: a time within it is skipped',
       { last_sync_finished_at: timeAt(HOUR) },
@@ -39,10 +38,10 @@ describe('a list', () => {
     ['is overdue once its time is past', {}, 0, MINUTE, true],
     ['is given half a minute to begin', {}, 0, 29_999, false],
     ['is not overdue before its time', {}, null, HOUR, false],
-    ['that was never tried is overdue at once', { last_sync_at: null }, null, 0, true],
+    ['that was never tried is overdue at once', { last_sync_finished_at: null }, null, 0, true],
     [
       'that was never tried is not once a process works on it',
-      { last_sync_at: null, running: true },
+      { last_sync_finished_at: null, running: true },
       null,
       0,
       false,
@@ -61,6 +60,13 @@ describe('a list', () => {
       0,
       2 * HOUR,
       false,
+    ],
+    [
+      'is overdue if several runs have written nothing for more than an hour, each killed before the next',
+      { ...RUNNING, last_run_at: timeAt(HOUR), tried_since: timeAt(0) },
+      0,
+      HOUR + 1,
+      true,
     ],
     ['is not if this user cannot see whether its run lives', { ...RUNNING, running: null }, 0, MINUTE, false],
     ['that is no longer configured never is', { configured: 0 }, 0, HOUR, false],

@@ -57,7 +57,6 @@ const READ: Partial<StatusRow> = {
   last_complete_at: at(4),
   last_run_at: at(5),
   last_run_status: 'succeeded',
-  last_sync_at: at(5),
   last_sync_finished_at: at(4),
 }
 
@@ -136,6 +135,7 @@ describe('all that is said of one list', () => {
       ).toBe(list.failing_since !== null)
       expect(stateOf(list, NOW).tone === 'bad', why).toBe(!isWell)
       expect(told.page.includes('<header class="verdict bad">'), why).toBe(!isWell)
+      expect(told.verdict.includes('needs attention'), why).toBe(!isWell)
       if (isWell) continue
       for (const text of [told.verdict, told.text, told.check.text])
         expect(text, why).not.toMatch(/\bwell\b|up to date|nothing to do/)

@@ -6,6 +6,7 @@ import { savedRefresh, scopeText } from '../../src/sync/refresh/saved.ts'
 import { afterFullWalk, type RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
+import type { WalkPlan } from '../../src/sync/types.ts'
 import { noTraffic } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
@@ -34,15 +35,16 @@ async function leaseOf(store: Store): Promise<Lease> {
   return lease
 }
 
-/** A full walk with one page that holds these texts, still open. */
+/** A walk with one page that holds these texts, still open. */
 async function openWalk(
   store: Store,
   texts: readonly string[],
+  plan: Pick<WalkPlan, 'origin' | 'kind'> = { origin: 'sync', kind: 'full' },
 ): Promise<{ lease: Lease; walk: Walk; run: Run }> {
   const lease = await leaseOf(store)
   const { runId, walk } = await store.beginRun(lease, {
     trigger: 'manual',
-    plan: { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false },
+    plan: { ...plan, firstPage: 1, resumeWithin: null, restart: false },
     filters: filtersText({}),
     first: startCheckpoint(1),
     resume: null,
@@ -101,8 +103,9 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     })
 
     const HOUR = 3_600_000
+    const PART = { origin: 'backfill', kind: 'partial' } as const
 
-    // W and R: a walk and a refresh; + succeeded, - failed, ~ interrupted, 0 refused, . only begun.
+    // W, P and R: a walk, a backfill of a part, and a refresh; + succeeded, - failed, ~ interrupted, 0 refused, . only begun.
     it.each<[runs: string, failing: [by: string, hours: number, code: string] | null]>([
       ['W+', null],
       ['W-', ['walk', 1, 'W1']],
@@ -118,13 +121,20 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       ['W+ R- W-', ['walk', 2, 'W3']],
       ['W+ R- W- R+', ['walk', 2, 'W3']],
       ['W+ R- W+', null],
+      ['W- P+', ['walk', 1, 'W1']],
+      ['W- P- W+', null],
+      ['P- P+', null],
+      ['P- R+', null],
+      ['P- W-', ['walk', 1, 'W2']],
     ])('is failing from the end of a run that failed until one succeeds: %s', async (runs, failing) => {
       const began = new Date((await openWalk(store, ['{"id":1}'])).walk.startedAt).getTime()
       const ends = { '+': 'succeeded', '-': 'failed', '~': 'interrupted', '0': 'refused' } as const
       for (const [index, [kind, end = '']] of runs.split(' ').entries()) {
         opened.advance(HOUR)
         const { lease, run } =
-          kind === 'W' ? await openWalk(store, ['{"id":1}']) : await openRefresh(store, null)
+          kind === 'R'
+            ? await openRefresh(store, null)
+            : await openWalk(store, ['{"id":1}'], kind === 'P' ? PART : undefined)
         if (end === '.') continue
         const status = ends[end as keyof typeof ends]
         const code = status === 'succeeded' ? null : `${kind}${index + 1}`

@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import { failingSql } from '../../failing.ts'
+import { DIED, failingSql } from '../../failing.ts'
 import { LAST_RUNS, type LastRuns } from '../../tokens.ts'
 import { type Sql, storable } from '../sql.ts'
 import { trafficOf } from './commit-values.ts'
@@ -23,7 +23,7 @@ export async function beginRun(
   await sql.rows(
     `
       UPDATE sync_runs
-      SET status = 'interrupted', finished_at = $3, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
+      SET status = 'interrupted', finished_at = $3, error_code = 'INTERRUPTED', error_message = '${DIED}'
       WHERE ${OF_JOB} AND status = 'running' AND id IS DISTINCT FROM $4
     `,
     [...ofJob(job), at, within?.id ?? null],

@@ -47,8 +47,8 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     waiting_for: null,
     waiting_until: null,
     backfills: [],
-    last_sync_at: null,
     last_sync_finished_at: null,
+    tried_since: null,
     last_run_pages: null,
     last_run_rows_seen: null,
   }

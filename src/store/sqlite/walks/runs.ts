@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, Walk } from '../../../sync/store.ts'
 import type { Job } from '../../../sync/types.ts'
-import { failingSql } from '../../failing.ts'
+import { DIED, failingSql } from '../../failing.ts'
 import { LAST_RUNS, type LastRuns, NEVER_RUN } from '../../tokens.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
@@ -18,7 +18,7 @@ export interface RunStore {
 export function createRunStore(connection: Connection): RunStore {
   const closeDead = connection.prepare(`
     UPDATE sync_runs
-    SET status = 'interrupted', finished_at = ?, error_code = 'INTERRUPTED', error_message = 'the process ended without a word'
+    SET status = 'interrupted', finished_at = ?, error_code = 'INTERRUPTED', error_message = '${DIED}'
     WHERE organization_id = ? AND collection = ? AND status = 'running' AND id <> ?
   `)
   const insertRun = connection.prepare(`
