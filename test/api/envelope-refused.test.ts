@@ -25,11 +25,7 @@ describe('an answer that is no list', () => {
       '<title>\u001b[31m</title>',
       'the answer is a page of HTML, not JSON (its title: \\u{1b}[31m)',
     ],
-    [
-      'a warning before the JSON',
-      '<br />\n<b>Warning</b>: x in y.php{"data":[]}',
-      'the answer is a page of HTML, not JSON',
-    ],
+    ['a warning', '<br />\n<b>Warning</b>: x in y.php{"data":[]}', 'the answer is a page of HTML, not JSON'],
     ['a text', 'Too Many Attempts.', 'the answer is not JSON: Too Many Attempts.'],
     ['JSON with a comma too many', '{"data":[1,]}', 'the answer is not JSON: {"data":[1,]}'],
     ['JSON with more behind it', '{"data":[]} {}', 'the answer is not JSON: {"data":[]} {}'],
@@ -38,7 +34,7 @@ describe('an answer that is no list', () => {
     ['a JSON text', '"data"', 'the answer is a string, not a list'],
     ['an object without data', '{"items":[]}', 'the answer has no "data"'],
     [
-      'an error in place of data',
+      'an error',
       '{"message":"Too Many Attempts."}',
       'the answer has no "data" (message: Too Many Attempts.)',
     ],

@@ -34,10 +34,7 @@ describe('an envelope that is accepted', () => {
   it.each([
     ['an empty list', '{"data":[]}'],
     ['an empty object, which is how an empty list with keys is written', '{"data":{}}'],
-    [
-      'links and meta that are empty lists, as PHP writes an empty object',
-      '{"data":[],"links":[],"meta":[]}',
-    ],
+    ['links and meta that are empty lists, as PHP writes an object', '{"data":[],"links":[],"meta":[]}'],
     ['links and meta that are null', '{"data":[],"links":null,"meta":null}'],
   ])('may hold %s', (_case, text) => {
     expect(read(text)).toEqual({ items: [], paging: null })
@@ -48,10 +45,7 @@ describe('an envelope that is accepted', () => {
     ['its total beside data', { total: 3 }],
     ['its total, with links that are an empty list', { links: [], meta: { total: 3 } }],
     ['one page of one', { meta: { current_page: 1, last_page: 1, per_page: 25 } }],
-    [
-      'one page of one, without more',
-      { current_page: 1, last_page: 1, next_page_url: null, has_more: false },
-    ],
+    ['one page, without more', { current_page: 1, last_page: 1, next_page_url: null, has_more: false }],
     ['its total, without a cursor', { meta: { total: 3, next_cursor: null, next: '' } }],
   ])('may be a whole list without links, with %s', (_case, fields) => {
     const envelope = read(JSON.stringify({ data: [1, 2, 3], ...fields }))
@@ -78,7 +72,7 @@ describe('an envelope that is accepted', () => {
 
   it.each<[string, Fields, Partial<NonNullable<Envelope['paging']>>]>([
     [
-      'numbers as texts',
+      'texts',
       { meta: { current_page: '1', last_page: '2', total: '27' } },
       { currentPage: 1, lastPage: 2, total: 27 },
     ],

@@ -28,11 +28,7 @@ describe('the next publication', () => {
     ['is the file where rows changed', { mirror: CHANGED }, file(NOW)],
     ['is the file where there is none', { published: null, made: null, toldAt: null }, file(NOW)],
     ['is the file where what is told is about another one', { published: null }, file(NOW)],
-    [
-      'waits until the last one is old enough',
-      { mirror: CHANGED, ...made(MINUTES) },
-      file(NOW + 4 * MINUTES),
-    ],
+    ['waits until the last one is old', { mirror: CHANGED, ...made(MINUTES) }, file(NOW + 4 * MINUTES)],
     [
       'leaves nine tenths of the time to others',
       { mirror: CHANGED, ...made(10 * MINUTES, 2 * MINUTES) },
@@ -64,7 +60,7 @@ describe('the next publication', () => {
     ['does not wait for a time that the clock has not reached', { mirror: CHANGED, ...made(-1) }, file(NOW)],
     ['is the file where that is from the future', { mirror: FRESHER, ...made(-DAY) }, file(NOW)],
     [
-      'does not wait for a failure of the future',
+      'waits for no failure of the future',
       { mirror: CHANGED, failed: { at: NOW + 1, tookMs: 0 } },
       file(NOW),
     ],

@@ -48,7 +48,7 @@ describe('the walk that a run resumes', () => {
     ['no full one of the same list', { ...PARTIAL, firstPage: 1 }, [FULL_BACKFILL], null, []],
     ['no partial one of another page', { ...PARTIAL, firstPage: 6 }, [PARTIAL_BACKFILL], null, []],
     [
-      'no partial one of other filters',
+      'none of other filters',
       PARTIAL,
       [open({ ...PARTIAL_BACKFILL, filters: '{"state":"open"}' })],
       null,

@@ -57,19 +57,6 @@ describe('verify', () => {
     expect(result.differences?.moved).toBe(0)
   })
 
-  it('reports a key of several fields as a list, and finds rows by it', async () => {
-    const collection = { key: ['id', 'state'] }
-    const test = await synced(upTo(4), {}, collection)
-
-    const result = await verifyOnce(
-      test,
-      scriptedList({ ids: [1, 2, 3, 4], item: itemOf({ 3: '{"id":3,"state":"é\\" x"}' }) }),
-      { job: jobOf(collection) },
-    )
-
-    expect(told(result)).toEqual(['extra ["3","open"]', 'missing ["3","é\\" x"]'])
-  })
-
   it('finds the rows even if a key column becomes TEXT meanwhile', async () => {
     const test = await synced(upTo(7))
     const other = openTestMirror({ file: test.file })

@@ -53,12 +53,7 @@ describe('a list that does not move', () => {
   it.each<[string, number, (page: Page) => Page, string | null]>([
     ['one answer without paging', 3, bare, 'steady'],
     ['one answer with more than its total', 3, (page) => ({ ...page, total: 2 }), 'steady'],
-    [
-      'several answers, one without a total',
-      7,
-      (page) => ({ ...page, total: page.number === 2 ? null : 7 }),
-      null,
-    ],
+    ['answers, one without a total', 7, (page) => ({ ...page, total: page.number === 2 ? null : 7 }), null],
   ])('is judged: %s', async (_what, count, shape, coverage) => {
     const { test, list, result } = await walk({ ids: upTo(count), instead: shape })
 
@@ -83,11 +78,7 @@ describe('a list that does not move', () => {
 
   it.each<[string, Script, string | null]>([
     ['several pages', { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }, null],
-    [
-      'one answer with fewer items than its total',
-      { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) },
-      null,
-    ],
+    ['one answer below its total', { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) }, null],
   ])('is not counted if the total is ignored: %s', async (_what, script, coverage) => {
     const { list, result } = await walk(script, { job: jobOf({ total: 'ignore' }) })
 

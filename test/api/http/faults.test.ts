@@ -9,10 +9,7 @@ import { createSelfSigned, serve, serveRaw, serveTls } from '../helpers/server.t
 describe('a network fault', () => {
   it.each<[string, () => Promise<URL>]>([
     ['a connection that is reset before the headers', () => serveRaw((socket) => socket.resetAndDestroy())],
-    [
-      'a connection that is closed within the headers',
-      () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-')),
-    ],
+    ['headers that break off', () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'))],
     [
       'a reset in mid-body',
       () =>
@@ -28,7 +25,7 @@ describe('a network fault', () => {
         ),
     ],
     [
-      'chunks that break off',
+      'half of the chunks',
       () => serve((_request, response) => breakOff(response, {}, (res) => res.socket?.end())),
     ],
     ['what is no HTTP', () => serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))],
@@ -93,10 +90,7 @@ function breakOff(
 describe('an answer that takes too long', () => {
   it.each<[string, () => Promise<URL>]>([
     ['because nothing comes', () => serve(() => {})],
-    [
-      'because the headers never end',
-      () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-')),
-    ],
+    ['because headers never end', () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'))],
     ['because the body never ends', () => serve((_request, response) => void response.write('[1,'))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
   ])('is a time-out, which is retryable: %s', async (_case, start) => {
@@ -125,11 +119,7 @@ describe('a compressed answer', () => {
   it.each<[string, string, Uint8Array]>([
     ['that breaks off', 'gzip', whole.subarray(0, whole.length / 2)],
     ['that breaks off within its last bytes', 'gzip', whole.subarray(0, -3)],
-    [
-      'that is damaged',
-      'gzip',
-      Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)]),
-    ],
+    ['damaged', 'gzip', Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])],
     ['that is none', 'gzip', Buffer.from('[1,2]')],
     ['that breaks off', 'br', brotliCompressSync(whole).subarray(0, -20)],
     ['that breaks off', 'zstd', zstdCompressSync(whole).subarray(0, -20)],

@@ -22,11 +22,7 @@ describe('the next request', () => {
     ['goes at once while the window has some left', { window: windowOf({ remaining: 1 }) }, 0],
     ['waits for the end of a window that has none left', { window: windowOf({ remaining: 0 }) }, 20_000],
     ['waits when what is left is on its way', { window: windowOf({ remaining: 3 }), ...onTheWay(3) }, 20_000],
-    [
-      'goes when one more is left than is on its way',
-      { window: windowOf({ remaining: 3 }), ...onTheWay(2) },
-      0,
-    ],
+    ['goes when one more is left than on its way', { window: windowOf({ remaining: 3 }), ...onTheWay(2) }, 0],
     [
       'waits when what is left is on the way of several processes',
       {
@@ -44,11 +40,7 @@ describe('the next request', () => {
     ['waits for the end of a window of 0', { window: windowOf({ limit: 0, remaining: 0, ours: 0 }) }, 20_000],
     ['goes when it is the first', { heardAt: 0 }, 0],
     ['waits for the first answer', { heardAt: 0, ...onTheWay(1) }, AFTER_ANSWER],
-    [
-      'waits for the first answer after a minute of silence',
-      { heardAt: NOW - MINUTE, ...onTheWay(1) },
-      AFTER_ANSWER,
-    ],
+    ['waits for the first answer after a silence', { heardAt: NOW - MINUTE, ...onTheWay(1) }, AFTER_ANSWER],
     ['waits for the first answer after a 429', { throttledAt: NOW, ...onTheWay(1) }, AFTER_ANSWER],
     [
       'waits for the first answer of a window that others use, too',
@@ -56,7 +48,7 @@ describe('the next request', () => {
       AFTER_ANSWER,
     ],
     [
-      'waits for no answer of a process that was killed',
+      'waits for no answer of a killed process',
       { heardAt: 0, inFlight: [flightOf({ at: NOW - 20_001 })] },
       0,
     ],
@@ -71,18 +63,8 @@ describe('the next request', () => {
     ['nothing', {}, {}, 'nothing'],
     ['a pause', { closedUntil: NOW + 1 }, {}, 'the server asked for a pause'],
     ['the first answer', { heardAt: 0, ...onTheWay(1) }, {}, 'the first answer of the server'],
-    [
-      'our own ceiling',
-      { sent: [[NOW, 1]] },
-      { requestsPerMinute: 1 },
-      'our own limit of 1 requests a minute',
-    ],
-    [
-      'the limit of the server',
-      { window: windowOf({ remaining: 0 }) },
-      {},
-      "the server's limit of 60 requests a minute",
-    ],
+    ['our ceiling', { sent: [[NOW, 1]] }, { requestsPerMinute: 1 }, 'our own limit of 1 requests a minute'],
+    ['the server', { window: windowOf({ remaining: 0 }) }, {}, "the server's limit of 60 requests a minute"],
   ])('says that it waits for %s', (_case, budget, rules, reason) => {
     expect(decide(budgetWith(budget), { ...RULES, ...rules }, NOW).reason).toBe(reason)
   })
@@ -92,12 +74,7 @@ describe('the next request', () => {
     ['one where nothing was heard', { heardAt: 0 }, {}, 1],
     ['what is left in the window', { window: windowOf({ remaining: 7 }), ...onTheWay(2) }, {}, 5],
     ['what our own ceiling leaves', { sent: [[NOW, 3]], ...onTheWay(2) }, { requestsPerMinute: 10 }, 7],
-    [
-      'the lesser of both',
-      { sent: [[NOW, 3]], window: windowOf({ remaining: 4 }) },
-      { requestsPerMinute: 10 },
-      4,
-    ],
+    ['the lesser', { sent: [[NOW, 3]], window: windowOf({ remaining: 4 }) }, { requestsPerMinute: 10 }, 4],
     ['none while it waits', { closedUntil: NOW + 1 }, {}, 0],
   ])('may be followed by %s', (_case, budget, rules, count) => {
     expect(decide(budgetWith(budget), { ...RULES, ...rules }, NOW).count).toBe(count)
@@ -111,7 +88,7 @@ describe('under a ceiling of our own the next request', () => {
     ['goes at once where none was sent', 2, [], 0],
     ['goes at once where one fewer was sent than it allows', 3, [[-50_000, 2]], 0],
     [
-      'goes when the oldest of so many is older than a minute and a moment',
+      'goes when the oldest is old',
       2,
       [
         [-50_000, 1],
@@ -120,7 +97,7 @@ describe('under a ceiling of our own the next request', () => {
       GONE - 50_000,
     ],
     [
-      'goes when so many are that one place is free',
+      'goes when a place is free',
       3,
       [
         [-50_000, 1],

@@ -78,7 +78,7 @@ describe('the rate headers of a response', () => {
     ['by our clock without a Date', { 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
     ['by the clock of the server', { ...EARLIER, 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' }, 60_000],
     [
-      'by our clock with a broken Date',
+      'by our clock if Date is broken',
       { date: 'Friday', 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' },
       60_000,
     ],
@@ -101,11 +101,7 @@ describe('the rate headers of a response', () => {
   })
 
   it.each<[string, Headers, number | null]>([
-    [
-      'a time by the clock of the server',
-      { ...EARLIER, 'x-ratelimit-reset': epochSeconds(NOW - HOUR + 30_000) },
-      30_000,
-    ],
+    ["by the server's clock", { ...EARLIER, 'x-ratelimit-reset': epochSeconds(NOW - HOUR + 30_000) }, 30_000],
     ['a time by our clock without a Date', { 'x-ratelimit-reset': epochSeconds(NOW + 30_000) }, 30_000],
     ['a time in milliseconds', { 'x-ratelimit-reset': String(NOW + 30_000) }, 30_000],
     ['a time that has passed', { 'x-ratelimit-reset': epochSeconds(NOW - 1000) }, 0],
@@ -123,14 +119,9 @@ describe('the rate headers of a response', () => {
       60,
       5,
     ],
+    ['with their policy', { 'ratelimit-limit': '100, 100;w=60', 'ratelimit-remaining': '99' }, 100, 99],
     [
-      'with the policy behind them',
-      { 'ratelimit-limit': '100, 100;w=60', 'ratelimit-remaining': '99' },
-      100,
-      99,
-    ],
-    [
-      'of a server and its proxy, joined',
+      'of server and proxy, joined',
       { 'x-ratelimit-limit': '300, 60', 'x-ratelimit-remaining': '7,59' },
       60,
       7,
@@ -141,17 +132,12 @@ describe('the rate headers of a response', () => {
       60,
       7,
     ],
-    [
-      'one of which is no number',
-      { 'x-ratelimit-limit': '60, many', 'x-ratelimit-remaining': '59' },
-      null,
-      59,
-    ],
+    ['one of them no number', { 'x-ratelimit-limit': '60, many', 'x-ratelimit-remaining': '59' }, null, 59],
     ['of 0', { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' }, 0, 0],
     ['below 0', { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '-1' }, 60, null],
     ['with a fraction', { 'x-ratelimit-limit': '60.0', 'x-ratelimit-remaining': '59.9' }, 60, 59],
     [
-      'of too many digits',
+      'too long',
       { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) },
       null,
       null,
@@ -163,12 +149,7 @@ describe('the rate headers of a response', () => {
 
 describe('the RateLimit header', () => {
   it.each<[string, string, string | null, RateLimitField]>([
-    [
-      'with its policy',
-      '"default";r=50;t=30',
-      '"default";q=100;w=60',
-      { limit: 100, remaining: 50, reset: 30 },
-    ],
+    ['with policy', '"default";r=50;t=30', '"default";q=100;w=60', { limit: 100, remaining: 50, reset: 30 }],
     ['without its policy', '"default";r=50;t=30', null, { limit: null, remaining: 50, reset: 30 }],
     ['without its reset', '"default";r=0', '"default";q=100', { limit: 100, remaining: 0, reset: null }],
     [
@@ -183,12 +164,7 @@ describe('the RateLimit header', () => {
       '"a";q=10;qu="requests"',
       { limit: 10, remaining: 5, reset: 30 },
     ],
-    [
-      'in its older form',
-      'limit=100, remaining=50, reset=30',
-      '100;w=60',
-      { limit: 100, remaining: 50, reset: 30 },
-    ],
+    ['as of old', 'limit=100, remaining=50, reset=30', '100;w=60', { limit: 100, remaining: 50, reset: 30 }],
   ])('is read %s', (_case, field, policy, expected) => {
     expect(readRateLimitField(field, policy)).toEqual(expected)
   })

@@ -47,11 +47,7 @@ describe('a window', () => {
 describe('an answer', () => {
   it.each<[string, RateHeaders, Partial<Window>]>([
     ['a minute and a moment from now', announced(60, 59), { remaining: 59, ours: 1, endsAt: NOW + 60_250 }],
-    [
-      'when the server says, and a second',
-      announced(60, 40, 12_000),
-      { remaining: 40, ours: 20, endsAt: NOW + 13_000 },
-    ],
+    ['as the server says', announced(60, 40, 12_000), { remaining: 40, ours: 20, endsAt: NOW + 13_000 }],
     ['after a minute at the latest', announced(60, 59, 3_600_000), { endsAt: NOW + 61_000 }],
   ])('begins the first window, which ends %s', (_case, announcement, expected) => {
     expect(windowThen(null, announcement)).toMatchObject({ limit: 60, ...expected })
@@ -60,7 +56,7 @@ describe('an answer', () => {
   it.each<[string, Window, RateHeaders | null, number, Partial<Window>]>([
     ['counts down', windowOf(), announced(60, 29), 1, { remaining: 29, ours: 31, endsAt: NOW + 20_000 }],
     [
-      'begins a window by a jump',
+      'begins one by a jump',
       windowOf(),
       announced(60, 50),
       1,
@@ -77,31 +73,20 @@ describe('an answer', () => {
     ['that announces nothing counts as one of ours', windowOf(), NOTHING, 1, { remaining: 29, ours: 31 }],
     ['that never came counts as one of ours', windowOf(), null, 1, { remaining: 29, ours: 31 }],
     [
-      'that announces half counts as one of ours',
+      'that announces half is one of ours',
       windowOf(),
       { ...NOTHING, remaining: 5 },
       1,
       { remaining: 29, ours: 31 },
     ],
-    [
-      'that announces a limit of 0 counts as one of ours',
-      windowOf(),
-      announced(0, 0),
-      1,
-      { remaining: 29, ours: 31 },
-    ],
+    ['that announces a limit of 0 is ours', windowOf(), announced(0, 0), 1, { remaining: 29, ours: 31 }],
     ['never leaves less than 0', windowOf({ remaining: 0 }), NOTHING, 1, { remaining: 0, ours: 31 }],
   ])('%s', (_case, window, announcement, inFlight, expected) => {
     expect(windowThen(window, announcement, inFlight)).toMatchObject(expected)
   })
 
   it.each<[string, Window | null, RateHeaders | null, Partial<Window>]>([
-    [
-      'counts when its request left after the last window',
-      null,
-      announced(60, 20),
-      { remaining: 20, ours: 31 },
-    ],
+    ['counts when it left after the last window', null, announced(60, 20), { remaining: 20, ours: 31 }],
     ['counts, too, if it announces nothing then', null, NOTHING, { remaining: 29, ours: 31 }],
     ['changes nothing if it announces nothing and left before', windowOf({ endsAt: NOW - 1 }), NOTHING, {}],
     ['changes nothing if it left after the last window and never came', null, null, {}],

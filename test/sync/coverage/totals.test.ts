@@ -48,7 +48,7 @@ describe('a total', () => {
     ['too low', seen([7, 7, 7]), -2],
     ['the last one of a moving list counts', seen([7, 8, 9]), 0],
     [
-      'pages asked again do not count',
+      'pages asked again are not',
       seen([9, 9, 9, 8, 9], ['forward', 'forward', 'forward', 'back', 'look']),
       0,
     ],
@@ -64,12 +64,7 @@ describe('a total', () => {
     ['it is off, as it was before', { totals: { ...seen([12, 12, 12]), isDoubted: true } }, true, 'again'],
     ['it is right again', { totals: { ...seen([9, 9, 9]), isDoubted: true } }, false, null],
     ['it swings', { totals: seen(often([100, 101])) }, true, 'again'],
-    [
-      'the last page is wrong',
-      { passShort: true, totals: { ...seen([12, 12, 12]), isDoubted: true } },
-      false,
-      'once',
-    ],
+    ['a wrong end', { passShort: true, totals: { ...seen([12, 12, 12]), isDoubted: true } }, false, 'once'],
   ])('is wrong, or may be: %s', (_what, state, isWrong, off) => {
     expect(isTotalWrong({ ...FRESH, ...state })).toBe(isWrong)
     expect(totalOff('drifted', { ...FRESH, ...state })).toBe(off)

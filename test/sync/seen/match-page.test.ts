@@ -37,17 +37,12 @@ describe('the position of a key', () => {
     ['is before the first key of an answer', 'mf', {}, ['13:-0.5', '13:0']],
     ['is not what it was in an earlier pass', 'axb', {}, ['11:0', '11:0.5', '11:1']],
     [
-      'is before the page where the step back began, if no key is known',
+      'is before the step back, if no key is known',
       'mn',
       { why: 'back', before: 13 },
       ['13:-1.5', '13:-0.5'],
     ],
-    [
-      'is behind all others, if no key is known and no segment is named',
-      'mn',
-      { why: 'overlap' },
-      ['14:-2', '14:-1'],
-    ],
+    ['is behind all others, if nothing is known', 'mn', { why: 'overlap' }, ['14:-2', '14:-1']],
   ])('%s', (_title, ids, ask, expected) => {
     expect(matchOf(ids, ask).positions.map(at)).toEqual(expected)
   })
@@ -59,21 +54,11 @@ describe('the position of a key', () => {
 
 describe('the distance', () => {
   it.each<[string, string, ListPosition, { entry: number; distance: number } | null]>([
-    [
-      'counts the keys from behind the last known one',
-      'abc',
-      { segment: 13, position: 2 },
-      { entry: 2, distance: 5 },
-    ],
+    ['counts the keys behind the last known', 'abc', { segment: 13, position: 2 }, { entry: 2, distance: 5 }],
     ['skips new keys', 'abn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
     ['skips keys beyond the position', 'abf', { segment: 11, position: 4 }, { entry: 1, distance: 3 }],
     ['is 0 up to the position itself', 'de', { segment: 11, position: 4 }, { entry: 1, distance: 0 }],
-    [
-      'starts at a key with a neighbour, if there is one',
-      'abgn',
-      { segment: 13, position: 2 },
-      { entry: 1, distance: 6 },
-    ],
+    ['starts at a key with a neighbour', 'abgn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
     ['or else at any known key', 'g', { segment: 13, position: 2 }, { entry: 0, distance: 1 }],
     ['is null if no key is known', 'mn', { segment: 13, position: 2 }, null],
   ])('%s', (_title, ids, until, expected) => {
