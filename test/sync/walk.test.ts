@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { JobError, RetryableError } from '../../src/errors.ts'
 import type { JobResult } from '../../src/sync/job.ts'
-import type { Page } from '../../src/sync/types.ts'
+import type { Page, PageSource } from '../../src/sync/types.ts'
+import { createReadAhead } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, walks } from '../helpers/run-once.ts'
+import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
@@ -276,5 +278,114 @@ describe('a list that ends though its last page says that there are more', () =>
     expect(result).toMatchObject({ coverage: null, error: { code: 'INCOMPLETE' } })
     expect(mirroredIds(test)).toEqual([1, 2, 3])
     expect(walks(test)).toMatchObject([{ status: 'abandoned', passes: 3 }])
+  })
+})
+
+const IDS = upTo(18)
+
+/** Runs over six pages of three items; notes how many pages had been asked for when each was written. */
+async function runSixPages(script: Partial<Script> = {}) {
+  const test = openTestMirror()
+  const list = scriptedList({ ids: IDS, ...script })
+  const asked: number[] = []
+  const store: typeof test.store = {
+    ...test.store,
+    commit: (...page) => {
+      asked.push(list.asked.length)
+      return test.store.commit(...page)
+    },
+  }
+  return { test, asked, result: await runOnce(test, list, { store }) }
+}
+
+describe('the next page', () => {
+  it('is asked for before each page is written, and none is left at the end', async () => {
+    const { test, result, asked } = await runSixPages()
+
+    // After the sixth page the spot check.
+    expect(asked).toEqual([2, 3, 4, 5, 6, 7, 7])
+    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 7, pages: 7 } })
+    expect(mirroredIds(test)).toEqual(IDS)
+  })
+
+  it('fails after the one before it is written', async () => {
+    const { test, result } = await runSixPages({
+      before: (answer) => {
+        if (answer === 4) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+      },
+    })
+
+    expect(result.error).toMatchObject({ code: 'SERVER_ERROR' })
+    expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
+  })
+
+  it('is aborted and awaited when the caller closes', async () => {
+    let isAborted = false
+    const source: Pick<PageSource, 'fetchPage'> = {
+      fetchPage: (_page, _observer, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            isAborted = true
+            reject(signal.reason)
+          })
+        }),
+    }
+    const pages = createReadAhead({
+      source: { ...scriptedList({ ids: IDS }).source, ...source },
+      observer: {
+        onRequest: () => {},
+        onRetry: () => {},
+        onThrottled: () => {},
+        onWait: () => {},
+        onWaited: () => {},
+      },
+      yieldToEventLoop: async () => {},
+      signal: new AbortController().signal,
+    })
+
+    await pages.request({ why: 'forward', page: 2, before: null, until: null })
+    await pages.close()
+
+    expect(isAborted).toBe(true)
+  })
+})
+
+/** A list of a hundred pages: while its first pages are read, items leave its front and join its end alternately. */
+function movingList(stopAt: number | null = null) {
+  return scriptedList({
+    ids: upTo(300),
+    before(answer, list) {
+      if (answer === stopAt) throw new JobError('NETWORK', 'the cable is cut')
+      if (answer > 50 || answer < 5) return
+      if (answer % 4 === 0) list.ids.shift()
+      if (answer % 4 === 2) list.ids.push(1000 + answer)
+    },
+  })
+}
+
+describe('what a walk expects to have missed', () => {
+  it('is in the mirror and in the result of the run', async () => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, movingList())
+
+    expect(result.coverage).toBe('repaired')
+    expect(result.expectedMissed).toBeGreaterThan(0.1)
+    expect(walks(test)).toMatchObject([{ expected_missed: result.expectedMissed }])
+    expect(test.rows("SELECT expected_missed FROM sync_status WHERE organization = 'acme'")).toEqual([
+      { expected_missed: result.expectedMissed },
+    ])
+  })
+
+  it('covers the whole walk, though another process resumed it after the list stopped moving', async () => {
+    const whole = await runOnce(openTestMirror(), movingList())
+    const test = openTestMirror()
+    const list = movingList(80)
+    await runOnce(test, list)
+
+    const resumed = await runOnce(test, list)
+
+    expect(resumed).toMatchObject({ coverage: 'repaired', walk: { resumed: true } })
+    expect(resumed.expectedMissed).toBeGreaterThan((whole.expectedMissed ?? 0) * 0.9)
   })
 })

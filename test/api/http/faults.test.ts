@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../../src/errors.ts'
@@ -91,6 +91,8 @@ describe('an answer that takes too long', () => {
   it.each<[string, () => Promise<URL>]>([
     ['because nothing comes', () => serve(() => {})],
     ['because headers never end', () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'))],
+    ['because interim answers come for ever', () => serveRaw(trickleInterimAnswers)],
+    ['because it switches protocols', () => serveRaw((socket) => socket.write(SWITCHING))],
     ['because the body never ends', () => serve((_request, response) => void response.write('[1,'))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
   ])('is a time-out, which is retryable: %s', async (_case, start) => {
@@ -100,6 +102,13 @@ describe('an answer that takes too long', () => {
     expect(error).toMatchObject({ code: 'TIMEOUT', message: 'no whole answer within api.timeout (200 ms)' })
   })
 })
+
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
+
+function trickleInterimAnswers(socket: Socket): void {
+  const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 10)
+  socket.on('close', () => clearInterval(timer))
+}
 
 function trickle(response: ServerResponse): void {
   const timer = setInterval(() => response.write(' '), 10)

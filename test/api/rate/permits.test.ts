@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Permits } from '../../../src/api/rate/permits.ts'
+import type { Permit, Permits } from '../../../src/api/rate/permits.ts'
 import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, SECOND } from '../helpers/budgets.ts'
+import { settle } from '../helpers/clock.ts'
 import { createScene, request, take } from '../helpers/permits-scene.ts'
 
 describe('a process that nothing limits', () => {
@@ -107,5 +108,161 @@ describe('answers that announce nothing', () => {
     await meet429(one)
 
     expect(one.known().learned.count).toBe(59)
+  })
+})
+
+describe('a change that others must know', () => {
+  it.each<[string, (permits: Permits, permit: Permit) => void]>([
+    ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
+    ['the end of the first request without a response', (permits, permit) => permits.answered(permit, null)],
+    ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
+    [
+      'a budget that is used up for an hour',
+      (permits, permit) => permits.answered(permit, announced(60, 0, 60 * MINUTE)),
+    ],
+    [
+      'a server that failed and names a time',
+      (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
+    ],
+    ['a 429', (permits) => permits.throttled(NOTHING, 0)],
+  ])('is written at once: %s', async (_what, happen) => {
+    const { store, one, other } = createScene()
+    const permit = await take(one)
+    const before = store.writes()
+
+    happen(one, permit)
+    await one.publish()
+
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toEqual(one.known())
+  })
+
+  it.each([
+    ['counts down by those in flight', 57, 0],
+    ['counts down by more', 56, 1],
+    ['has jumped up', 64, 1],
+  ])('is a response that %s, or not', async (_what, remaining, writes) => {
+    const { store, clock, one } = createScene()
+    await request(one, announced(70, 60))
+    const permit = await take(one)
+    await take(one)
+    await take(one)
+    const before = store.writes()
+    clock.time += SECOND
+
+    one.answered(permit, announced(70, remaining))
+    await one.publish()
+
+    expect(store.writes() - before).toBe(writes)
+  })
+
+  it('is written even if it comes during another write', async () => {
+    const { store, clock, open, one } = createScene()
+    await request(one, announced(60, 59))
+    const said = Promise.withResolvers<void>()
+    const slow: BudgetStore = {
+      ...store,
+      compareAndSet: async (scope, version, next) => {
+        const isSet = await store.compareAndSet(scope, version, next)
+        await said.promise
+        return isSet
+      },
+    }
+    const other = open('the other', { ...store, compareAndSet: (...asked) => its.compareAndSet(...asked) })
+    let its: BudgetStore = store
+    const permit = await take(other)
+    its = slow
+    const written = other.take()
+    await settle()
+    other.answered(permit, announced(60, 0, 60 * MINUTE))
+
+    said.resolve()
+    await written
+    await other.publish()
+
+    expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
+  })
+
+  it('is the beginning of the next window, even if the process is killed after its first response', async () => {
+    const { clock, open, one } = createScene()
+    await request(one, announced(20, 19))
+    clock.time += MINUTE + SECOND
+    await request(one, announced(20, 19))
+
+    const { window } = await open('the next').view()
+
+    expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
+  })
+
+  it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {
+    const { store, clock, one, other, wait } = createScene()
+    await request(one, announced(2, 1))
+    const permit = await take(one)
+    await wait(one)
+    one.answered(permit, announced(2, 0))
+    await one.publish()
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+    clock.time += SECOND
+
+    await wait(one)
+    await wait(one)
+
+    expect(store.writes()).toBe(before + 1)
+    expect((await other.view()).inFlight).toEqual([])
+  })
+
+  it('is at a flush, once, that nothing is in flight', async () => {
+    const { store, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await request(one, announced(60, 58))
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+
+    await one.flush()
+    await one.flush()
+
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toMatchObject({ inFlight: [], window: { remaining: 58, ours: 2 } })
+  })
+})
+
+describe('a wait', () => {
+  it('is written with its reason and its end, once', async () => {
+    const { store, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    const before = store.writes()
+
+    const { at, reason } = await wait(one)
+    await wait(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: reason, waitingUntil: at })
+    expect(reason).toBe("the server's limit of 60 requests a minute")
+    expect(store.writes()).toBe(before + 1)
+  })
+
+  it.each([
+    ['that ends within a second', announced(60, 0, 0)],
+    ['for an answer', NOTHING],
+  ])('is not written if it is one %s', async (_case, answer) => {
+    const { store, one, other, wait } = createScene()
+    if (answer === NOTHING) await take(other)
+    else await request(one, answer)
+    const before = store.writes()
+
+    expect((await wait(one)).at).toBeGreaterThan(NOW)
+
+    expect(store.writes()).toBe(before)
+  })
+
+  it('is written no longer once it is over', async () => {
+    const { store, clock, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    await wait(one)
+    clock.time += MINUTE + SECOND
+
+    await take(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: null, waitingUntil: 0 })
   })
 })
