@@ -12,7 +12,7 @@ import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { mirroredIds, observerOf, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -168,15 +168,12 @@ describe('a run that fails', () => {
     ['the answer', new JobError('BAD_RESPONSE', 'not the envelope'), 'BAD_RESPONSE'],
     ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
   ])('says why, and keeps what was written: %s', async (_what, error, code) => {
-    const test = openTestMirror()
-    const list = scriptedList({
+    const { test, result } = await walkOver({
       ids: upTo(10),
       before: (answer) => {
         if (answer === 2) throw error
       },
     })
-
-    const result = await runOnce(test, list)
 
     expect(result.error).toMatchObject({ code })
     expect(runs(test)).toEqual([
@@ -195,14 +192,11 @@ describe('a run that fails', () => {
   })
 
   it('writes nothing of a page on which two items have one key, and later continues from it', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({
+    const { test, list, result } = await walkOver({
       ids: upTo(6),
       instead: (page, answer) =>
         answer === 2 ? { ...page, items: [...page.items, itemOf('{"id":4,"b":1}')] } : page,
     })
-
-    const result = await runOnce(test, list)
     expect(result.error).toMatchObject({ code: 'BAD_RESPONSE' })
     expect(mirroredIds(test)).toEqual([1, 2, 3])
     const again = await runOnce(test, list)
@@ -250,10 +244,7 @@ describe('a run that is stopped', () => {
   })
 
   it('before its start leaves no line', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(2) })
-
-    const result = await runOnce(test, list, { signal: AbortSignal.abort('SIGTERM') })
+    const { test, list, result } = await walkOver({ ids: upTo(2) }, { signal: AbortSignal.abort('SIGTERM') })
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'INTERRUPTED' } })
     expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
