@@ -38,11 +38,7 @@ describe('a link that is followed', () => {
     ['with a list counted beyond nine', { 'state[]': 'a' }, 'state[10]=a&page=2'],
     ['with a list not counted in another order', { 'state[]': ['a', 'b'] }, 'state[]=b&page=2&state[]=a'],
     ['with a list no longer counted', { 'state[0]': 'a', 'state[1]': 'b' }, 'state[]=a&state[]=b&page=2'],
-    [
-      'with a list in brackets',
-      { 'filter[state][]': ['a', 'b'] },
-      'filter[state][0]=a&filter[state][1]=b&page=2',
-    ],
+    ['with a nested list', { 'filter[state][]': ['a', 'b'] }, 'filter[state][0]=a&filter[state][1]=b&page=2'],
     ['with a name given twice in another order', { state: ['a', 'b'] }, 'state=b&state=a&page=2'],
     ['with one that is empty', { state: 'paid', q: '' }, 'state=paid&q=&page=2'],
     ['with one that is empty and lost its sign', { q: '' }, 'q&page=2'],
@@ -122,14 +118,9 @@ describe('the address of a request', () => {
 describe('a link that is refused', () => {
   it.each<[string, string, Setting, string]>([
     ['another host', `https://evil.example${PATH}?page=2`, {}, 'leads to another host, evil.example'],
+    ['a host that begins so', `https://admin.example.com.evil.example${PATH}?page=2`, {}, 'another host'],
     [
-      'a host that begins like ours',
-      `https://admin.example.com.evil.example${PATH}?page=2`,
-      {},
-      'another host',
-    ],
-    [
-      'our host as user',
+      'our host first',
       `https://admin.example.com@evil.example${PATH}?page=2`,
       {},
       'another host, evil.example',
@@ -172,12 +163,7 @@ describe('a link that is refused', () => {
     ['an empty filter that was filled', { state: '' }, 'state=paid&page=2', 'changes the filter state ('],
     ['a filter given twice', { state: 'paid' }, 'state=paid&state=open&page=2', 'changes the filter state'],
     ['a value of a list less', { 'state[]': ['a', 'b'] }, 'state[0]=a&page=2', 'changes the filter state[]'],
-    [
-      'a value changed',
-      { 'state[]': ['a', 'b'] },
-      'state[0]=a&state[1]=c&page=2',
-      'changes the filter state[]',
-    ],
+    ['a change', { 'state[]': ['a', 'b'] }, 'state[0]=a&state[1]=c&page=2', 'changes the filter state[]'],
     [
       'values that changed',
       { 'f[0][a]': 'x', 'f[1][a]': 'y' },

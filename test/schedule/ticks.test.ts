@@ -70,82 +70,31 @@ const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }
 const BY_SECOND = { expression: '*/10 * * * * *', timezone: 'UTC' }
 
+type Schedule = typeof HOURLY
+
+const SKIPPED = ['2026-03-28T01:30:00', '2026-03-28T01:30:00'] as const
+const AHEAD = ['2027-01-01T00:00:00', '2027-01-01T00:00:00'] as const
+
+/** A time in UTC, on 20 November 2026 unless it names its day. */
 function timeOf(text: string | null): number | null {
-  return text === null ? null : Date.parse(text)
+  return text === null ? null : Date.parse(`${text.includes('T') ? text : `2026-11-20T${text}`}Z`)
 }
 
-describe('a job is due at the start', () => {
-  it.each([
-    ['that was never begun', HOURLY, null, null, '2026-11-20T08:01:00Z'],
-    [
-      'whose time came while it was down',
-      HOURLY,
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T09:00:30Z',
-    ],
-    [
-      'whose time is this moment',
-      HOURLY,
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T09:00:00Z',
-    ],
-    [
-      'whose last run failed, and its time came',
-      HOURLY,
-      '2026-11-19T08:00:00Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T09:30:00Z',
-    ],
-  ])('%s', (_, schedule, completedAt, startedAt, now) => {
+describe('at the start a job', () => {
+  it.each<[string, Schedule, completed: string | null, started: string | null, now: string, boolean]>([
+    ['that was never begun', HOURLY, null, null, '08:01:00', true],
+    ['whose time came while it was down', HOURLY, '08:00:00', '08:00:00', '09:00:30', true],
+    ['whose time is this moment', HOURLY, '08:00:00', '08:00:00', '09:00:00', true],
+    ['whose last run failed, and its time came', HOURLY, '2026-11-19T08:00:00', '08:00:00', '09:30:00', true],
+    ['that was completed a moment ago', HOURLY, '08:00:00', '08:00:00', '08:59:59', false],
+    ['whose last run failed a moment ago', HOURLY, '2026-11-19T08:00:00', '08:00:01', '08:30:00', false],
+    ['that a backfill completed since', HOURLY, '09:10:00', '08:00:00', '09:30:00', false],
+    ['of a night that the clocks skip', NIGHTLY, ...SKIPPED, '2026-03-29T23:00:00', false],
+    ['that was begun ahead of a corrected clock', HOURLY, ...AHEAD, '08:00:00', false],
+  ])('%s is due, or not', (_, schedule, completedAt, startedAt, now, isDue) => {
     const last = { completedAt: timeOf(completedAt), startedAt: timeOf(startedAt) }
 
-    expect(createDueCheck(Date.parse(now))(last, schedule)).toBe(true)
-  })
-})
-
-describe('a job waits for its next time', () => {
-  it.each([
-    [
-      'that was completed a moment ago',
-      HOURLY,
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T08:59:59Z',
-    ],
-    [
-      'whose last run failed, until its time comes',
-      HOURLY,
-      '2026-11-19T08:00:00Z',
-      '2026-11-20T08:00:01Z',
-      '2026-11-20T08:30:00Z',
-    ],
-    [
-      'that a backfill completed since',
-      HOURLY,
-      '2026-11-20T09:10:00Z',
-      '2026-11-20T08:00:00Z',
-      '2026-11-20T09:30:00Z',
-    ],
-    [
-      'of the night that the clocks skip',
-      NIGHTLY,
-      '2026-03-28T01:30:00Z',
-      '2026-03-28T01:30:00Z',
-      '2026-03-29T23:00:00Z',
-    ],
-    [
-      'that was begun in the future, before the clock was corrected',
-      HOURLY,
-      '2027-01-01T00:00:00Z',
-      '2027-01-01T00:00:00Z',
-      '2026-11-20T08:00:00Z',
-    ],
-  ])('%s', (_, schedule, completedAt, startedAt, now) => {
-    const last = { completedAt: timeOf(completedAt), startedAt: timeOf(startedAt) }
-
-    expect(createDueCheck(Date.parse(now))(last, schedule)).toBe(false)
+    expect(createDueCheck(timeOf(now) ?? 0)(last, schedule)).toBe(isDue)
   })
 })
 

@@ -77,11 +77,7 @@ describe('the rate headers of a response', () => {
   it.each<[string, Headers, number]>([
     ['by our clock without a Date', { 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
     ['by the clock of the server', { ...EARLIER, 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' }, 60_000],
-    [
-      'by our clock if Date is broken',
-      { date: 'Friday', 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' },
-      60_000,
-    ],
+    ['by our clock, Date broken', { date: 'Friday', 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
     ['as none when it has passed', { 'retry-after': 'Fri, 20 Nov 2026 08:29:00 GMT' }, 0],
     ['as a day at most', { 'retry-after': 'Sun, 20 Nov 2033 08:30:00 GMT' }, DAY],
     ['in the form of RFC 850', { 'retry-after': 'Friday, 20-Nov-26 08:31:00 GMT' }, 60_000],
@@ -114,7 +110,7 @@ describe('the rate headers of a response', () => {
 
   it.each<[string, Headers, number | null, number | null]>([
     [
-      'with X- before those without',
+      'with X- first',
       { 'x-ratelimit-limit': '60', 'ratelimit-limit': '10', 'x-ratelimit-remaining': '5' },
       60,
       5,
@@ -126,22 +122,12 @@ describe('the rate headers of a response', () => {
       60,
       7,
     ],
-    [
-      'of a server and its proxy, in a list',
-      { 'x-ratelimit-limit': ['300', '60'], 'x-ratelimit-remaining': ['7', '59'] },
-      60,
-      7,
-    ],
+    ['in a list', { 'x-ratelimit-limit': ['300', '60'], 'x-ratelimit-remaining': ['7', '59'] }, 60, 7],
     ['one of them no number', { 'x-ratelimit-limit': '60, many', 'x-ratelimit-remaining': '59' }, null, 59],
     ['of 0', { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' }, 0, 0],
     ['below 0', { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '-1' }, 60, null],
     ['with a fraction', { 'x-ratelimit-limit': '60.0', 'x-ratelimit-remaining': '59.9' }, 60, 59],
-    [
-      'too long',
-      { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) },
-      null,
-      null,
-    ],
+    ['long', { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) }, null, null],
   ])('may be counts %s', (_case, headers, limit, remaining) => {
     expect(readRateHeaders(headers, NOW)).toMatchObject({ limit, remaining })
   })

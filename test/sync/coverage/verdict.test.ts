@@ -38,6 +38,9 @@ const MOVED = { moved: true, passMoved: true, unexplained: 1 }
 /** All movements are explained. */
 const SETTLED = { moved: true, passMoved: true }
 
+const NINE = '9 items came'
+const MORE = 'that there are more pages'
+
 /** An item was met far from where it was before. */
 const RELOCATED = { ...WHOLE, ...SETTLED, relocated: 1 }
 const SHORT = { ...WHOLE, passDistinct: 9 }
@@ -182,21 +185,9 @@ describe('a list that grows as fast as it is read', () => {
 describe('the end of a pass', () => {
   it.each<[string, Partial<CoverageState>, string]>([
     ['fewer than the total', { passTotal: 10, passDistinct: 9 }, '9 items came of a total of 10'],
-    [
-      'items twice',
-      { passTotal: 10, passDistinct: 9, passRepeated: 2 },
-      '9 items came of a total of 10, 2 of them twice',
-    ],
-    [
-      'another total',
-      { passTotal: 10, passDistinct: 9, totalChanged: true },
-      '9 items came of a total of 10, and the total changed meanwhile',
-    ],
-    [
-      'no total, and an end too early',
-      { passDistinct: 9, passShort: true },
-      '9 items came, and the last page says that there are more pages',
-    ],
+    ['items twice', { ...SHORT, passRepeated: 2 }, '9 items came of a total of 10, 2 of them twice'],
+    ['another total', { ...SHORT, ...CHANGED }, `${NINE} of a total of 10, and the total changed meanwhile`],
+    ['an end too early', { passDistinct: 9, passShort: true }, `${NINE}, and the last page says ${MORE}`],
   ])('says why the list is read again: %s', (_what, state, why) => {
     expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
   })
