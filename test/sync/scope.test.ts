@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JobOptions } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { BACKFILL, createScene, expectRows, history, without } from '../helpers/removal-scene.ts'
+import { BACKFILL, createScene, expectRows, held, history, without } from '../helpers/removal-scene.ts'
 import { upTo } from '../helpers/scripted-list.ts'
 
 const ALL = upTo(30)
@@ -57,6 +57,14 @@ describe('a row that left the list with a change of filters', () => {
 
     expectRows(scene, PAID)
     expect(history(scene.test)).toEqual(OUT)
+  })
+
+  it('is held back by the same brake', async () => {
+    const few: Step = [upTo(10), PAID_ALONE]
+    const scene = await lived([A, few, few])
+
+    expect(held(scene.test)).toBe(20)
+    expectRows(scene, ALL)
   })
 
   it.each<[string, Step[], [number, string][]]>([
