@@ -203,6 +203,8 @@ describe('a link that is refused', () => {
   it.each([
     `https://user:secret-word@evil.example${PATH}?page=2`,
     `https:\\\\user:secret-word@evil.example${PATH}?page=2`,
+    `https:////user:secret-word@evil.example${PATH}?page=2`,
+    `  https://user:secret-word@evil.example${PATH}?page=2`,
     `https://user:secret-word@half@evil.example${PATH}?page=2`,
   ])('is shown without the user information of %s', (link) => {
     const message = refusalOf(link)
@@ -213,6 +215,8 @@ describe('a link that is refused', () => {
 
   it.each([
     ['ftp://user:secret-word@evil.example/x?page=2', 'ftp://evil.example/x?page=2'],
+    ['ftp:/user:secret-word@evil.example/x?page=2', 'ftp:/evil.example/x?page=2'],
+    ['  ftp:user:secret-word@evil.example/x?page=2', '  ftp:evil.example/x?page=2'],
     ['ftp:user:secret-word@evil.example/x?page=2', 'ftp:evil.example/x?page=2'],
     ['s3+x.y:user:secret-word@evil.example/x?page=2', 's3+x.y:evil.example/x?page=2'],
     ['user:secret-word@evil.example/x?page=2', 'user:evil.example/x?page=2'],
@@ -224,6 +228,8 @@ describe('a link that is refused', () => {
   })
 
   it.each<[string, string, Filters, string]>([
+    ['in capitals', `HTTPS://Evil.Example${PATH}?page=2`, {}, `(https://evil.example${PATH}?page=2)`],
+    ['with http in capitals', `HTTP://Evil.Example${PATH}?page=2`, {}, `(http://evil.example${PATH}?page=2)`],
     ['with a query in its fragment', `${BASE}/other#a?secret-word`, {}, `(${BASE}/other)`],
     [
       'to another host',

@@ -181,6 +181,13 @@ describe('an answer that is no list', () => {
       '{"data":{"0":1,"x\\u0007":2}}',
       '"data" is an object with the field x\\u{7}, not a list',
     ],
+    [
+      'data with a fraction for a key',
+      '{"data":{"1.5":1}}',
+      '"data" is an object with the field 1.5, not a list',
+    ],
+    ['an empty message', '{"success":false,"message":""}', 'the answer says "success": false'],
+    ['data that is null', '{"data":null}', '"data" is null, not a list'],
     ['two data fields of which the last is none', '{"data":[1],"data":null}', '"data" is null, not a list'],
     [
       "Laravel's flat paginator",
@@ -204,6 +211,8 @@ describe('an answer that is no list', () => {
   it.each<[string, object]>([
     ['a greater total', { meta: { total: 4 } }],
     ['two totals', { total: 3, meta: { total: 27 } }],
+    ['a next', { meta: { total: 3 }, next: 2 }],
+    ['a place in the list', { meta: { total: 3, cursor: 'x' } }],
     ['a total that is none', { meta: { total: 'three' } }],
     ['a last page 2', { meta: { total: 3, current_page: 1, last_page: 2 } }],
     ['page 2', { meta: { total: 3, current_page: 2 } }],

@@ -63,6 +63,8 @@ describe('findPathProblem', () => {
 
 describe('parseDuration', () => {
   it.each([
+    ['500ms', 500],
+    ['24h', 86_400_000],
     ['30s', 30_000],
     ['5m', 300_000],
     ['007s', 7000],

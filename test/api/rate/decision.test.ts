@@ -109,6 +109,7 @@ describe('under a ceiling of our own the next request', () => {
     ['waits for nothing older than that', 1, [[-GONE, 1]], 0],
     ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 21_000],
     ['goes at 0.5 when the last one is older than that', 0.5, [[-121_000, 1]], 0],
+    ['goes at 2.5 where one was sent', 2.5, [[-50_000, 1]], 0],
     ['goes a minute after the last one at 1.5', 1.5, [[-50_000, 1]], GONE - 50_000],
   ])('%s', (_case, requestsPerMinute, sent, wait) => {
     expect(waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })).toBe(wait)

@@ -26,6 +26,8 @@ describe('what is left in a window', () => {
   it.each<[string, number, Partial<Window>, number, number]>([
     ['is what the server says', 100, { remaining: 30 }, 0, 30],
     ['is less what is on its way', 100, { remaining: 30 }, 3, 27],
+    ['is nothing when all of it is on its way', 100, { remaining: 3 }, 3, 0],
+    ['is nothing in a window of 0', 100, { limit: 0, remaining: 0, ours: 0 }, 0, 0],
     ['is the rest of our share', 50, { remaining: 31, ours: 29 }, 0, 1],
     ['is nothing once our share is used', 50, { remaining: 30, ours: 30 }, 0, 0],
     ['is all when others have used their share', 50, { remaining: 29, ours: 1 }, 0, 29],
@@ -171,6 +173,7 @@ describe('the first answer after a 429', () => {
     ['shows nothing at the first time', 60, null, null],
     ['shows the limit if both counts are alike', 60, 60, 60],
     ['shows the lesser if they differ by a twentieth', 63, 60, 60],
+    ['shows the lesser, even if it is the later', 57, 60, 57],
     ['shows nothing if they differ by more', 64, 60, null],
     ['shows a small limit if they differ by one', 4, 5, 4],
     ['shows nothing if they differ by two', 3, 5, null],
