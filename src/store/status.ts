@@ -1,7 +1,9 @@
 import type { WalkOutcome } from '../sync/types.ts'
-import { DIED } from './failing.ts'
 
 // What `status`, and those who wait for a list, are shown of either store.
+
+/** What the line of a run says whose process was killed: the next run of its job writes it. */
+export const DIED = 'the process ended without a word'
 
 /** A row of `status`: `sync_status` and details. Times as in the mirror. */
 export interface StatusRow {
@@ -251,32 +253,30 @@ export const BACKFILLS_SQL = `
   WHERE status = 'open' AND origin = 'backfill'
 `
 
-/** The run of a job that another process has. Parameters as the store writes them. */
-export function runningRunSql(organization: string, collection: string): string {
-  return `
-    SELECT
-      run.trigger,
-      run.started_at AS "startedAt",
-      run.pages,
-      run.rows_seen AS "rowsSeen",
-      walk.next_page AS "nextPage",
-      walk.rows_seen AS "walkSeen",
-      walk.total,
-      walk.updated_at AS "updatedAt",
-      (
-        SELECT max(${WAITS_UNTIL})
-        FROM sync_gates
-        WHERE scope IN ('all', run.organization_id, organizations.last_fingerprint)
-      ) AS "waitingUntil"
-    FROM sync_runs AS run
-    LEFT JOIN organizations ON organizations.id = run.organization_id
-    LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
-    -- Whoever compares a list has no run: one that is open was left by a process that died.
-    JOIN sync_jobs AS job
-      ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
-    WHERE run.organization_id = ${organization} AND run.collection = ${collection} AND run.status = 'running'
-    -- A refresh may run within a walk.
-    ORDER BY run.walk_id IS NULL, run.id DESC
-    LIMIT 1
-  `
-}
+/** The run of a job that another process has. */
+export const RUNNING_RUN = `
+  SELECT
+    run.trigger,
+    run.started_at AS "startedAt",
+    run.pages,
+    run.rows_seen AS "rowsSeen",
+    walk.next_page AS "nextPage",
+    walk.rows_seen AS "walkSeen",
+    walk.total,
+    walk.updated_at AS "updatedAt",
+    (
+      SELECT max(${WAITS_UNTIL})
+      FROM sync_gates
+      WHERE scope IN ('all', run.organization_id, organizations.last_fingerprint)
+    ) AS "waitingUntil"
+  FROM sync_runs AS run
+  LEFT JOIN organizations ON organizations.id = run.organization_id
+  LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
+  -- Whoever compares a list has no run: one that is open was left by a process that died.
+  JOIN sync_jobs AS job
+    ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
+  WHERE run.organization_id = :organization AND run.collection = :collection AND run.status = 'running'
+  -- A refresh may run within a walk.
+  ORDER BY run.walk_id IS NULL, run.id DESC
+  LIMIT 1
+`

@@ -20,27 +20,6 @@ export interface LastRuns {
 
 export const NEVER_RUN: LastRuns = { completedAt: null, startedAt: null, unfinished: false }
 
-const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
-/** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
-export const LAST_RUNS = `
-  (
-    SELECT started_at
-    FROM sync_walks
-    WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS "completedAt",
-  (
-    SELECT started_at
-    FROM sync_runs
-    WHERE ${OF_JOB} AND trigger IN ('schedule', 'manual')
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS "startedAt",
-  EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND origin = 'sync') AS unfinished
-`
-
 /** At once from a file, later from a server. */
 export type MaybePromise<T> = T | Promise<T>
 

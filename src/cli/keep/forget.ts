@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
+import type { Holdings } from '../../store/core/forget.ts'
 import { emptyWal } from '../../store/sqlite/file/open.ts'
-import type { Holdings } from '../../store/sqlite/walks/holdings.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -85,7 +85,7 @@ async function whatWouldGo(
     const { organization, collections } = await find(mirror)
     const lines = ['. What would go:']
     for (const collection of collections) {
-      const held = await mirror.holdingsOf({ organizationId: organization.id, collection })
+      const held = await mirror.holdingsOf({ organization: organization.id, collection })
       lines.push(`  ${printable(organization.name)} ${collection}: ${holdingsText(held)}`)
     }
     return lines.join('\n')
@@ -109,7 +109,7 @@ async function forgetAll(
   await forgetting.blank()
   for (const collection of collections) {
     const isConfigured = configured?.collections.some(({ name }) => name === collection) === true
-    const job = { organizationId: organization.id, collection }
+    const job = { organization: organization.id, collection }
     const forgotten = await forgetting.job(job, isConfigured)
     const name = `${printable(organization.name)} ${collection}`
     if (forgotten.owner === null) {

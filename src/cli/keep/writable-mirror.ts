@@ -1,5 +1,9 @@
 import type { Config } from '../../config/config.ts'
 import { InterruptedError } from '../../errors.ts'
+import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
+import type { JobNames } from '../../store/core/jobs.ts'
+import type { Rule } from '../../store/core/sql.ts'
+import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { createLeases } from '../../store/sqlite/leases.ts'
@@ -9,13 +13,6 @@ import { createTypedTableRebuild, type Rebuilt } from '../../store/sqlite/tables
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import type { Transact } from '../../store/sqlite/transaction.ts'
 import { createForgetting, type Forgetting } from '../../store/sqlite/walks/forget.ts'
-import {
-  collectionsOf,
-  type ForgottenJob,
-  type Holdings,
-  holdingsOf,
-  knownOrganizations,
-} from '../../store/sqlite/walks/holdings.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { isNotMadeYet, openMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -24,7 +21,7 @@ import type { Runtime } from '../runtime.ts'
 export interface Inventory {
   organizations(): Promise<{ id: string; name: string }[]>
   collectionsOf(organizationId: string): Promise<string[]>
-  holdingsOf(job: ForgottenJob): Promise<Holdings>
+  holdingsOf(job: JobNames): Promise<Holdings>
   close(): Promise<void>
 }
 
@@ -121,11 +118,11 @@ function inventoryOfFile(file: string): Inventory | null {
 }
 
 function inventoryOf(connection: Connection, file: string): Inventory {
-  const own = <T>(task: () => T) => translatingErrors(file, task)
+  const reading = async <T>(rule: Rule<T>) => translatingErrors(file, () => runRule(connection, rule))
   return {
-    organizations: async () => own(() => knownOrganizations(connection)),
-    collectionsOf: async (organizationId) => own(() => collectionsOf(connection, organizationId)),
-    holdingsOf: async (job) => own(() => holdingsOf(connection, job)),
+    organizations: () => reading(knownOrganizations()),
+    collectionsOf: (organizationId) => reading(collectionsOf(organizationId)),
+    holdingsOf: (job) => reading(holdingsOf(SQLITE, job)),
     close: async () => {
       connection.close()
     },

@@ -1,18 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { InterruptedError } from '../../errors.ts'
+import { collectionsOf, forgetOrganization, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
+import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { createLeases, type Leases } from '../../store/postgres/leases.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/configured.ts'
 import { collectionNames, rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
-import {
-  collectionsOf,
-  dropUnused,
-  forgetJob,
-  forgetOrganization,
-  holdingsOf,
-  knownOrganizations,
-} from '../../store/postgres/walks/forget.ts'
+import { dropUnused, forgetJob } from '../../store/postgres/walks/forget.ts'
 import type { Forgetting } from '../../store/sqlite/walks/forget.ts'
 import type { Inventory, WritableMirror } from '../keep/writable-mirror.ts'
 import type { Runtime } from '../runtime.ts'
@@ -52,9 +47,9 @@ export async function inventoryOfServer(config: Config, runtime: Runtime): Promi
 
 function inventoryOf(server: Server): Inventory {
   return {
-    organizations: () => knownOrganizations(server),
-    collectionsOf: (organizationId) => collectionsOf(server, organizationId),
-    holdingsOf: (job) => holdingsOf(server, job),
+    organizations: () => runRule(server, knownOrganizations()),
+    collectionsOf: (organizationId) => runRule(server, collectionsOf(organizationId)),
+    holdingsOf: (job) => runRule(server, holdingsOf(POSTGRES, job)),
     close: () => server.close(),
   }
 }
@@ -74,10 +69,10 @@ function createForgetting(
     // The server overwrites what is deleted when it cleans its tables (VACUUM).
     blank: async () => {},
     async job(job, isConfigured) {
-      const { organizationId, collection } = job
-      if (!(await leases.lock(organizationId, collection))) return { owner: 'a worker' }
+      const { organization, collection } = job
+      if (!(await leases.lock(organization, collection))) return { owner: 'a worker' }
       try {
-        const gone = await holdingsOf(server, job)
+        const gone = await runRule(server, holdingsOf(POSTGRES, job))
         const at = new Date(now()).toISOString()
         if (!(await forgetJob(server, job, { isConfigured, signal, at })))
           throw new InterruptedError('stopped before everything was forgotten; the same command continues')
@@ -85,9 +80,9 @@ function createForgetting(
         await makeConfigured(server, config.collections)
         return { owner: null, gone, isCollectionGone }
       } finally {
-        await leases.unlock(organizationId, collection)
+        await leases.unlock(organization, collection)
       }
     },
-    organization: (organizationId) => forgetOrganization(server, organizationId),
+    organization: (id) => server.transaction((sql) => runRule(sql, forgetOrganization(id))),
   }
 }

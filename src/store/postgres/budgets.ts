@@ -1,7 +1,7 @@
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
+import { timeOf } from '../core/sql.ts'
 import { SERVER_TIME, type ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
-import { timeOf } from './walks/job.ts'
 
 /** A permit that was written so long after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
 export const LATE_MS = 250

@@ -1,7 +1,7 @@
 import type { DueRefresh, RefreshTurns } from '../../sync/refresh-turns.ts'
+import { timeOf } from '../core/sql.ts'
 import { lockKey } from './leases.ts'
 import type { Server } from './server/server.ts'
-import { timeOf } from './walks/job.ts'
 
 /** One worker takes at most so many lists at once: the others take what is left. */
 const MOST_TAKEN = 8

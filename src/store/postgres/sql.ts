@@ -1,17 +1,16 @@
 import type { ColumnLimits } from '../columns/column.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 
+export { quoted } from '../core/sql.ts'
+
 /** Statements on the server, inside a transaction or each on its own. */
 export interface Sql {
   /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
   rows<T>(text: string, values?: readonly unknown[]): Promise<T[]>
+  /** The same, of a statement without rows. Returns how many it has changed. */
+  count(text: string, values?: readonly unknown[]): Promise<number>
   /** Runs statements without parameters. */
   exec(text: string): Promise<void>
-}
-
-/** A name as PostgreSQL reads it, whatever characters it has. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }
 
 export function literal(text: string): string {

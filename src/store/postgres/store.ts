@@ -1,41 +1,40 @@
 import { JobError } from '../../errors.ts'
-import type { Lease, Store } from '../../sync/store.ts'
+import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { entryOf, type LedgerRow, selectAnswers } from '../ledger.ts'
-import { pruneTimes } from '../prune.ts'
-import { assertAddress } from './address.ts'
-import type { Leases } from './leases.ts'
-import type { Patience, Server } from './server/server.ts'
-import { type Sql, storable } from './sql.ts'
-import { createCollections } from './tables/collection.ts'
-import { assertPossible } from './tables/configured.ts'
-import { lookUp, readLiveKeys } from './tables/lookup.ts'
-import { recordColumns } from './walks/column-counts.ts'
-import { createCommit } from './walks/commit.ts'
-import { asOwner, NEW_EPOCH, nameOf, OF_JOB, ofJob, timeOf } from './walks/job.ts'
+import { closeWalk } from '../core/close.ts'
 import {
-  confirmScope,
-  countMissing,
-  heldRemovals,
-  holdMissing,
-  isOverlapped,
-  isRefreshed,
-  noteMissing,
-  removeMissing,
-} from './walks/missing.ts'
-import { readOwner } from './walks/owner.ts'
-import { pruneJob } from './walks/prune.ts'
-import { allRefreshes, refreshOf, saveRefresh } from './walks/refreshes.ts'
-import { beginRun, finishRun } from './walks/runs.ts'
+  allRefreshes,
+  jobName,
+  namesOf,
+  noteRetry,
+  OF_JOB,
+  ownerWork,
+  refreshOf,
+  saveRefresh,
+} from '../core/jobs.ts'
+import { countMissing, isComplete, noteMissing } from '../core/missing.ts'
+import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
+import { beginRun, finishRun } from '../core/runs.ts'
+import { one, type Rule, run as runStatement, timeOf } from '../core/sql.ts'
 import {
   abandonWalk,
   beginWalk,
-  completeWalk,
   lastOutcome,
   openWalks,
+  readLedger,
   resumeWalk,
   saveCheckpoint,
-} from './walks/walks.ts'
+} from '../core/walks.ts'
+import { assertAddress } from './address.ts'
+import { POSTGRES, runRule } from './driver.ts'
+import type { Leases } from './leases.ts'
+import type { Patience, Server } from './server/server.ts'
+import type { Sql } from './sql.ts'
+import { createCollections } from './tables/collection.ts'
+import { assertPossible } from './tables/configured.ts'
+import { lookUp, readLiveKeys } from './tables/lookup.ts'
+import { createCommit } from './walks/commit.ts'
+import { asOwner, NEW_EPOCH } from './walks/job.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server
@@ -58,12 +57,14 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const commit = createCommit(server, collections)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
-  /** By job, the pages that its last refresh has written: a walk goes on with it after its end. */
-  const refreshPages = new Map<string, { run: number; pages: number }>()
+  const reading = <T>(rule: Rule<T>) => runRule(server, rule)
 
-  function owned<T>({ job, ...lease }: Lease, task: (sql: Sql) => Promise<T>): Promise<T> {
-    return asOwner(server, { job: ofJob(job), epoch: epochOf(lease), name: nameOf(job) }, task)
-  }
+  const owned =
+    ({ job, ...lease }: Lease) =>
+    <T>(task: (sql: Sql) => Promise<T>): Promise<T> =>
+      asOwner(server, { job: namesOf(job), epoch: epochOf(lease), name: jobName(job) }, task)
+  /** `begin` begins the rule: again, if the transaction runs twice. */
+  const writing = <T>(lease: Lease, begin: () => Rule<T>) => owned(lease)((sql) => runRule(sql, begin()))
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
   function takeOver(job: Job, isVerify: boolean): Promise<OwnLease> {
@@ -73,16 +74,13 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
         'INSERT INTO organizations (id, name, configured) VALUES ($1, $2, 1) ON CONFLICT (id) DO NOTHING',
         [job.organization.id, job.organization.name],
       )
-      const [row] = await sql.rows<{ epoch: number }>(
-        `
-          INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch, verifying)
-          VALUES ($1, $2, 1, $3, ${NEW_EPOCH}, $4)
-          ON CONFLICT (organization_id, collection) DO UPDATE
-          SET owner = excluded.owner, epoch = excluded.epoch, verifying = excluded.verifying,
-            retry_since = NULL, retry_until = NULL, retry_error = NULL
-          RETURNING epoch
-        `,
-        [...ofJob(job), leases.name, isVerify ? 1 : 0],
+      const row = await runRule(
+        sql,
+        one<{ epoch: number }>(TAKE_OVER, {
+          ...namesOf(job),
+          owner: leases.name,
+          verifying: isVerify ? 1 : 0,
+        }),
       )
       return leaseOf(sql, job, row?.epoch ?? 0)
     })
@@ -90,156 +88,132 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
 
   return {
     async acquire(job, isVerify = false) {
-      if (!(await leases.lock(...ofJob(job)))) return readOwner(server, job)
+      const { organization, collection } = namesOf(job)
+      if (!(await leases.lock(organization, collection))) return reading(heldByOther(job))
       try {
         return { lease: await takeOver(job, isVerify) }
       } catch (error) {
-        await leases.unlock(...ofJob(job))
+        await leases.unlock(organization, collection)
         throw error
       }
     },
     async release({ job, ...lease }) {
+      const { organization, collection } = namesOf(job)
       try {
-        await server.rows(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = $3`, [
-          ...ofJob(job),
-          epochOf(lease),
-        ])
+        await reading(runStatement(RELEASE, { ...namesOf(job), epoch: epochOf(lease) }))
       } finally {
         // Nobody could read a list whose lock stays while this process lives.
-        await leases.unlock(...ofJob(job))
+        await leases.unlock(organization, collection)
       }
     },
 
-    openWalks: (job) => openWalks(server, job),
+    openWalks: (job) => reading(openWalks(job)),
     beginRun: (lease, { resume, abandon, ...begin }) =>
-      owned(lease, async (sql) => {
-        const at = time()
-        for (const id of abandon) await abandonWalk(sql, id, at)
+      writing(lease, function* () {
         const { job } = lease
+        const at = time()
+        for (const id of abandon) yield* abandonWalk(id, at)
         const walk =
-          resume === null
-            ? await beginWalk(sql, job, begin, at)
-            : await resumeWalk(sql, job, resume, begin.first, at)
-        return { walk, runId: await beginRun(sql, job, { ...begin, walk, within: null }, at) }
+          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.first, at)
+        return { walk, runId: yield* beginRun(job, { ...begin, walk, within: null }, at) }
       }),
-    async readLedger(walkId, after) {
-      const answers = await server.rows<LedgerRow>(selectAnswers('$1', '$2'), [walkId, after])
-      return answers.map(entryOf)
-    },
+    readLedger: (walkId, after) => reading(readLedger(walkId, after)),
 
     lookup: (job, items) => lookUp(server, collections, job, items),
     async commit(lease, { answer, walk, next, at, run }) {
+      const { job, rowsAdded } = lease
       if (!answer) {
-        await owned(lease, (sql) => saveCheckpoint(sql, walk.id, next, at))
-        return { newRejects: 0, rowsAdded: lease.rowsAdded, notices: [] }
+        await writing(lease, () => saveCheckpoint(walk.id, next, at))
+        return { newRejects: 0, rowsAdded, notices: [] }
       }
       const { entry, newToWalk } = answer
-      const page = { changes: answer, run, at, ordinal: entry.ordinal, saved: null }
-      return commit.page(owner(lease), { ...page, answer: { walk, entry, newToWalk, next } })
+      const page = { job, changes: answer, run, at, answer: { walk, entry, newToWalk, next }, saved: null }
+      return commit.page(owned(lease), page)
     },
     beginRefresh: (lease, saved, within) =>
-      owned(lease, async (sql) => {
-        await saveRefresh(sql, lease.job, saved)
-        return beginRun(sql, lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
+      writing(lease, function* () {
+        const { job } = lease
+        yield* saveRefresh(job, saved)
+        return yield* beginRun(job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
-    async commitRefresh(lease, { run, at, saved, ...changes }) {
-      const name = nameOf(lease.job)
-      const last = refreshPages.get(name)
-      const ordinal = (last?.run === run.id ? last.pages : 0) + 1
-      const written = await commit.page(owner(lease), { changes, run, at, ordinal, answer: null, saved })
-      refreshPages.set(name, { run: run.id, pages: ordinal })
-      return written
+    commitRefresh: (lease, { run, at, saved, ...changes }) =>
+      commit.page(owned(lease), { job: lease.job, changes, run, at, answer: null, saved }),
+    saveRefresh: async (lease, saved) => {
+      await writing(lease, () => saveRefresh(lease.job, saved))
     },
-    saveRefresh: (lease, saved) => owned(lease, (sql) => saveRefresh(sql, lease.job, saved)),
-    refreshes: () => allRefreshes(server),
+    refreshes: () => reading(allRefreshes()),
 
     async findMissing(lease, rule) {
       const { job } = lease
-      const before = await countMissing(server, job)
-      // As many items were seen as there are rows: none is missing.
-      const isNone =
-        before.live === rule.keyed &&
-        !before.missing &&
-        !(await isOverlapped(server, job, rule.walkId)) &&
-        !(await isRefreshed(server, rule.walkId))
-      if (!isNone)
+      if (!(await reading(isComplete(POSTGRES, job, rule))))
         await collections.retrying(job, ({ shape }) =>
-          owned(lease, (sql) => noteMissing(sql, shape, { job, rule, at: time() })),
+          writing(lease, () => noteMissing(POSTGRES, shape, { job, rule, at: time() })),
         )
-      const { removable, held, live } = await countMissing(server, job)
-      return { removable, held, live }
+      return reading(countMissing(job))
     },
-    closeWalk: (lease, { walk, run, outcome, removals, refresh }) => {
-      const { job } = lease
-      const at = time()
-      const close = (remove: (sql: Sql) => Promise<void>) =>
-        owned(lease, async (sql) => {
-          if (outcome === null) await abandonWalk(sql, walk.id, at)
-          else {
-            await remove(sql)
-            if (walk.kind === 'full' && outcome.untrusted === null) await confirmScope(sql, job, walk.id)
-            await completeWalk(sql, { walkId: walk.id, runId: run.id }, outcome, at)
-            if (walk.kind === 'full') await recordColumns(sql, ofJob(job), walk.id)
-            if (refresh) await saveRefresh(sql, job, refresh)
-          }
-          return { heldBack: await heldRemovals(sql, job) }
-        })
-      if (removals === 'none') return close(async () => {})
-      if (removals !== 'remove') {
-        const why = removals.hold === 'earlier' ? null : removals.hold
-        return close((sql) => holdMissing(sql, job, why))
-      }
-      return collections.retrying(job, ({ shape }) =>
-        close((sql) => removeMissing(sql, shape, job, run.id, at)),
+    closeWalk: (lease, { walk, run, ...end }) => {
+      const closing = { ...end, job: lease.job, walkId: walk.id, kind: walk.kind, runId: run.id, at: time() }
+      return collections.retrying(lease.job, ({ shape }) =>
+        writing(lease, () => closeWalk(POSTGRES, shape, closing)),
       )
     },
-    noteRetry: async ({ job, ...lease }, retry) => {
-      await server.rows(
-        `UPDATE sync_jobs SET retry_since = $4, retry_until = $5, retry_error = $6 WHERE ${OF_JOB} AND epoch = $3`,
-        [
-          ...ofJob(job),
-          epochOf(lease),
-          ...(retry ? [timeOf(retry.since), timeOf(retry.until), storable(retry.error)] : [null, null, null]),
-        ],
-      )
+    noteRetry: async (lease, retry) => {
+      await writing(lease, () => noteRetry(lease.job, retry))
     },
-    finishRun: (_lease, run, outcome) => server.transaction((sql) => finishRun(sql, run, outcome, time())),
+    finishRun: (_lease, run, outcome) =>
+      server.transaction((sql) => runRule(sql, finishRun(run, outcome, time()))),
 
     async prune(job) {
       const { history } = job.collection
-      const versionsBefore = typeof history === 'number' ? ago(history) : null
-      await pruneJob(server, job, pruneTimes(ago, keepRuns), versionsBefore, signal)
+      const times = pruneTimes(ago, keepRuns)
+      // After a signal to stop, the next run prunes the rest.
+      while (!(await reading(pruneWalks(POSTGRES, job, times)))) if (signal.aborted) return
+      if (typeof history !== 'number' || signal.aborted) return
+      const end = ago(history)
+      while (!(await reading(pruneHistory(POSTGRES, job, end)))) if (signal.aborted) return
     },
     liveKeys: (job, from) => readLiveKeys(server, collections, job, from),
   }
 }
 
+const TAKE_OVER = `
+  INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch, verifying)
+  VALUES (:organization, :collection, 1, :owner, ${NEW_EPOCH}, :verifying)
+  ON CONFLICT (organization_id, collection) DO UPDATE
+  SET owner = excluded.owner, epoch = excluded.epoch, verifying = excluded.verifying,
+    retry_since = NULL, retry_until = NULL, retry_error = NULL
+  RETURNING epoch
+`
+
+const RELEASE = `UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = :epoch`
+
+/** Who has a job whose lock is taken, and what that one does. */
+function* heldByOther(job: Job): Rule<Acquired & { heldBy: string }> {
+  const known = yield* one<{ owner: string | null }>(
+    `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
+    namesOf(job),
+  )
+  if (!known || known.owner === null) return { heldBy: 'another process', work: null }
+  return { heldBy: known.owner, work: yield* ownerWork(job, known.owner) }
+}
+
 async function leaseOf(sql: Sql, job: Job, epoch: number): Promise<OwnLease> {
   const { name, key } = job.collection
   const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
-  const [trace] = await sql.rows<{ found: boolean }>(
-    `
-      SELECT
-        EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_JOB})
-        OR EXISTS (SELECT 1 FROM sync_rejects WHERE ${OF_JOB})
-        OR EXISTS (SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0) AS found
-    `,
-    ofJob(job),
-  )
-  const isNeverSynced = refusal === null && trace?.found !== true
-  return {
-    job,
-    refusal,
-    lastWalk: await lastOutcome(sql, job),
-    isNeverSynced,
-    ...(await refreshOf(sql, job)),
-    epoch,
-  }
+  const trace = await runRule(sql, one(TRACE, namesOf(job)))
+  const lastWalk = await runRule(sql, lastOutcome(job))
+  const isNeverSynced = refusal === null && trace === null
+  return { job, refusal, lastWalk, isNeverSynced, ...(await runRule(sql, refreshOf(job))), epoch }
 }
 
-function owner({ job, ...lease }: Lease): Pick<OwnLease, 'job' | 'epoch'> {
-  return { job, epoch: epochOf(lease) }
-}
+const TRACE = `
+  SELECT 1 FROM sync_walks WHERE ${OF_JOB}
+  UNION ALL
+  SELECT 1 FROM sync_rejects WHERE ${OF_JOB}
+  UNION ALL
+  SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0
+  LIMIT 1
+`
 
 /** Only leases of `acquire` have one. */
 function epochOf(lease: Omit<Lease, 'job'>): number {

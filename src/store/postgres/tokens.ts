@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { lastRunsOf } from '../core/runs.ts'
 import { NEVER_RUN, type Tokens } from '../tokens.ts'
 import { createBudgets, HELD_REASON, LATE_MS, MOST_TRIES } from './budgets.ts'
+import { runRule } from './driver.ts'
 import type { ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
 import { storable } from './sql.ts'
-import { lastRunsOf } from './walks/runs.ts'
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
 
@@ -116,12 +117,12 @@ export async function createTokens(
       }
     }),
     async lastRuns(organizationId, collection) {
-      const [last] = await lastRunsOf(server, [organizationId, collection])
-      return last ?? NEVER_RUN
+      const [found] = await runRule(server, lastRunsOf({ organization: organizationId, collection }))
+      return found?.last ?? NEVER_RUN
     },
     async allLastRuns() {
-      const all = await lastRunsOf(server, [])
-      const byJob = new Map(all.map((last) => [jobName(last.organizationId, last.collection), last]))
+      const all = await runRule(server, lastRunsOf(null))
+      const byJob = new Map(all.map(({ job, last }) => [jobName(job.organization, job.collection), last]))
       return (organizationId, collection) => byJob.get(jobName(organizationId, collection)) ?? NEVER_RUN
     },
   }

@@ -1,10 +1,13 @@
 import { counted } from '../../text.ts'
+import { type Closing, closeWalk } from '../core/close.ts'
+import { type Judged, noteMissing } from '../core/missing.ts'
+import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
+import type { Connection } from './sql.ts'
 import { alterTables } from './tables/alter.ts'
+import { readKeyColumns } from './tables/lookup.ts'
 import { analyzeTables } from './tables/statistics.ts'
 import type { Patience } from './transaction.ts'
-import { noteMissing } from './walks/missing.ts'
-import { closeWalk } from './walks/walks.ts'
 
 /**
  * Long work on the file, by name. Each task runs in one transaction: a kill leaves the file as it was.
@@ -13,8 +16,16 @@ import { closeWalk } from './walks/walks.ts'
 export const TASKS = {
   // Rebuilds tables, so it must run `withoutForeignKeys`.
   alterTables: { run: alterTables, kind: 'rebuilding' },
-  noteMissing: { run: noteMissing, kind: undefined },
-  closeWalk: { run: closeWalk, kind: undefined },
+  noteMissing: {
+    run: (connection: Connection, judged: Judged) =>
+      runRule(connection, noteMissing(SQLITE, readKeyColumns(connection, judged.job), judged)),
+    kind: undefined,
+  },
+  closeWalk: {
+    run: (connection: Connection, closing: Closing) =>
+      runRule(connection, closeWalk(SQLITE, readKeyColumns(connection, closing.job), closing)),
+    kind: undefined,
+  },
   analyzeTables: { run: analyzeTables, kind: undefined },
 } as const
 

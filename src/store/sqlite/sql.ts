@@ -2,10 +2,7 @@ import type Database from 'better-sqlite3'
 
 export type Connection = Database.Database
 
-/** A name as SQLite reads it, whatever characters it has. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
+export { quoted } from '../core/sql.ts'
 
 /**
  * A parameter for statements that run at least once per page. Where no unique index settles the plan, SQLite

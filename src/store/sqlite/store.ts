@@ -1,30 +1,46 @@
 import { JobError } from '../../errors.ts'
-import type { Lease, Store } from '../../sync/store.ts'
+import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job, Notice } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
-import { entryOf, type LedgerRow, selectAnswers } from '../ledger.ts'
-import { pruneTimes } from '../prune.ts'
+import { isUncounted } from '../core/column-counts.ts'
+import type { WrittenPage } from '../core/commit.ts'
+import {
+  allRefreshes,
+  jobName,
+  jobState,
+  namesOf,
+  noteRetry,
+  ownerWork,
+  refreshOf,
+  saveRefresh,
+} from '../core/jobs.ts'
+import { countMissing, isComplete } from '../core/missing.ts'
+import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
+import { beginRun, finishRun } from '../core/runs.ts'
+import type { Rule } from '../core/sql.ts'
+import {
+  abandonWalk,
+  beginWalk,
+  lastOutcome,
+  openWalks,
+  readLedger,
+  resumeWalk,
+  saveCheckpoint,
+} from '../core/walks.ts'
 import { assertAddress } from './address.ts'
+import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import type { Connection } from './sql.ts'
-import { changeColumnsAndWrite, INLINE_ROWS, type Outcome } from './tables/alter.ts'
+import { changeColumnsAndWrite, INLINE_ROWS } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { createLookup, createSchemaCache } from './tables/lookup.ts'
 import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
-import { isUncounted } from './walks/column-counts.ts'
-import { createCommit } from './walks/commit.ts'
-import { createJobStore, nameOf as namesOf } from './walks/jobs.ts'
-import { countMissing, hasMissing, isOverlapped, isRefreshed } from './walks/missing.ts'
-import { createOwnerReader } from './walks/owner.ts'
-import { createPruning } from './walks/prune.ts'
-import { createRefreshStore } from './walks/refreshes.ts'
-import { createRunStore } from './walks/runs.ts'
-import { createWalkStore } from './walks/walks.ts'
+import { commitPage } from './walks/commit.ts'
 
 export interface SqliteStoreOptions extends Patience {
   connection: Connection
@@ -46,14 +62,7 @@ export function openSqliteStore({
   ...patience
 }: SqliteStoreOptions): Store {
   const { now } = patience
-  const walks = createWalkStore(connection)
-  const answers = connection.prepare(selectAnswers('?', '?'))
-  const runs = createRunStore(connection)
-  const jobs = createJobStore(connection)
-  const refreshes = createRefreshStore(connection)
-  const workOf = createOwnerReader(connection)
   const lookup = createLookup(connection)
-  const pruneWalks = createPruning(connection)
   // A rollback also undoes the columns that its transaction added, so the cache is cleared.
   const collections = createSchemaCache<CollectionTables>(connection)
   const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
@@ -66,6 +75,9 @@ export function openSqliteStore({
   const time = () => new Date(now()).toISOString()
   const ago = (ms: number) => new Date(now() - ms).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const reading = <T>(rule: Rule<T>): T => read(() => runRule(connection, rule))
+  /** `begin` begins the rule: again, if the transaction runs twice. */
+  const writing = <T>(begin: () => Rule<T>) => transact(() => runRule(connection, begin()))
   const options = { connection, transact, maintain, time }
   /** Warnings about tables that were opened since the last page. */
   const untold: Notice[] = []
@@ -77,7 +89,6 @@ export function openSqliteStore({
       return tables
     })
   }
-  const commit = createCommit(connection)
 
   // `forget` may have deleted the organization since this process registered it.
   const addOrganization = connection.prepare(
@@ -94,23 +105,26 @@ export function openSqliteStore({
     const trace = findTrace.get({ id: job.organization.id, name: job.collection.name })
     const refusal = refusalOf(connection, job)
     const isNeverSynced = !refusal && trace === undefined && lookup.liveKeys(job, null).ids.length === 0
-    return { job, refusal, lastWalk: walks.lastOutcome(job), isNeverSynced, ...refreshes.of(job) }
+    return {
+      job,
+      refusal,
+      lastWalk: runRule(connection, lastOutcome(job)),
+      isNeverSynced,
+      ...runRule(connection, refreshOf(job)),
+    }
   }
 
   /** Writes a page, and adds the columns that it needs first. */
-  async function writePage<T extends { notices: Notice[] }>(
-    { collection }: Job,
-    writeTo: (tables: CollectionTables) => Outcome<T>,
-  ): Promise<T> {
+  async function writePage(page: WrittenPage): Promise<CommitResult> {
     const attempt = () => {
-      const outcome = writeTo(openTables({ collection }))
+      const outcome = commitPage(connection, page, openTables(page.job))
       if (outcome.changes) collections.clear()
       else collections.keep()
       return { ...outcome, notices: [...untold.splice(0), ...outcome.notices] }
     }
     const tried = await transact(attempt)
     const { result, notices } = tried.changes
-      ? await changeColumnsAndWrite(options, collection.name, tried, attempt)
+      ? await changeColumnsAndWrite(options, page.job.collection.name, tried, attempt)
       : tried
     return { ...result, notices: [...notices, ...result.notices] }
   }
@@ -144,64 +158,70 @@ export function openSqliteStore({
         assertAddress(connection, baseUrl)
         addOrganization.run(organization.id, organization.name)
         const heldBy = leases.take(organization.id, collection.name, isVerify)
-        if (heldBy !== null) return { heldBy, work: workOf({ organization, collection }, heldBy) }
+        if (heldBy !== null)
+          return { heldBy, work: runRule(connection, ownerWork({ organization, collection }, heldBy)) }
         return { lease: leaseOf({ organization, collection, ...job }) }
       }),
     release: ({ job: { organization, collection } }) =>
       transact(() => leases.release(organization.id, collection.name)),
 
-    openWalks: async (job) => read(() => walks.open(job)),
+    openWalks: async (job) => reading(openWalks(job)),
     beginRun: ({ job }, { resume, abandon, ...begin }) =>
-      transact(() => {
+      writing(function* () {
         const at = time()
-        for (const id of abandon) walks.abandon(id, at)
+        for (const id of abandon) yield* abandonWalk(id, at)
         const walk =
-          resume === null ? walks.begin(job, begin, at) : walks.resume(job, resume, begin.first, at)
-        return { walk, runId: runs.begin(job, walk, begin, at) }
+          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.first, at)
+        return { walk, runId: yield* beginRun(job, { ...begin, walk, within: null }, at) }
       }),
-    readLedger: async (walkId, after) => read(() => (answers.all(walkId, after) as LedgerRow[]).map(entryOf)),
+    readLedger: async (walkId, after) => reading(readLedger(walkId, after)),
 
     lookup: async (job, items) => read(() => lookup.items(job, items)),
-    async commit({ job, rowsAdded }, { answer, ...page }) {
+    async commit({ job, rowsAdded }, { answer, walk, next, run, at }) {
       if (!answer) {
-        await transact(() => commit.checkpoint(page.walk.id, page.next, new Date(page.at).toISOString()))
+        await writing(() => saveCheckpoint(walk.id, next, at))
         return { newRejects: 0, rowsAdded, notices: [] }
       }
-      return writePage(job, (tables) => commit.answer(job, { ...page, answer }, tables))
+      const { entry, newToWalk } = answer
+      return writePage({
+        job,
+        changes: answer,
+        run,
+        at,
+        answer: { walk, entry, newToWalk, next },
+        saved: null,
+      })
     },
     beginRefresh: ({ job }, saved, within) =>
-      transact(() => {
-        refreshes.save(job, saved)
-        return runs.beginRefresh(job, within, time())
+      writing(function* () {
+        yield* saveRefresh(job, saved)
+        return yield* beginRun(job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
-    commitRefresh: ({ job }, page) => writePage(job, (tables) => commit.refreshed(job, page, tables)),
-    saveRefresh: ({ job }, saved) => transact(() => refreshes.save(job, saved)),
-    refreshes: async () => read(refreshes.all),
+    commitRefresh: ({ job }, { run, at, saved, ...changes }) =>
+      writePage({ job, changes, run, at, answer: null, saved }),
+    saveRefresh: async ({ job }, saved) => {
+      await writing(() => saveRefresh(job, saved))
+    },
+    refreshes: async () => reading(allRefreshes()),
 
     async findMissing({ job }, rule) {
-      const { rows } = read(() => jobs.state(job))
-      // As many items were seen as there are rows: none is missing.
-      const { walkId, keyed } = rule
-      const isAlone = () => !isOverlapped(connection, job, walkId) && !isRefreshed(connection, walkId)
-      const isNone = () => rows === keyed && !hasMissing(connection, job) && isAlone()
-      if (!read(isNone)) {
-        const what = `${nameOf(job)}: looking for rows that are no longer in the list`
+      if (!reading(isComplete(SQLITE, job, rule))) {
+        const what = `${jobName(job)}: looking for rows that are no longer in the list`
+        const { rows } = reading(jobState(job))
         await runTask('noteMissing', { job, rule, at: time() }, { what, rows })
       }
-      return read(() => countMissing(connection, job))
+      return reading(countMissing(job))
     },
     async closeWalk({ job }, { walk, run, outcome, removals, refresh }) {
-      const { removable, held, live } = read(() => countMissing(connection, job))
+      const { removable, held, live } = reading(countMissing(job))
       const verb = removals === 'remove' ? 'removing' : 'holding back'
       const left = removals === 'none' ? 0 : removable + held
       const isCounted =
-        outcome !== null &&
-        walk.kind === 'full' &&
-        (left > 0 || read(() => isUncounted(connection, namesOf(job))))
+        outcome !== null && walk.kind === 'full' && (left > 0 || reading(isUncounted(namesOf(job))))
       const what =
         left > 0
-          ? `${nameOf(job)}: ${verb} ${counted(left, 'row')} that left the list`
-          : `${nameOf(job)}: counting the values of each column`
+          ? `${jobName(job)}: ${verb} ${counted(left, 'row')} that left the list`
+          : `${jobName(job)}: counting the values of each column`
       const rows = left + (isCounted ? live : 0)
       const argument = {
         job,
@@ -215,31 +235,23 @@ export function openSqliteStore({
       }
       return runTask('closeWalk', argument, { what, rows })
     },
-    noteRetry: ({ job }, retry) => transact(() => jobs.noteRetry(job, retry)),
-    finishRun: (_lease, run, outcome) => transact(() => runs.finish(run, outcome, time())),
+    noteRetry: async ({ job }, retry) => {
+      await writing(() => noteRetry(job, retry))
+    },
+    finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
 
     async prune(job) {
       const times = pruneTimes(ago, keepRuns)
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(patience, () => transact(() => pruneWalks(job, times)))
+      const isDone = await inBatches(patience, () => writing(() => pruneWalks(SQLITE, job, times)))
       if (isDone) await analyze()
       if (!isDone || typeof history !== 'number') return
       const end = ago(history)
-      await inBatches(patience, () =>
-        transact(() => {
-          const isLast = openTables(job).pruneHistory(job.organization.id, end)
-          collections.keep()
-          return isLast
-        }),
-      )
+      await inBatches(patience, () => writing(() => pruneHistory(SQLITE, job, end)))
     },
     liveKeys: async (job, from) => read(() => lookup.liveKeys(job, from)),
   }
-}
-
-function nameOf({ organization, collection }: Job): string {
-  return `${organization.name} ${collection.name}`
 }
 
 function refusalOf(connection: Connection, job: Job): JobError | null {

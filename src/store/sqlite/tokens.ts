@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
-import type { LastRuns, Tokens } from '../tokens.ts'
+import { lastRunsOf } from '../core/runs.ts'
+import { type LastRuns, NEVER_RUN, type Tokens } from '../tokens.ts'
+import { runRule } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import { type Connection, castParameter } from './sql.ts'
 import type { Transact } from './transaction.ts'
-import { createLastRuns } from './walks/runs.ts'
 
 /** What the mirror knows of organizations, their tokens and budgets. It reads synchronously. */
 export interface SqliteTokens extends Tokens {
@@ -123,7 +124,10 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
         return organizationIds.flatMap((id) => liftOne.all(id) as string[])
       }),
     budgets,
-    lastRuns: createLastRuns(connection),
+    lastRuns: (organization, collection) => {
+      const [found] = read(() => runRule(connection, lastRunsOf({ organization, collection })))
+      return found?.last ?? NEVER_RUN
+    },
   }
 }
 

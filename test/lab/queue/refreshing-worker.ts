@@ -5,13 +5,14 @@ import { createRefreshPlan } from '../../../src/cli/refresh/refresh-plan.ts'
 import type { SelectedJob } from '../../../src/cli/selection.ts'
 import type { CommandSession, HowToRun } from '../../../src/cli/with-session.ts'
 import type { Config } from '../../../src/config/config.ts'
+import { allRefreshes } from '../../../src/store/core/jobs.ts'
 import { abandonedJobs, isOwned } from '../../../src/store/postgres/daemons.ts'
+import { runRule } from '../../../src/store/postgres/driver.ts'
 import { createLeases } from '../../../src/store/postgres/leases.ts'
 import { openQueue } from '../../../src/store/postgres/queue/queue.ts'
 import { createRefreshTurns } from '../../../src/store/postgres/refresh-turns.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { allRefreshes } from '../../../src/store/postgres/walks/refreshes.ts'
 import type { JobResult } from '../../../src/sync/job.ts'
 import { dueAt } from '../../../src/sync/refresh/due.ts'
 import { type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
@@ -78,7 +79,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     jobs.find(({ organization }) => organization.id === id)?.organization.readToken() ?? id
   const plan = createRefreshPlan({
     config,
-    store: { refreshes: () => ask(() => allRefreshes(server)) },
+    store: { refreshes: () => ask(() => runRule(server, allRefreshes())) },
     budgetOf,
     now: clock.now,
     turns: { most: turns.most, take: (...due) => ask(() => turns.take(...due)) },

@@ -217,7 +217,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const { server: far, address } = mirror
     const other = await openPostgresMirror({ ...address, port: newSchema(server).port }, mirror.clock)
     const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
-    const job = { organizationId: JOB.organization.id, collection: JOB.collection.name }
+    const job = { organization: JOB.organization.id, collection: JOB.collection.name }
     const forgetting = forgetJob(far, job, {
       isConfigured: true,
       signal: new AbortController().signal,

@@ -73,14 +73,15 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
   const counted = async (sql: string) => Number((await first.rows(`SELECT (${sql})::int AS n`))[0]?.n)
 
-  /** Cuts the connections of a worker while the server commits its statement, and lets that end when it was sent again. */
+  /** Cuts the connections of a worker while the server commits its transaction, and lets that end when the worker asks what became of it. */
   async function sentTwice(proxy: TestProxy, task: () => Promise<unknown>): Promise<void> {
     await stallCommits()
     try {
       const done = task()
       await expect.poll(() => waiting('SyncRep')).toBeGreaterThan(1)
       proxy.cut()
-      await expect.poll(() => waiting('transactionid')).toBeGreaterThan(0)
+      const asked = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_xact_status(%'"
+      await expect.poll(async () => (await first.rows(asked)).length).toBeGreaterThan(0)
       await setStandby('')
       await done
     } finally {
@@ -213,7 +214,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const page = { walk, run, next: walk.checkpoint, at: 1, answer: { ...changes, entry, newToWalk: 1 } }
 
     const once = await first.store.commit(lease, page)
-    await first.store.commit(lease, page)
+    await expect(first.store.commit(lease, page)).rejects.toThrow('answer 1 of walk 1 is not its next one')
 
     expect(once.newRejects).toBe(1)
     expect(await first.rows('SELECT pages::int, rows_seen::int, new_rejects::int FROM sync_walks')).toEqual([

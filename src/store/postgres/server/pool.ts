@@ -9,13 +9,19 @@ import { getOutsideParser, msOf, outsideType } from './outside-values.ts'
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
   rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
+  count(text: string, values: readonly unknown[]): Promise<number>
   /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open, and at once on `stop`. */
-  using<T>(task: (sql: Sql & Cursor) => Promise<T>, stop?: AbortSignal): Promise<T>
+  using<T>(task: (sql: Sql & Cursor & Beginning) => Promise<T>, stop?: AbortSignal): Promise<T>
   /** A connection beside the pool, for locks that live as long as it. */
   connect(onLost: () => void): Promise<OwnConnection>
   close(): Promise<void>
+}
+
+interface Beginning {
+  /** Begins a transaction that may write, and returns its number. */
+  begin(): Promise<string>
 }
 
 /** Rows in the server's own types, for what people ask. */
@@ -51,30 +57,36 @@ export function createPool(
 ): Pool {
   const answers = createAnswers({ ...options, newClient: () => new Client(config) })
   const config = { ...clientConfig(address), stream: answers.socket }
-  const ask = <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
-    answers.of(client, askRows<T>(client, text, values))
+  const ask = async <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
+    (await answers.of(client, askPrepared(client, text, values))).rows as T[]
+  const count = async (client: ClientBase, text: string, values: readonly unknown[]) =>
+    (await answers.of(client, askPrepared(client, text, values))).rowCount ?? 0
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
   // One that is in use has no listener of the pool: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
 
+  /** Runs one statement on any connection. */
+  async function once<T>(task: (client: ClientBase) => Promise<T>): Promise<T> {
+    const client = await pool.connect()
+    let failed = true
+    try {
+      const result = await task(client)
+      failed = false
+      return result
+    } catch (error) {
+      // A refused statement leaves the connection as it was; but a time-out of the role, once raised, holds for new ones.
+      failed = !(error instanceof DatabaseError) || isAway(error)
+      throw error
+    } finally {
+      client.release(failed)
+    }
+  }
+
   return {
-    async rows<T>(text: string, values: readonly unknown[]) {
-      const client = await pool.connect()
-      let failed = true
-      try {
-        const rows = await ask<T>(client, text, values)
-        failed = false
-        return rows
-      } catch (error) {
-        // A refused statement leaves the connection as it was; but a time-out of the role, once raised, holds for new ones.
-        failed = !(error instanceof DatabaseError) || isAway(error)
-        throw error
-      } finally {
-        client.release(failed)
-      }
-    },
+    rows: <T>(text: string, values: readonly unknown[]) => once((client) => ask<T>(client, text, values)),
+    count: (text, values) => once((client) => count(client, text, values)),
     async plain(text, values) {
       const client = await pool.connect()
       let failed = true
@@ -97,6 +109,13 @@ export function createPool(
       try {
         const result = await task({
           rows: (text, values = []) => ask(client, text, values),
+          count: (text, values = []) => count(client, text, values),
+          begin: async () => {
+            // Of two statements at once pg returns a list of results, which its types do not know.
+            const asked = client.query('BEGIN; SELECT pg_current_xact_id()::text AS id') as unknown
+            const [, begun] = await answers.of(client, asked as Promise<{ rows: { id: string }[] }[]>)
+            return begun?.rows[0]?.id ?? ''
+          },
           exec: async (text) => {
             await answers.of(client, client.query(text))
           },
@@ -192,10 +211,8 @@ function nameOf(text: string): string {
   return name
 }
 
-async function askRows<T>(client: ClientBase, text: string, values: readonly unknown[]): Promise<T[]> {
-  const config = { name: nameOf(text), text, values: [...values], types: { getTypeParser } }
-  const { rows } = await client.query(config)
-  return rows as T[]
+function askPrepared(client: ClientBase, text: string, values: readonly unknown[]) {
+  return client.query({ name: nameOf(text), text, values: [...values], types: { getTypeParser } })
 }
 
 const [INT8, TIMESTAMPTZ] = [20, 1184]

@@ -25,6 +25,7 @@ export async function readOnce<T>(
     await told(sql.exec(BEGIN))
     const result = await task({
       rows: (text, values) => told(sql.rows(text, values)),
+      count: (text, values) => told(sql.count(text, values)),
       exec: (text) => told(sql.exec(text)),
       arrays: (text, values) => told(sql.arrays(text, values)),
     })

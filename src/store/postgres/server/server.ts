@@ -20,7 +20,7 @@ export interface Patience {
 }
 
 /** The PostgreSQL server. Once it has answered, it is waited for when it goes away. Throws MirrorError. */
-export interface Server extends Pick<Sql, 'rows'> {
+export interface Server extends Pick<Sql, 'rows' | 'count'> {
   address: PostgresAddress
   /** Runs `task` in one transaction: all of it is written, or nothing. It runs again after a conflict, or an outage. */
   transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T>
@@ -128,10 +128,11 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     return persist(async () => {
       if (inDoubt && (await wasCommitted(pool, inDoubt.id))) return inDoubt.result
       inDoubt = null
-      return inTransaction('BEGIN', async (sql) => {
-        const [row] = await sql.rows<{ id: string }>('SELECT pg_current_xact_id()::text AS id')
+      return pool.using(async (sql) => {
+        const id = await sql.begin()
         const result = await task(sql)
-        inDoubt = { id: row?.id ?? '', result }
+        inDoubt = { id, result }
+        await sql.exec('COMMIT')
         return result
       })
     })
@@ -140,6 +141,7 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
   return {
     address,
     rows: (text, values = []) => persist(() => pool.rows(text, values)),
+    count: (text, values = []) => persist(() => pool.count(text, values)),
     transaction,
     attempt: (task) =>
       inTransaction('BEGIN', task).catch((error: unknown) => {

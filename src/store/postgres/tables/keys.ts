@@ -1,26 +1,8 @@
 import type { KeyPart } from '../../../sync/items.ts'
-import type { KeyType, TableShape } from '../../columns/catalog.ts'
+import type { KeyType } from '../../columns/catalog.ts'
+import type { Keys } from '../../core/sql.ts'
 import { quoted } from '../sql.ts'
 import { SQL_TYPES } from './shape.ts'
-
-type Keys = Pick<TableShape, 'keyColumns' | 'keyTypes'>
-
-/** An SQL expression for the id of a row, as `packTexts` writes it. */
-export function idOfRow({ keyColumns }: Pick<Keys, 'keyColumns'>, row: string): string {
-  const texts = keyColumns.map((name) => `${row}.${quoted(name)}::text`)
-  if (texts.length === 1) return texts.join()
-  return `'[' || ${texts.map((text) => `to_json(${text})::text`).join(` || ',' || `)} || ']'`
-}
-
-/** An SQL condition: the row has this id, which came from a row of these columns. */
-export function hasId({ keyColumns, keyTypes }: Keys, row: string, id: string): string {
-  return keyColumns
-    .map((name, index) => {
-      const part = keyColumns.length === 1 ? id : `(${id}::json ->> ${index})`
-      return `${row}.${quoted(name)} = ${part}::${SQL_TYPES[keyTypes[index] ?? 'TEXT']}`
-    })
-    .join(' AND ')
-}
 
 /** Names for the parts of a key in a list of parameters: `k0`, `k1`. */
 export function partNames({ keyColumns }: Pick<Keys, 'keyColumns'>): string[] {

@@ -3,16 +3,19 @@ import { parseExact } from '../../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import type { Job } from '../../../sync/types.ts'
 import { splitKey, type TableShape } from '../../columns/catalog.ts'
+import { countColumns, countedJobs } from '../../core/column-counts.ts'
+import { type JobNames, OF_JOB } from '../../core/jobs.ts'
+import { takeSeq } from '../../core/seq.ts'
+import { one, type Rule, timeOf } from '../../core/sql.ts'
 import type { Rebuilt } from '../../sqlite/tables/rebuild.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { recountColumns } from '../walks/column-counts.ts'
-import { typedRowsText } from '../walks/commit-values.ts'
 import { type Collections, createCollections } from './collection.ts'
 import { isTaken, replaceView, type WantedItems } from './fit.ts'
 import { partNames } from './keys.ts'
 import { findCollection, loadViews } from './records.ts'
-import { nextSeqSql } from './seq.ts'
+import { typedRowsText } from './rows.ts'
 import { keyNames, SQL_TYPES, tableName } from './shape.ts'
 
 /** Rows of one batch: some tens of milliseconds. */
@@ -76,10 +79,17 @@ export async function rebuildCollection(
     return replaced
   })
   await recount(server, name)
-  await recountColumns(server, name)
+  for (const names of await runRule(server, countedJobs(name)))
+    await server.transaction((sql) => runRule(sql, recounted(names)))
   // No event, but the published file is made again where the last number is another one.
-  await server.rows(nextSeqSql('$1', '$2::timestamptz'), [name, new Date(now()).toISOString()])
+  await runRule(server, takeSeq(name, timeOf(now())))
   return { rows, strays: strays.length, views, notices: [...notices] }
+}
+
+/** While the job's row is locked nobody else writes its rows, or counts them. */
+function* recounted(job: JobNames): Rule<void> {
+  yield* one(`SELECT 1 FROM sync_jobs WHERE ${OF_JOB} FOR NO KEY UPDATE`, job)
+  yield* countColumns(POSTGRES, job)
 }
 
 interface Position {

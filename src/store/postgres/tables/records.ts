@@ -1,6 +1,8 @@
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import { type Column, columnType } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
+import { loadColumns } from '../../core/tables.ts'
+import { POSTGRES, runRule, type Statements } from '../driver.ts'
 import { POSTGRES_LIMITS, type Sql } from '../sql.ts'
 
 /** What is stored of a collection's key and columns. */
@@ -20,16 +22,12 @@ export async function findCollection(sql: Pick<Sql, 'rows'>, name: string): Prom
 
 /** The discovered columns of a collection, the oldest first. */
 export async function loadCatalog(
-  sql: Pick<Sql, 'rows'>,
+  sql: Statements,
   name: string,
   keyPaths: KeyPaths,
   isFullReported = false,
 ): Promise<Catalog> {
-  const rows = await sql.rows<Omit<Column, 'wide'> & { wide: number }>(
-    'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = $1 ORDER BY sequence',
-    [name],
-  )
-  const columns = rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
+  const columns = await runRule(sql, loadColumns(POSTGRES, name))
   return createCatalog(columns, keyPaths, isFullReported, POSTGRES_LIMITS)
 }
 

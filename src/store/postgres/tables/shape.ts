@@ -1,9 +1,12 @@
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
 import { SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import type { Column, ColumnType } from '../../columns/column.ts'
+import { KINDS, type TableKind, tableName } from '../../core/sql.ts'
 import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { changesViewName, changesViewSql } from './changes-view.ts'
 import { seqSql } from './seq.ts'
+
+export { KINDS, type TableKind, tableName }
 
 export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)
@@ -13,15 +16,6 @@ export const SQL_TYPES: Record<ColumnType, string> = {
   INTEGER: 'bigint',
   REAL: 'double precision',
   TEXT: 'text',
-}
-
-/** The tables of a collection: what analysts query, the items as they were sent, superseded versions. */
-export const KINDS = ['typed', 'raw', 'history'] as const
-
-export type TableKind = (typeof KINDS)[number]
-
-export function tableName(collection: string, kind: TableKind): string {
-  return kind === 'typed' ? collection : `${collection}_${kind}`
 }
 
 /** Our own columns around the key, and what they mean. */

@@ -1,74 +1,32 @@
 import { MirrorError } from '../../../errors.ts'
-import type { CommitResult, Lease, PageChanges } from '../../../sync/store.ts'
+import type { CommitResult, PageChanges } from '../../../sync/store.ts'
 import type { Notice } from '../../../sync/types.ts'
 import type { TypedRow } from '../../columns/row.ts'
-import { overtaken } from '../leases.ts'
-import { assertKnownVersion } from '../migrations/migrate.ts'
+import { savePage, type WrittenPage } from '../../core/commit.ts'
+import { jobName } from '../../core/jobs.ts'
+import { timeOf } from '../../core/sql.ts'
+import { POSTGRES, runRule } from '../driver.ts'
+import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
+import type { Sql } from '../sql.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
 import type { FittedRow } from '../tables/row-size.ts'
-import { commitSql } from './commit-sql.ts'
-import { parametersOf, type WrittenPage } from './commit-values.ts'
-import { nameOf, OF_JOB, ofJob, timeOf } from './job.ts'
+import { writeRows } from '../tables/rows.ts'
 
-type OwnLease = Pick<Lease, 'job'> & { epoch: number }
+/** Runs a task in a transaction that has locked the job's row. Throws JobError (`BUSY`) if another worker has the job by now. */
+export type Owned = <T>(task: (sql: Sql) => Promise<T>) => Promise<T>
 
 export interface Commit {
-  /** Writes one page, in one statement. */
-  page(lease: OwnLease, page: WrittenPage): Promise<CommitResult>
+  /** Writes one page in one transaction, and changes the tables first if it needs that. */
+  page(owned: Owned, page: WrittenPage): Promise<CommitResult>
 }
-
-type Counted = Pick<CommitResult, 'rowsAdded'> & { rejects: number }
 
 const MOST_TRIES = 20
 
 export function createCommit(server: Server, collections: Collections): Commit {
-  /** New rejects of walks, as far as this process was told of them. */
-  const counted = new Map<number, number>()
-
-  /** Returns null if nothing was written, since the tables have changed. */
-  async function tryToWrite(
-    lease: OwnLease,
-    page: WrittenPage,
-    tables: OpenCollection,
-    rows: readonly TypedRow[],
-  ): Promise<Counted | null> {
-    const parameters = parametersOf(lease, page, tables, rows)
-    const [row] = await server.rows<Counted>(commitSql(tables.shape), parameters)
-    return row ?? (await whyNot(lease, page))
-  }
-
-  /** Why nothing was written: another worker has the job, the tables have changed, or it was written already. */
-  async function whyNot(lease: OwnLease, { run, answer, ordinal }: WrittenPage): Promise<Counted | null> {
-    const { job, epoch } = lease
-    await assertKnownVersion(server)
-    const [row] = await server.rows<Counted & { pages: number | null; epoch: number }>(
-      `
-        SELECT
-          epoch,
-          rows_added AS "rowsAdded",
-          coalesce((SELECT pages FROM sync_walks WHERE id = $3), (SELECT pages FROM sync_runs WHERE id = $4)) AS pages,
-          coalesce((SELECT new_rejects FROM sync_walks WHERE id = $3), 0) AS rejects
-        FROM sync_jobs
-        WHERE ${OF_JOB}
-      `,
-      [...ofJob(job), answer?.walk.id ?? null, run.id],
-    )
-    if (row?.epoch !== epoch) throw overtaken(nameOf(job))
-    // The connection broke after the page was written and before the answer came.
-    if (row.pages === ordinal) return { ...row, rejects: row.rejects - rejectsBefore(answer) }
-    collections.forget(job)
-    return null
-  }
-
-  function rejectsBefore(answer: WrittenPage['answer']): number {
-    return answer ? (counted.get(answer.walk.id) ?? answer.walk.newRejects) : 0
-  }
-
   return {
-    async page(lease, page) {
-      const { job } = lease
-      const { changes, answer } = page
+    async page(owned, page) {
+      const { job, changes } = page
       const notices: Notice[] = []
       const wanted = {
         keys: changes.keys.map(({ parts }) => parts),
@@ -82,20 +40,40 @@ export function createCommit(server: Server, collections: Collections): Commit {
           continue
         }
         const written = await collections.retrying(job, async (now) =>
-          now === tables ? tryToWrite(lease, page, tables, rows) : null,
+          now === tables ? tryToWrite(owned, page, tables, rows) : null,
         )
-        if (written === null) continue
-        if (answer) counted.set(answer.walk.id, rejectsBefore(answer) + written.rejects)
-        const { rejects: newRejects, rowsAdded } = written
-        return {
-          newRejects,
-          rowsAdded,
-          notices: [...distinct(notices), ...nulNotice(changes), ...fullNotice(rows)],
-        }
+        if (written !== null)
+          return { ...written, notices: [...distinct(notices), ...nulNotice(changes), ...fullNotice(rows)] }
+        await assertKnownVersion(server)
+        collections.forget(job)
       }
-      throw new MirrorError(`${nameOf(job)}: other workers change its tables all the time`)
+      throw new MirrorError(`${jobName(job)}: other workers change its tables all the time`)
     },
   }
+}
+
+/** Whoever changes the tables of a collection waits for those that write to them. */
+const AS_KNOWN = `
+  SELECT 1
+  FROM sync_collections
+  WHERE name = $1 AND version = $2 AND EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = $3)
+  FOR SHARE
+`
+
+/** Returns null if nothing was written, since the tables have changed. */
+function tryToWrite(
+  owned: Owned,
+  page: WrittenPage,
+  { shape, version }: OpenCollection,
+  rows: readonly TypedRow[],
+): Promise<Pick<CommitResult, 'newRejects' | 'rowsAdded'> | null> {
+  const { job, changes, at } = page
+  return owned(async (sql) => {
+    const same = await sql.rows(AS_KNOWN, [job.collection.name, version, String(LATEST_VERSION)])
+    if (same.length === 0) return null
+    await writeRows(sql, shape, { job, upserts: changes.upserts, rows, at })
+    return runRule(sql, savePage(POSTGRES, page))
+  })
 }
 
 function distinct(notices: readonly Notice[]): Notice[] {

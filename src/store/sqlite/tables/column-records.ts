@@ -1,5 +1,7 @@
 import { assertSameKey, type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
-import { type Column, columnType } from '../../columns/column.ts'
+import type { Column } from '../../columns/column.ts'
+import { loadColumns as readColumns, knownKey as readKey } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 
 /** Notes a collection's key, which cannot change while it has rows. */
@@ -16,24 +18,18 @@ export function assertKey(connection: Connection, name: string, keyPaths: KeyPat
   return known !== null
 }
 
-/** The dotted paths of a collection's key in the mirror; null if the mirror does not know the collection. */
+/** See core/tables.ts. */
 export function knownKey(connection: Connection, name: string): string[] | null {
-  const key = connection.prepare('SELECT key FROM sync_collections WHERE name = ?').pluck().get(name)
-  return typeof key === 'string' ? (JSON.parse(key) as string[]) : null
+  return runRule(connection, readKey(name))
 }
 
 function dotted(keyPaths: KeyPaths): string[] {
   return keyPaths.map((path) => path.join('.'))
 }
 
-/** The discovered columns of a collection, the oldest first. */
+/** See core/tables.ts. */
 export function loadColumns(connection: Connection, name: string): Column[] {
-  const rows = connection
-    .prepare(
-      'SELECT "column" AS name, path, type, role, wide FROM sync_known_columns WHERE collection = ? ORDER BY rowid',
-    )
-    .all(name) as (Omit<Column, 'wide'> & { wide: number })[]
-  return rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
+  return runRule(connection, readColumns(SQLITE, name))
 }
 
 export function loadCatalog(

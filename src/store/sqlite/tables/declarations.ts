@@ -1,7 +1,10 @@
 import type { TableShape } from '../../columns/catalog.ts'
 import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
+import { KINDS, type TableKind, tableName } from '../../core/sql.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { seqSql } from './seq.ts'
+
+export { KINDS, type TableKind, tableName }
 
 const seqColumns = (...times: EventTime[]) => times.map((time) => `${quoted(SEQ_COLUMNS[time])} INTEGER`)
 
@@ -43,10 +46,6 @@ const OWN = {
   },
 }
 
-export type TableKind = keyof typeof OWN
-
-export const KINDS: readonly TableKind[] = ['typed', 'raw', 'history']
-
 const BY_KEY = '_history_by_key'
 const BY_END = '_history_by_end'
 
@@ -75,10 +74,6 @@ export const NAME_ENDS: readonly string[] = MADE_ENDS
 /** The names of the tables, indexes and the view of changes of a collection. */
 export function namesOfTables(collection: string): string[] {
   return ['', ...MADE_ENDS].map((end) => collection + end)
-}
-
-export function tableName(collection: string, kind: TableKind): string {
-  return kind === 'typed' ? collection : `${collection}_${kind}`
 }
 
 /** The SQL that declares a table; undefined if there is none. */

@@ -2,6 +2,8 @@ import { packTexts } from '../../../json/value.ts'
 import type { KeyPart, ListedItem, RowTimes, StoredItem } from '../../../sync/items.ts'
 import type { Job } from '../../../sync/types.ts'
 import { type KeyType, keyColumnNames, keyPathsOf } from '../../columns/catalog.ts'
+import type { Keys } from '../../core/sql.ts'
+import { SQLITE } from '../driver.ts'
 import { type Connection, castParameter, quoted } from '../sql.ts'
 import { tableName, typeOfColumn } from './declarations.ts'
 
@@ -19,7 +21,7 @@ const KEYS_BATCH = 4000
 type KeyValues = readonly (string | bigint)[]
 
 interface RawRows {
-  columns: KeyColumns
+  columns: Keys
   /** The rows with these keys, by index in the list. */
   rows(organizationId: string, keys: readonly (readonly string[] | null)[]): Map<number, StoredRow>
   keysAfter(organizationId: string, last: KeyValues | null): KeyValues[]
@@ -68,28 +70,28 @@ export function createLookup(connection: Connection): Lookup {
       const last = keys.length === KEYS_BATCH ? keys.at(-1) : undefined
       return {
         ids,
-        next: last ? JSON.stringify({ types: rows.columns.types, last: last.map(String) }) : null,
+        next: last ? JSON.stringify({ types: rows.columns.keyTypes, last: last.map(String) }) : null,
       }
     },
   }
 }
 
 /** Null for an item that can have no row: it has no usable key, or one that its column cannot hold. */
-function keyTexts(listed: ListedItem, { types }: KeyColumns): string[] | null {
-  if (!('key' in listed) || !boundKey(listed.key.parts, types)) return null
+function keyTexts(listed: ListedItem, { keyTypes }: Keys): string[] | null {
+  if (!('key' in listed) || !boundKey(listed.key.parts, keyTypes)) return null
   return listed.key.parts.map(({ text }) => text)
 }
 
 /**
  * Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed.
  */
-function position(from: string | null, { types }: KeyColumns): KeyValues | null {
+function position(from: string | null, { keyTypes }: Keys): KeyValues | null {
   if (from === null) return null
   const { types: before, last } = JSON.parse(from) as { types: string[]; last: string[] }
-  if (String(before) !== String(types)) return null
+  if (String(before) !== String(keyTypes)) return null
   return boundKey(
     last.map((text) => ({ text })),
-    types,
+    keyTypes,
   )
 }
 
@@ -97,14 +99,14 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   const columns = readKeyColumns(connection, job)
   if (!columns) return null
   const table = tableName(job.collection.name, 'raw')
-  const names = columns.names.map(quoted)
+  const names = columns.keyColumns.map(quoted)
   // CROSS JOIN fixes the order: with a plain join SQLite may read the whole table.
   const rows = connection
     .prepare(`
       SELECT wanted.key, raw."_json", raw."_first_seen_at", raw."_changed_at"
       FROM json_each(:keys) AS wanted
       CROSS JOIN ${quoted(table)} AS raw
-        ON raw."_organization_id" = ${castParameter('TEXT', ':organization')} AND ${hasId(columns, 'raw', 'wanted.value')}
+        ON raw."_organization_id" = ${castParameter('TEXT', ':organization')} AND ${SQLITE.hasId(columns, 'raw', 'wanted.value')}
     `)
     .raw()
   const select = `SELECT ${names.join(', ')} FROM ${quoted(table)} WHERE "_organization_id" = ?`
@@ -117,7 +119,7 @@ function openRawRows(connection: Connection, job: Pick<Job, 'collection'>): RawR
   return {
     columns,
     rows(organization, keys) {
-      const list = columns.names.length === 1 ? keys.map((key) => key?.[0]) : keys
+      const list = columns.keyColumns.length === 1 ? keys.map((key) => key?.[0]) : keys
       const found = rows.all({ organization, keys: JSON.stringify(list) })
       return new Map((found as [number, string, string, string][]).map(storedRow))
     },
@@ -130,36 +132,14 @@ function storedRow([index, text, first, changed]: [number, string, string, strin
   return [index, { text, times: { firstAt: Date.parse(first), changedAt: Date.parse(changed) } }]
 }
 
-/** The columns of a collection's key, in the order of its fields. */
-export interface KeyColumns {
-  names: readonly string[]
-  types: readonly KeyType[]
-}
-
 /**
  * A collection's key columns as its raw table declares them now: one may become TEXT. Null without a table.
  */
-export function readKeyColumns(connection: Connection, job: Pick<Job, 'collection'>): KeyColumns | null {
+export function readKeyColumns(connection: Connection, job: Pick<Job, 'collection'>): Keys | null {
   const table = tableName(job.collection.name, 'raw')
-  const names = keyColumnNames(keyPathsOf(job))
-  const types = names.map((name) => typeOfColumn(connection, table, name) as KeyType | undefined)
-  return types.every((type) => type !== undefined) ? { names, types } : null
-}
-
-/** An SQL expression for the id of a row, as `packTexts` writes it. */
-export function idOfRow({ names }: Pick<KeyColumns, 'names'>, row: string): string {
-  const texts = names.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
-  return texts.length === 1 ? texts.join() : `json_array(${texts.join(', ')})`
-}
-
-/**
- * An SQL condition: the row has this id. Only for ids that fit the columns, like those that came from a row.
- */
-export function hasId({ names, types }: KeyColumns, row: string, id: string): string {
-  const part = (index: number) => (names.length === 1 ? id : `json_extract(${id}, '$[${index}]')`)
-  return names
-    .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${types[index]})`)
-    .join(' AND ')
+  const keyColumns = keyColumnNames(keyPathsOf(job))
+  const keyTypes = keyColumns.map((name) => typeOfColumn(connection, table, name) as KeyType | undefined)
+  return keyTypes.every((type) => type !== undefined) ? { keyColumns, keyTypes } : null
 }
 
 const LARGEST = 2n ** 63n

@@ -2,17 +2,18 @@ import { InterruptedError, MirrorError } from '../../../errors.ts'
 import { parseExact } from '../../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { countColumns, countedJobs } from '../../core/column-counts.ts'
+import { takeSeq } from '../../core/seq.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
-import { recountColumns } from '../walks/column-counts.ts'
 import { changeColumnsAndWrite, type Outcome } from './alter.ts'
 import { isTaken, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
 import type { StoredTimes } from './rows.ts'
-import { createSeqs } from './seq.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -84,9 +85,10 @@ export function createTypedTableRebuild({
       const views = await transact(() => replaceViews(connection, name, keyPaths))
       await transact(() => {
         recount(connection, name)
-        recountColumns(connection, name)
+        for (const job of runRule(connection, countedJobs(name)))
+          runRule(connection, countColumns(SQLITE, job))
         // No event, but the published file is made again where the last number is another one.
-        createSeqs(connection)(name, time())
+        runRule(connection, takeSeq(name, time()))
       })
       return { rows, strays, views, notices: [...notices] }
     },

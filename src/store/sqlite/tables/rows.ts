@@ -20,8 +20,6 @@ export interface RowWriter {
   ): void
   /** Writes the typed row of a raw one, or replaces it. */
   restore(organizationId: string, key: readonly KeyPart[], times: StoredTimes, typed: TypedRow): void
-  /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
-  pruneHistory(organizationId: string, before: string): boolean
 }
 
 /** When a row is written, and with which number of its collection. */
@@ -35,9 +33,6 @@ export interface StoredTimes {
   _first_seen_at: string
   _changed_at: string
 }
-
-/** Versions are spread over the file, each on a database page of its own. */
-const PRUNED_AT_ONCE = 1000
 
 export function createRowWriter(connection: Connection, shape: TableShape): RowWriter {
   const statements = prepareStatements(connection, shape)
@@ -72,8 +67,6 @@ export function createRowWriter(connection: Connection, shape: TableShape): RowW
     restore(organizationId, key, { _first_seen_at, _changed_at }, typed) {
       writeTyped([organizationId, ...bind(key)], [_first_seen_at, _changed_at], typed)
     },
-    pruneHistory: (organizationId, before) =>
-      statements.pruneHistory.run(organizationId, before, PRUNED_AT_ONCE).changes < PRUNED_AT_ONCE,
   }
 }
 
@@ -120,12 +113,6 @@ function prepareStatements(connection: Connection, shape: TableShape) {
       DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}
     `),
     lastEnd: connection.prepare(`SELECT max("_valid_to") FROM ${history} WHERE ${byCastKey}`).pluck(),
-    pruneHistory: connection.prepare(`
-      DELETE FROM ${history}
-      WHERE _rowid_ IN (
-        SELECT _rowid_ FROM ${history} WHERE "_organization_id" = ? AND "_valid_to" < ? ORDER BY "_valid_to" LIMIT ?
-      )
-    `),
   }
 }
 

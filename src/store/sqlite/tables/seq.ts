@@ -1,8 +1,7 @@
 import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
-import { type Connection, castParameter, quoted } from '../sql.ts'
+import { type Connection, quoted } from '../sql.ts'
 
-// `seq` of `orders_changes`: one number for each transaction that writes events of a collection, taken inside it. SQLite has one writer at
-// a time, so that the order of the numbers is the order in which the events became visible.
+// `seq` of `orders_changes`; core/seq.ts takes the numbers.
 
 /**
  * The `seq` of the event at this time of a row. Only functions that programs with an older SQLite know, too: they read the view, and the
@@ -11,21 +10,6 @@ import { type Connection, castParameter, quoted } from '../sql.ts'
 export function seqSql(time: EventTime, row?: string): string {
   const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
   return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
-}
-
-/**
- * Returns a function that returns the next number of a collection, for a transaction that begins at this time (ISO 8601). It is never below
- * the time's milliseconds since 1970: after the file was replaced by an earlier copy, no number is given that a reader has had.
- */
-export function createSeqs(connection: Connection): (collection: string, at: string) => number {
-  const next = connection
-    .prepare(`
-      INSERT INTO sync_seq (collection, seq) VALUES (${castParameter('TEXT')}, ?)
-      ON CONFLICT (collection) DO UPDATE SET seq = max(seq + 1, excluded.seq)
-      RETURNING seq
-    `)
-    .pluck()
-  return (collection, at) => next.get(collection, Date.parse(at)) as number
 }
 
 /** Lifts the numbers of a collection above those of all its events. */

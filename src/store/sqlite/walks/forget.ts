@@ -1,4 +1,14 @@
 import { InterruptedError } from '../../../errors.ts'
+import {
+  deleteHoldings,
+  endJob,
+  forgetOrganization,
+  type Holdings,
+  holdingsOf,
+  markForgotten,
+} from '../../core/forget.ts'
+import type { JobNames } from '../../core/jobs.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import type { Leases } from '../leases.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { knownKey } from '../tables/column-records.ts'
@@ -12,7 +22,6 @@ import {
 import { declarationOf, KINDS, tableName } from '../tables/declarations.ts'
 import { dropFormerCopy } from '../tables/rebuild-table.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
-import { deleteHoldings, type ForgottenJob, type Holdings, holdingsOf, markForgotten } from './holdings.ts'
 
 /** Deletes what the mirror holds of jobs and organizations, from the file's free database pages too. */
 export interface Forgetting {
@@ -23,7 +32,7 @@ export interface Forgetting {
    * and the next call does the rest. Throws InterruptedError after the signal to stop.
    * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
    */
-  job(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten>
+  job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
   /**
    * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and
    * organizations with the same token have holds of their own. Never call it for a configured one, whose
@@ -61,16 +70,16 @@ export function createForgetting({
     throw new InterruptedError('stopped before everything was forgotten; the same command continues')
   }
 
-  async function forgetOwned(job: ForgottenJob, isConfigured: boolean): Promise<Forgotten> {
+  async function forgetOwned(job: JobNames, isConfigured: boolean): Promise<Forgotten> {
     const gone = await transact(() => {
-      const held = holdingsOf(connection, job)
-      markForgotten(connection, job, time())
+      const held = runRule(connection, holdingsOf(SQLITE, job))
+      runRule(connection, markForgotten(job, time()))
       return held
     })
-    await runSteps((rows) => deleteHoldings(connection, job, rows))
+    await runSteps((rows) => runRule(connection, deleteHoldings(SQLITE, job, rows)))
     const isCollectionGone = await transact(() => {
       for (const kind of KINDS) dropFormerCopy(connection, tableName(job.collection, kind))
-      endJob(connection, job, isConfigured)
+      runRule(connection, endJob(job, isConfigured))
       const isGone = dropUnused(connection, job.collection)
       makeConfigured(connection, configured)
       return isGone
@@ -83,32 +92,17 @@ export function createForgetting({
       await runSteps(createBlanking(connection))
     },
     async job(job, isConfigured) {
-      const { organizationId, collection } = job
-      const owner = await transact(() => leases.take(organizationId, collection))
+      const { organization, collection } = job
+      const owner = await transact(() => leases.take(organization, collection))
       if (owner !== null) return { owner }
       try {
         return await forgetOwned(job, isConfigured)
       } finally {
-        await transact(() => leases.release(organizationId, collection))
+        await transact(() => leases.release(organization, collection))
       }
     },
-    organization: (organizationId) =>
-      transact(() => {
-        const jobs = connection.prepare('SELECT 1 FROM sync_jobs WHERE organization_id = ?')
-        if (jobs.get(organizationId) !== undefined) return
-        connection.prepare('DELETE FROM organizations WHERE id = ?').run(organizationId)
-        connection.prepare('DELETE FROM sync_gates WHERE scope = ?').run(organizationId)
-      }),
+    organization: (id) => transact(() => runRule(connection, forgetOrganization(id))),
   }
-}
-
-function endJob(
-  connection: Connection,
-  { organizationId, collection }: ForgottenJob,
-  isConfigured: boolean,
-): void {
-  const end = isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'
-  connection.prepare(`${end} WHERE organization_id = ? AND collection = ?`).run(organizationId, collection)
 }
 
 /**

@@ -1,11 +1,13 @@
 import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { removeMissing } from '../../../../src/store/core/missing.ts'
+import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
+import { readKeyColumns } from '../../../../src/store/sqlite/tables/lookup.ts'
 import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { removeMissing } from '../../../../src/store/sqlite/walks/missing.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
@@ -40,7 +42,9 @@ function createStage(test: TestMirror) {
       connection
         .prepare(`INSERT INTO sync_missing VALUES (?, 'orders', ?, 'removable', 1, '', ?)`)
         .run(ACME.id, String(id), reason)
-      removeMissing(connection, jobOf({ history: history.keep }), new Date(test.clock.now()).toISOString())
+      const job = jobOf({ history: history.keep })
+      const at = new Date(test.clock.now()).toISOString()
+      runRule(connection, removeMissing(SQLITE, readKeyColumns(connection, job), job, at))
     },
   }
 }
@@ -330,7 +334,7 @@ describe('orders_changes', () => {
     expect(eventsOf(test)).toEqual(events)
     const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
     const forgetting = createForgetting({ connection, leases, transact, configured: [], ...patience })
-    await forgetting.job({ organizationId: ACME.id, collection: 'orders' }, false)
+    await forgetting.job({ organization: ACME.id, collection: 'orders' }, false)
     leases.close()
     expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'orders%'")).toBe(0)
   })

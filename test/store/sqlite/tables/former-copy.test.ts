@@ -116,7 +116,7 @@ describe.each([
     const transact = createTransact({ connection, file, ...patience })
     const leases = createLeases({ connection, file, name: '1-0123456789ab', now: Date.now })
 
-    const job = { organizationId: ACME.id, collection: 'orders' }
+    const job = { organization: ACME.id, collection: 'orders' }
     await createForgetting({ connection, leases, transact, configured: [], ...patience }).job(job, true)
 
     leases.close()

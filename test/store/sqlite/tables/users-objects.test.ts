@@ -41,7 +41,7 @@ async function createScene() {
     async forget() {
       const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
       const forgetting = createForgetting({ connection, leases, transact, configured, ...patience })
-      await forgetting.job({ organizationId: ACME.id, collection: 'orders' }, true)
+      await forgetting.job({ organization: ACME.id, collection: 'orders' }, true)
       leases.close()
     },
   }

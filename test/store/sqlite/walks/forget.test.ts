@@ -1,17 +1,18 @@
 import fs from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { deleteHoldings, holdingsOf, markForgotten } from '../../../../src/store/core/forget.ts'
+import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
-import { deleteHoldings, holdingsOf, markForgotten } from '../../../../src/store/sqlite/walks/holdings.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { lockName } from '../../../helpers/lock-name.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-const ACME_ORDERS = { organizationId: ACME.id, collection: 'orders' }
+const ACME_ORDERS = { organization: ACME.id, collection: 'orders' }
 
 /** Another process that forgets; stopped after so many steps. */
 function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
@@ -144,7 +145,7 @@ describe('forgetting', () => {
       VALUES ('${ACME.id}', 'orders', '7', 'held', 1, '', 'removed')
     `)
 
-    deleteHoldings(test.connection, ACME_ORDERS, 1)
+    runRule(test.connection, deleteHoldings(SQLITE, ACME_ORDERS, 1))
 
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
     expect(Number(test.value('SELECT count(*) FROM sync_walks'))).toBeGreaterThan(0)
@@ -154,9 +155,9 @@ describe('forgetting', () => {
     const test = await createScene(10)
     await beginTestWalk(test, jobOf())
 
-    test.connection.transaction(() => markForgotten(test.connection, ACME_ORDERS, '2026-01-01'))()
+    test.connection.transaction(() => runRule(test.connection, markForgotten(ACME_ORDERS, '2026-01-01')))()
 
-    expect(holdingsOf(test.connection, ACME_ORDERS).runs).toBe(0)
+    expect(runRule(test.connection, holdingsOf(SQLITE, ACME_ORDERS)).runs).toBe(0)
     expect(await test.store.openWalks(jobOf())).toEqual([])
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { rows: 10, as_of: null, last_complete_at: null, coverage: null, last_run_at: null, error_code: null },
@@ -169,7 +170,7 @@ describe('forgetting', () => {
     await expect(forgetterOf(test, 1).job(ACME_ORDERS, true)).rejects.toThrow(/the same command continues/)
 
     const [status] = test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)
-    const left = holdingsOf(test.connection, ACME_ORDERS)
+    const left = runRule(test.connection, holdingsOf(SQLITE, ACME_ORDERS))
     expect(left.rows).toBeGreaterThan(0)
     expect(left.rows).toBeLessThan(980)
     expect(status).toMatchObject({ rows: left.rows, as_of: null, coverage: null, last_run_at: null })
@@ -194,7 +195,9 @@ describe('forgetting', () => {
 
     await forgetterOf(test).job(ACME_ORDERS, true)
 
-    expect(Object.values(holdingsOf(test.connection, ACME_ORDERS))).toEqual([0, 0, 0, 0, 0, 0])
+    expect(Object.values(runRule(test.connection, holdingsOf(SQLITE, ACME_ORDERS)))).toEqual([
+      0, 0, 0, 0, 0, 0,
+    ])
     expect(
       test.value('SELECT count(*) FROM sync_pages WHERE walk_id NOT IN (SELECT id FROM sync_walks)'),
     ).toBe(0)
@@ -231,7 +234,7 @@ describe('forgetting', () => {
     const tables = "SELECT name FROM sqlite_schema WHERE name LIKE 'orders%' AND type IN ('table', 'view')"
     const before = test.rows(tables)
 
-    const last = await forgetterOf(test).job({ organizationId: GLOBEX.id, collection: 'orders' }, true)
+    const last = await forgetterOf(test).job({ organization: GLOBEX.id, collection: 'orders' }, true)
 
     expect([one, last]).toMatchObject([{ isCollectionGone: false }, { isCollectionGone: true }])
     expect(before).toHaveLength(5)

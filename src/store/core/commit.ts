@@ -1,0 +1,196 @@
+import type { SavedRefresh } from '../../sync/refresh/saved.ts'
+import type { CommitResult, LedgerEntry, PageChanges, Run, Walk } from '../../sync/store.ts'
+import type { Checkpoint, Job } from '../../sync/types.ts'
+import { namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
+import { countHeld } from './missing.ts'
+import { trafficValues } from './runs.ts'
+import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
+import { checkpointValues, ledgerRow } from './walks.ts'
+
+/** A page that is to be written, of a walk or of a refresh. */
+export interface WrittenPage {
+  job: Job
+  changes: PageChanges
+  run: Run
+  /** Epoch milliseconds. */
+  at: number
+  /** Null: a refresh read it. */
+  answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null
+  /** What the job keeps for the next refresh; null: nothing changes. */
+  saved: SavedRefresh | null
+}
+
+/** Writes all of a page but its rows. */
+export function* savePage(
+  dialect: Dialect,
+  { job, changes, run: reader, at: time, answer, saved }: WrittenPage,
+): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
+  const at = timeOf(time)
+  const ids = JSON.stringify(changes.keys.map(({ id }) => id))
+  const added = changes.upserts.filter(({ change }) => change === 'added').length
+  const changed = changes.upserts.length - added
+  const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
+  if (answer) yield* saveAnswer(answer, newRejects, at)
+  else yield* countAsSeen(job, ids)
+  if (saved) yield* saveRefresh(job, saved)
+  yield* run(
+    `
+      UPDATE sync_runs
+      SET
+        pages = pages + 1,
+        rows_seen = rows_seen + :items,
+        rows_added = rows_added + :added,
+        rows_changed = rows_changed + :changed,
+        brief = CASE WHEN :added + :changed > 0 THEN 0 ELSE brief END,
+        requests = :requests,
+        retries = :retries,
+        rate_limit_hits = :rateLimitHits,
+        rate_limit_wait_ms = :rateLimitWaitMs
+      WHERE id = :runId
+    `,
+    { runId: reader.id, items: changes.items, added, changed, ...trafficValues(reader.traffic) },
+  )
+  return { newRejects, rowsAdded: yield* countInJob(dialect, job, added, ids) }
+}
+
+/** Adds the answer to the walk and its page ledger, with the checkpoint. */
+function* saveAnswer(
+  { walk, entry, newToWalk, next }: NonNullable<WrittenPage['answer']>,
+  newRejects: number,
+  at: string,
+): Rule<void> {
+  const counted = yield* run(
+    `
+      UPDATE sync_walks
+      SET
+        pages = pages + 1,
+        rows_seen = rows_seen + :newToWalk,
+        new_rejects = new_rejects + :newRejects,
+        total = coalesce(:total, total),
+        next_page = :nextPage,
+        passes = :pass,
+        account = :account,
+        updated_at = :at
+      WHERE id = :walkId AND pages = :ordinal - 1
+    `,
+    {
+      walkId: walk.id,
+      ordinal: entry.ordinal,
+      newToWalk,
+      newRejects,
+      total: entry.total,
+      ...checkpointValues(next),
+      at,
+    },
+  )
+  if (counted === 0) throw new Error(`answer ${entry.ordinal} of walk ${walk.id} is not its next one`)
+  yield* run(
+    `
+      INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
+      VALUES (:walkId, :ordinal, :pass, :page, :total, :keys, :at, :why, :places)
+    `,
+    { ...ledgerRow(entry), walkId: walk.id, at },
+  )
+}
+
+/** The open full walks of the job count the items of a refresh as seen. */
+function countAsSeen(job: Job, ids: string): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_refreshed (walk_id, keys)
+      SELECT id, :ids FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND kind = 'full'
+    `,
+    { ...namesOf(job), ids },
+  )
+}
+
+/**
+ * Returns how many of the rejects are new. Those that only refreshes have met are new to a full walk: one may be a row
+ * that lost its key.
+ */
+function* saveRejects(
+  job: Job,
+  { page, rejects }: PageChanges,
+  by: 'full' | 'partial' | 'refresh',
+  at: string,
+): Rule<number> {
+  let count = 0
+  for (const { id, reason, text } of rejects) {
+    const reject = { ...namesOf(job), id, at }
+    const isThis = `${OF_JOB} AND fingerprint = :id`
+    const known = yield* one<{ isNew: number }>(
+      `SELECT only_refreshed AS "isNew" FROM sync_rejects WHERE ${isThis}`,
+      reject,
+    )
+    if (known) {
+      yield* run(
+        `UPDATE sync_rejects SET seen_at = :at, only_refreshed = only_refreshed * :kept WHERE ${isThis}`,
+        { ...reject, kept: by === 'full' ? 0 : 1 },
+      )
+    } else {
+      yield* run(
+        `
+          INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
+          VALUES (:organization, :collection, :page, :reason, :text, :at, :id, :onlyRefreshed)
+        `,
+        { ...reject, page, reason, text, onlyRefreshed: by === 'refresh' ? 1 : 0 },
+      )
+    }
+    if (!known || (by === 'full' && known.isNew === 1)) count++
+  }
+  return count
+}
+
+/**
+ * Counts the new rows of a page, notes which list it is of, and that its items are not missing. Most pages change nothing of that, and
+ * then nothing is written. Returns how many rows the job has ever added.
+ */
+function* countInJob(dialect: Dialect, job: Job, added: number, ids: string): Rule<number> {
+  const names = namesOf(job)
+  const scope = scopeOf(job)
+  const row = yield* one<{
+    rowsAdded: number
+    path: string | null
+    filters: string | null
+    isMixed: number
+    hasMissing: number
+  }>(
+    `
+      SELECT
+        rows_added AS "rowsAdded",
+        scope_path AS path,
+        scope_filters AS filters,
+        scope_mixed AS "isMixed",
+        CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
+      FROM sync_jobs
+      WHERE ${OF_JOB}
+    `,
+    names,
+  )
+  if (!row) throw new Error(`${names.organization} ${names.collection} has no row in sync_jobs`)
+  const isKnown = row.path !== null
+  const isMixed = row.isMixed === 1 || (isKnown && (row.path !== scope.path || row.filters !== scope.filters))
+  if (added !== 0 || !isKnown || isMixed !== (row.isMixed === 1))
+    yield* run(
+      `
+        UPDATE sync_jobs
+        SET
+          rows = rows + :added,
+          rows_added = rows_added + :added,
+          scope_mixed = :isMixed,
+          scope_path = coalesce(scope_path, :path),
+          scope_filters = coalesce(scope_filters, :filters)
+        WHERE ${OF_JOB}
+      `,
+      { ...names, ...scope, added, isMixed: isMixed ? 1 : 0 },
+    )
+  if (row.hasMissing === 1) {
+    const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
+    const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
+      ...names,
+      ids,
+    })
+    if (found > 0) yield* countHeld(job)
+  }
+  return row.rowsAdded + added
+}

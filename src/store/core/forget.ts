@@ -1,0 +1,156 @@
+import { keyColumnNames, splitKey } from '../columns/catalog.ts'
+import { type JobNames, OF_JOB } from './jobs.ts'
+import { all, type Dialect, one, quoted, type Rule, run, type TableKind, tableName } from './sql.ts'
+import { knownKey } from './tables.ts'
+
+// What `forget` deletes of a job, and of an organization.
+
+/** How much the mirror holds of a job. `pages`: lines of the page ledger. */
+export interface Holdings {
+  rows: number
+  versions: number
+  rejects: number
+  walks: number
+  pages: number
+  runs: number
+}
+
+/**
+ * A set of a job's rows. Several tables lose the same rows at once, so that none is left without its raw row.
+ */
+interface Part {
+  /** The number of `Holdings` that counts them; null: none. */
+  counts: keyof Holdings | null
+  tables: readonly string[]
+  where: string
+  /** The columns that identify a row, and the order of deletion. */
+  key: string
+  order: string
+}
+
+function lines(counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part {
+  return { counts, tables: [table], where, key, order: key }
+}
+
+/** What is deleted of a job, in this order: walks after all that names them, since their ids are used again. */
+function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Part[]> {
+  const known = yield* knownKey(collection)
+  const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {
+    if (!known) return []
+    const keys = keyColumnNames(splitKey(known), limits)
+    return [
+      {
+        counts,
+        tables: kinds.map((kind) => quoted(tableName(collection, kind))),
+        where: '"_organization_id" = :organization',
+        key: rowId,
+        order: [...keys.map(quoted), rowId].join(', '),
+      },
+    ]
+  }
+  const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
+  return [
+    lines(null, 'sync_missing', 'organization_id, collection, key'),
+    lines(null, 'sync_column_counts', 'organization_id, collection, "column"'),
+    lines(null, 'sync_refreshed', rowId, ofWalks),
+    lines('pages', 'sync_pages', rowId, ofWalks),
+    lines('walks', 'sync_walks', 'id'),
+    lines('runs', 'sync_runs', 'id'),
+    lines('rejects', 'sync_rejects', 'organization_id, collection, fingerprint'),
+    ...rows('rows', ['raw', 'typed']),
+    ...rows('versions', ['history']),
+  ]
+}
+
+/** Counts what the mirror holds of a job. */
+export function* holdingsOf(dialect: Dialect, job: JobNames): Rule<Holdings> {
+  const held: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
+  for (const { counts, tables, where } of yield* partsOf(dialect, job)) {
+    if (!counts) continue
+    for (const table of tables) {
+      const found = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${where}`, job)
+      held[counts] = Math.max(held[counts], found?.rows ?? 0)
+    }
+  }
+  return held
+}
+
+/**
+ * Makes a job look as if it was never read, before its rows are deleted: a complete walk would say how fresh
+ * the rows are, and an open one would count its seen items as stored.
+ */
+export function* markForgotten(job: JobNames, at: string): Rule<void> {
+  yield* run(
+    `
+      UPDATE sync_walks
+      SET status = 'abandoned', coverage = NULL, expected_missed = NULL, finished_at = coalesce(finished_at, :at)
+      WHERE ${OF_JOB}
+    `,
+    { ...job, at },
+  )
+  yield* run(
+    `
+      UPDATE sync_jobs
+      SET removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0, rows_added = 0,
+        refresh = NULL, fresh_as_of = NULL, newest = NULL, columns_as_of = NULL, columns_run = NULL,
+        failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
+      WHERE ${OF_JOB}
+    `,
+    job,
+  )
+  yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job)
+}
+
+/** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. */
+export function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
+  let left = rows
+  for (const { counts, tables, where, key, order } of yield* partsOf(dialect, job)) {
+    let gone = 0
+    for (const table of tables) {
+      const chosen = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT :left`
+      const changes = yield* run(`DELETE FROM ${table} WHERE (${key}) IN (${chosen})`, { ...job, left })
+      gone = Math.max(gone, changes)
+    }
+    left -= gone
+    if (counts === 'rows' && gone > 0)
+      yield* run(
+        `UPDATE sync_jobs SET rows = CASE WHEN rows > :gone THEN rows - :gone ELSE 0 END WHERE ${OF_JOB}`,
+        { ...job, gone },
+      )
+    if (left <= 0) return false
+  }
+  return true
+}
+
+/** Ends a job whose rows are deleted. `isConfigured`: its row stays, since a sync will need it. */
+export function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
+  return run(
+    `${isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'} WHERE ${OF_JOB}`,
+    job,
+  )
+}
+
+/**
+ * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and organizations with
+ * the same token have holds of their own. Never call it for a configured one, whose refused token would be sent again.
+ */
+export function* forgetOrganization(id: string): Rule<void> {
+  const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
+  if (job !== null) return
+  yield* run('DELETE FROM organizations WHERE id = :id', { id })
+  yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
+}
+
+/** The organizations that the mirror knows, with their latest names. */
+export function knownOrganizations(): Rule<{ id: string; name: string }[]> {
+  return all('SELECT id, name FROM organizations ORDER BY name, id')
+}
+
+/** The collections of an organization that the mirror has jobs of. */
+export function* collectionsOf(organization: string): Rule<string[]> {
+  const rows = yield* all<{ collection: string }>(
+    'SELECT collection FROM sync_jobs WHERE organization_id = :organization ORDER BY collection',
+    { organization },
+  )
+  return rows.map(({ collection }) => collection)
+}

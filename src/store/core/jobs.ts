@@ -1,0 +1,173 @@
+import { sortedJson } from '../../json/value.ts'
+import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
+import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
+import type { RefreshState } from '../../sync/refresh/state.ts'
+import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
+import { RUNNING_RUN } from '../status.ts'
+import { all, msOf, one, type Rule, run, type StoredTime, textOf, timeOf } from './sql.ts'
+
+// `sync_jobs`: one row for each list of an organization.
+
+/** A job by its names. */
+export type JobNames = Readonly<Record<'organization' | 'collection', string>>
+
+type NamedJob = Pick<Job, 'organization' | 'collection'>
+
+/** The condition for the rows of a job, with the parameters of `namesOf`. */
+export const OF_JOB = 'organization_id = :organization::text AND collection = :collection::text'
+
+export function namesOf({ organization, collection }: NamedJob): JobNames {
+  return { organization: organization.id, collection: collection.name }
+}
+
+/** For messages: `Acme orders`. */
+export function jobName({ organization, collection }: NamedJob): string {
+  return `${organization.name} ${collection.name}`
+}
+
+/** The list that a job reads, by the configured filters: those of a backfill only narrow it. */
+export function scopeOf({ collection }: Job): Record<'path' | 'filters', string> {
+  return { path: collection.path, filters: sortedJson(collection.scope ?? collection.filters) }
+}
+
+/** A job's row, for removals. */
+export interface JobState {
+  /** Live rows. */
+  rows: number
+  held: number
+  /** Whether the configuration names another list than the last trusted walk read. */
+  isOtherScope: boolean
+  /** Whether pages of another list were written since then. */
+  isMixed: boolean
+}
+
+export function* jobState(job: Job): Rule<JobState> {
+  const row = yield* one<Record<keyof JobState, number>>(
+    `
+      SELECT
+        rows,
+        removals_held AS held,
+        CASE WHEN scope_path IS DISTINCT FROM :path::text OR scope_filters IS DISTINCT FROM :filters::text THEN 1 ELSE 0 END
+          AS "isOtherScope",
+        scope_mixed AS "isMixed"
+      FROM sync_jobs
+      WHERE ${OF_JOB}
+    `,
+    { ...namesOf(job), ...scopeOf(job) },
+  )
+  const { rows = 0, held = 0, isOtherScope, isMixed } = row ?? {}
+  return { rows, held, isOtherScope: isOtherScope === 1, isMixed: isMixed === 1 }
+}
+
+export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
+  return one(
+    `SELECT removals_held AS rows, rows AS live, held_why AS why FROM sync_jobs WHERE ${OF_JOB} AND removals_held > 0`,
+    namesOf(job),
+  )
+}
+
+/** After a trusted walk: each live row is listed in this scope, or known to be missing. */
+export function confirmScope(job: Job, isOverlapped: boolean): Rule<number> {
+  // Pages of another list that were written during the walk are as new as the walk.
+  return run(
+    `
+      UPDATE sync_jobs
+      SET scope_path = :path, scope_filters = :filters, scope_mixed = scope_mixed * :isOverlapped::bigint
+      WHERE ${OF_JOB}
+    `,
+    { ...namesOf(job), ...scopeOf(job), isOverlapped: isOverlapped ? 1 : 0 },
+  )
+}
+
+export function noteRetry(job: Job, retry: PageRetry | null): Rule<number> {
+  return run(
+    `UPDATE sync_jobs SET retry_since = :since, retry_until = :until, retry_error = :error WHERE ${OF_JOB}`,
+    {
+      ...namesOf(job),
+      since: retry && timeOf(retry.since),
+      until: retry && timeOf(retry.until),
+      error: retry?.error ?? null,
+    },
+  )
+}
+
+/** Saves what the next refresh starts from. */
+export function saveRefresh(job: Job, { state, freshAsOf, newest }: SavedRefresh): Rule<number> {
+  return run(
+    `UPDATE sync_jobs SET refresh = :refresh, fresh_as_of = :freshAsOf, newest = :newest WHERE ${OF_JOB}`,
+    { ...namesOf(job), refresh: JSON.stringify(state), freshAsOf: timeOf(freshAsOf), newest },
+  )
+}
+
+export function* refreshOf(job: Job): Rule<Pick<Lease, 'refresh' | 'rowsAdded' | 'lastPageAt'>> {
+  const row = yield* one<{ refresh: string | null; rowsAdded: number; lastPageAt: StoredTime | null }>(
+    `
+      SELECT
+        refresh,
+        rows_added AS "rowsAdded",
+        (SELECT max(updated_at) FROM sync_walks WHERE ${OF_JOB}) AS "lastPageAt"
+      FROM sync_jobs
+      WHERE ${OF_JOB}
+    `,
+    namesOf(job),
+  )
+  return {
+    refresh: stateOf(row?.refresh ?? null),
+    rowsAdded: row?.rowsAdded ?? 0,
+    lastPageAt: msOf(row?.lastPageAt ?? 0),
+  }
+}
+
+export function* allRefreshes(): Rule<JobRefresh[]> {
+  const rows = yield* all<{ organizationId: string; collection: string; refresh: string }>(`
+    SELECT organization_id AS "organizationId", collection, refresh
+    FROM sync_jobs
+    WHERE configured = 1 AND refresh IS NOT NULL
+  `)
+  return rows.flatMap(({ refresh, ...job }) => {
+    const state = stateOf(refresh)
+    return state ? [{ ...job, state }] : []
+  })
+}
+
+/** Null for a text that this program did not write: the next complete full walk writes it again. */
+function stateOf(text: string | null): RefreshState | null {
+  try {
+    const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
+    const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'
+    return isOurs && state.places && Array.isArray(state.bands) ? (state as RefreshState) : null
+  } catch {
+    return null
+  }
+}
+
+/** What the owner of a job does. `owner`: its name in `sync_jobs`. */
+export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
+  const known = yield* one<Record<'isVerify' | 'isDaemon', number>>(
+    `
+      SELECT
+        verifying AS "isVerify",
+        CASE WHEN EXISTS (SELECT 1 FROM sync_settings WHERE name = 'daemon ' || :owner::text) THEN 1 ELSE 0 END AS "isDaemon"
+      FROM sync_jobs
+      WHERE ${OF_JOB}
+    `,
+    { ...namesOf(job), owner },
+  )
+  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> & {
+    startedAt: StoredTime
+    updatedAt: StoredTime | null
+    waitingUntil: StoredTime | null
+  }
+  const running = yield* one<Row>(RUNNING_RUN, namesOf(job))
+  return {
+    isDaemon: known?.isDaemon === 1,
+    isVerify: known?.isVerify === 1,
+    run: running && {
+      ...running,
+      startedAt: textOf(running.startedAt),
+      updatedAt: running.updatedAt === null ? null : textOf(running.updatedAt),
+      waitingUntil: running.waitingUntil === null ? null : textOf(running.waitingUntil),
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
+import { DIED } from '../status.ts'
+import type { LastRuns } from '../tokens.ts'
+import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
+import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+
+// `sync_runs`: one row for each attempt at a job.
+
+/** A run that begins. `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
+interface Opening extends Pick<BeginRun, 'trigger' | 'brief'> {
+  walk: Walk | null
+  within: Run | null
+}
+
+/** Opens a run's line, and closes those of runs that died. Returns its id. */
+export function* beginRun(job: Job, { walk, trigger, brief, within }: Opening, at: string): Rule<number> {
+  yield* run(
+    `
+      UPDATE sync_runs
+      SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = '${DIED}'
+      WHERE ${OF_JOB} AND status = 'running' AND id <> :within
+    `,
+    { ...namesOf(job), at, within: within?.id ?? NO_RUN },
+  )
+  const row = yield* one<{ id: number }>(
+    `
+      INSERT INTO sync_runs (walk_id, organization_id, collection, trigger, status, started_at, first_page, brief)
+      VALUES (:walkId, :organization, :collection, :trigger, 'running', :at, :firstPage, :brief)
+      RETURNING id
+    `,
+    {
+      ...namesOf(job),
+      walkId: walk?.id ?? null,
+      trigger,
+      at,
+      firstPage: walk?.checkpoint.nextPage ?? null,
+      brief: brief ? 1 : 0,
+    },
+  )
+  return row?.id ?? NO_RUN
+}
+
+/** The id of no run. */
+const NO_RUN = 0
+
+/** The columns of what a run has sent. Also written with each page: a killed run cannot write them later. */
+export function trafficValues({ requests, retries, rateLimitHits, rateLimitWaitMs }: RunTraffic) {
+  return { requests, retries, rateLimitHits, rateLimitWaitMs: Math.round(rateLimitWaitMs) }
+}
+
+export function addRemoved(runId: number, rows: number): Rule<number> {
+  return run(
+    `
+      UPDATE sync_runs
+      SET rows_removed = rows_removed + :rows, brief = CASE WHEN :rows > 0 THEN 0 ELSE brief END
+      WHERE id = :runId
+    `,
+    { runId, rows },
+  )
+}
+
+const RECORD = `
+  pages,
+  rows_seen AS "rowsSeen",
+  rows_added AS "rowsAdded",
+  rows_changed AS "rowsChanged",
+  rows_removed AS "rowsRemoved"
+`
+
+/** Closes a run's line, or deletes it. One that another process has closed since it took the job over stays as it is. */
+export function* finishRun({ id, traffic }: Run, outcome: RunOutcome, at: string): Rule<RunRecord> {
+  const { status, errorCode, errorMessage } = outcome
+  if (status === 'refused') {
+    const record = yield* one<RunRecord>(`DELETE FROM sync_runs WHERE id = :id RETURNING ${RECORD}`, { id })
+    return record ?? NOTHING
+  }
+  const record = yield* one<RunRecord>(
+    `
+      UPDATE sync_runs
+      SET
+        status = CASE WHEN status = 'running' THEN :status::text ELSE status END,
+        finished_at = coalesce(finished_at, :at),
+        requests = :requests,
+        retries = :retries,
+        rate_limit_hits = :rateLimitHits,
+        rate_limit_wait_ms = :rateLimitWaitMs,
+        error_code = coalesce(error_code, :errorCode),
+        error_message = coalesce(error_message, :errorMessage),
+        brief = CASE WHEN :status::text = 'succeeded' THEN brief ELSE 0 END
+      WHERE id = :id
+      RETURNING ${RECORD}
+    `,
+    { id, status, at, ...trafficValues(traffic), errorCode, errorMessage },
+  )
+  yield* run(NOTE_FAILING, { id })
+  return record ?? NOTHING
+}
+
+const NOTHING: RunRecord = { pages: 0, rowsSeen: 0, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
+
+const failed = (value: string) => `CASE run.status WHEN 'failed' THEN ${value} END`
+
+/** Whether the run `run` could read no more than a part of its list: a refresh, or a backfill of some pages or with other filters. */
+const OF_A_PART = `(run.trigger = 'refresh' OR EXISTS (SELECT 1 FROM sync_walks WHERE id = run.walk_id AND kind = 'partial'))`
+
+/**
+ * After the end of a run: a job is failing from the end of a run that failed until the end of one that succeeded. One that was
+ * interrupted changes nothing. A part of the list that could be read ends no failing of whole walks, and one that could not adds nothing to it.
+ * The run's line is finished already. A run whose job another worker has since is "interrupted".
+ */
+const NOTE_FAILING = `
+  UPDATE sync_jobs
+  SET
+    failing_since = ${failed('coalesce(sync_jobs.failing_since, run.finished_at)')},
+    failing_by = ${failed(`CASE WHEN ${OF_A_PART} THEN 'refresh' ELSE 'walk' END`)},
+    failing_code = ${failed('run.error_code')},
+    failing_message = ${failed('run.error_message')}
+  FROM sync_runs AS run
+  WHERE run.id = :id
+    AND sync_jobs.organization_id = run.organization_id
+    AND sync_jobs.collection = run.collection
+    AND (coalesce(sync_jobs.failing_by, '') <> 'walk' OR NOT ${OF_A_PART})
+    AND (run.status = 'failed' OR (run.status = 'succeeded' AND sync_jobs.failing_since IS NOT NULL))
+`
+
+const OF_THE_JOB = 'organization_id = job.organization_id AND collection = job.collection'
+
+/** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
+const LAST_RUNS = `
+  (
+    SELECT started_at
+    FROM sync_walks
+    WHERE ${OF_THE_JOB} AND status = 'complete' AND kind = 'full'
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS "completedAt",
+  (
+    SELECT started_at
+    FROM sync_runs
+    WHERE ${OF_THE_JOB} AND trigger IN ('schedule', 'manual')
+    ORDER BY id DESC
+    LIMIT 1
+  ) AS "startedAt",
+  CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_THE_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
+`
+
+/** When jobs last did what their schedules demand: one of them, or all that are configured. */
+export function* lastRunsOf(only: JobNames | null): Rule<{ job: JobNames; last: LastRuns }[]> {
+  const rows = yield* all<
+    JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
+  >(
+    `
+      SELECT organization_id AS organization, collection, ${LAST_RUNS}
+      FROM sync_jobs AS job
+      WHERE ${only ? OF_JOB : 'configured = 1'}
+    `,
+    only ?? {},
+  )
+  return rows.map(({ completedAt, startedAt, unfinished, ...job }) => ({
+    job,
+    last: {
+      completedAt: completedAt === null ? null : msOf(completedAt),
+      startedAt: startedAt === null ? null : msOf(startedAt),
+      unfinished: unfinished === 1,
+    },
+  }))
+}
