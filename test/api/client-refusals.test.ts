@@ -117,6 +117,18 @@ describe('an answer that is refused', () => {
     expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `acme orders page 2: ${says}` })
   })
 
+  it.each<[string, object, string]>([
+    ['to the same page', { next: `${BASE_URL}${ORDERS}?page=1` }, 'links.next leads from page 1 to page 1'],
+    ['nowhere', {}, 'links.next is missing, so the end of the list is unknown'],
+  ])('because its link leads %s is LINK_REFUSED', async (_case, links, says) => {
+    foresee().reply(200, pageText(1, 2, { links }))
+
+    expect(await createSetting().errorOf()).toMatchObject({
+      code: 'LINK_REFUSED',
+      message: expect.stringContaining(`acme orders page 1: ${says}`),
+    })
+  })
+
   it('because its link drops a filter is LINK_REFUSED', async () => {
     foresee(1, { state: 'paid' }).reply(200, pageText(1, 2))
     const { errorOf } = createSetting({ job: createJob({ filters: { state: 'paid' } }) })

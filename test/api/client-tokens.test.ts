@@ -107,11 +107,7 @@ describe('the token', () => {
     ['in the message of an error that is retried', 500, JSON.stringify({ message: `no user for ${TOKEN}` })],
     ['in a message that is cut within it', 422, JSON.stringify({ message: cutAfter(15) })],
     ['in a body that is no JSON', 200, `Bearer ${TOKEN}`],
-    [
-      'in a body that is broken JSON, with escapes',
-      200,
-      JSON.stringify([TOKEN]).replaceAll('/', '\\/') + ',',
-    ],
+    ['in a body of broken JSON, with escapes', 200, JSON.stringify([TOKEN]).replaceAll('/', '\\/') + ','],
     ['in the title of a page', 200, `<title>${TOKEN}</title>`],
     [
       'in a path, encoded in small letters',

@@ -43,6 +43,14 @@ describe('a page', () => {
     expect(await fetchPage()).toMatchObject({ next: null, paginated: false, announcedLimit: null })
   })
 
+  it('may be empty and beyond the last, and come with any status of success', async () => {
+    const meta = { current_page: 9, last_page: 2, total: 30 }
+    foresee(9).reply(299, pageText(9, 2, { data: [], links: { next: null }, meta }))
+    const { fetchPage } = createSetting()
+
+    expect(await fetchPage(9)).toMatchObject({ items: [], next: null, lastPage: 2, total: 30 })
+  })
+
   it('that is empty, beyond the last and still names a next one ends the walk', async () => {
     const next = `${BASE_URL}${ORDERS}?page=4`
     const fields = { data: [], links: { next }, meta: { current_page: 3, last_page: 2, total: 30 } }
@@ -63,6 +71,7 @@ describe('a page', () => {
   it.each([
     ['has items', { data: [{ id: 9 }] }],
     ['is the last one', { meta: { current_page: 3, last_page: 3, total: 30 } }],
+    ['does not know its own page', { data: [{ id: 9 }], meta: { last_page: 3, total: 30 } }],
     ['does not know the last page', { meta: { current_page: 3 } }],
   ])('that names a next one is read where it %s', async (_what, fields) => {
     const next = `${BASE_URL}${ORDERS}?page=4`

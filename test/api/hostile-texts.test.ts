@@ -15,7 +15,7 @@ import { createJob } from './helpers/job.ts'
 /** Processor time, which other processes do not lengthen. Reading the text once takes a hundredth of it. */
 const LONGEST_MS = 1000
 
-const LENGTH = 400_000
+const LENGTH = 150_000
 
 /** The most that Node accepts of all headers together. */
 const MOST_OF_HEADERS = 16_000

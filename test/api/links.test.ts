@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createAddresses } from '../../src/api/links.ts'
 import type { Filters } from '../../src/sync/types.ts'
-import { BASE, LIST, PATH, read, type Setting } from './helpers/links.ts'
+import { BASE, LIST, PATH, read, refusalOf, type Setting } from './helpers/links.ts'
 
 describe('a link that is followed', () => {
   it.each<[string, string, Setting]>([
@@ -22,11 +22,7 @@ describe('a link that is followed', () => {
     ['user information', `https://user:word@admin.example.com${PATH}?page=2`, {}],
     ['a fragment', `${LIST}?page=2#page=9`, {}],
     ['the page in encoded letters', `${LIST}?%70age=%32`, {}],
-    [
-      'a path that URL writes otherwise',
-      `${BASE}/api/v1/admin/caf%C3%A9s?page=2`,
-      { path: '/api/v1/admin/cafés' },
-    ],
+    ['a path beyond ASCII', `${BASE}/api/v1/admin/caf%C3%A9s?page=2`, { path: '/api/v1/admin/cafés' }],
   ])('may have %s', (_case, link, changed) => {
     const { currentPage = 1 } = changed
 
@@ -41,16 +37,8 @@ describe('a link that is followed', () => {
     ['with a list counted in another order', { 'state[]': ['a', 'b'] }, 'state[1]=b&state[0]=a&page=2'],
     ['with a list counted beyond nine', { 'state[]': 'a' }, 'state[10]=a&page=2'],
     ['with a list not counted in another order', { 'state[]': ['a', 'b'] }, 'state[]=b&page=2&state[]=a'],
-    [
-      'with a counted list that comes without numbers',
-      { 'state[0]': 'a', 'state[1]': 'b' },
-      'state[]=a&state[]=b&page=2',
-    ],
-    [
-      'with a list under a name in brackets',
-      { 'filter[state][]': ['a', 'b'] },
-      'filter[state][0]=a&filter[state][1]=b&page=2',
-    ],
+    ['with a list no longer counted', { 'state[0]': 'a', 'state[1]': 'b' }, 'state[]=a&state[]=b&page=2'],
+    ['with a nested list', { 'filter[state][]': ['a', 'b'] }, 'filter[state][0]=a&filter[state][1]=b&page=2'],
     ['with a name given twice in another order', { state: ['a', 'b'] }, 'state=b&state=a&page=2'],
     ['with one that is empty', { state: 'paid', q: '' }, 'state=paid&q=&page=2'],
     ['with one that is empty and lost its sign', { q: '' }, 'q&page=2'],
@@ -122,6 +110,153 @@ describe('the address of a request', () => {
         const link = addressesOf(sent)(page + 1).href
 
         expect(read(link, { filters: sent, currentPage: page })).toEqual({ page: page + 1 })
+      }),
+    )
+  })
+})
+
+describe('a link that is refused', () => {
+  it.each<[string, string, Setting, string]>([
+    ['another host', `https://evil.example${PATH}?page=2`, {}, 'leads to another host, evil.example'],
+    ['a host that begins so', `https://admin.example.com.evil.example${PATH}?page=2`, {}, 'another host'],
+    [
+      'our host first',
+      `https://admin.example.com@evil.example${PATH}?page=2`,
+      {},
+      'another host, evil.example',
+    ],
+    ['another host without a scheme', `//evil.example${PATH}?page=2`, {}, 'leads to another host'],
+    ['a part of a linkHost', `http://x.internal${PATH}?page=2`, { linkHosts: ['internal'] }, 'another host'],
+    [
+      'a path',
+      `${BASE}/api/v1/admin/establishments?page=2`,
+      {},
+      'another path, /api/v1/admin/establishments',
+    ],
+    ['a path below ours', `${LIST}/7?page=2`, {}, 'leads to another path'],
+    ['a path that climbs', `${LIST}/../establishments?page=2`, {}, 'leads to another path'],
+    ['the path in capitals', `${BASE}/API/v1/admin/orders?page=2`, {}, 'leads to another path'],
+    ['two pages', `${LIST}?page=2&page=3`, {}, 'names two pages'],
+    ['no page', `${LIST}?sort=id`, {}, 'names no page'],
+    ['nothing', '', {}, 'names no page'],
+    ['the page as a list', `${LIST}?page[]=2`, {}, 'names no page'],
+    ['the same page', `${LIST}?page=1`, {}, 'leads from page 1 to page 1'],
+    ['the page before', `${LIST}?page=4`, { currentPage: 5 }, 'leads from page 5 to page 4'],
+    ['a page too far', `${LIST}?page=3`, {}, 'leads from page 1 to page 3'],
+    ['a page too large', `${LIST}?page=9007199254740993`, { currentPage: 9007199254740991 }, 'leads from'],
+    ['page 02', `${LIST}?page=02`, {}, 'names no page'],
+    ['a space about the page', `${LIST}?page=%202`, {}, 'names no page'],
+    ['a broken address', 'http://[', {}, 'is no address'],
+    ['a script', 'javascript:alert(1)?page=2', {}, 'is not http'],
+    ['a file', `file://${PATH}?page=2`, {}, 'is not http'],
+  ])('has %s', (_case, link, changed, reason) => {
+    const message = refusalOf(link, changed)
+
+    expect(message).toContain(reason)
+    expect(message).toMatch(/^links\.next /)
+  })
+
+  it.each<[string, Filters, string, string]>([
+    ['a dropped filter', { state: 'paid' }, 'page=2', 'drops the filter state'],
+    ['a changed filter', { state: 'paid' }, 'state=open&page=2', 'changes the filter state ('],
+    ['a filter under a name in capitals', { state: 'paid' }, 'State=paid&page=2', 'drops the filter state'],
+    ['an empty filter that was filled', { state: '' }, 'state=paid&page=2', 'changes the filter state ('],
+    ['a filter given twice', { state: 'paid' }, 'state=paid&state=open&page=2', 'changes the filter state'],
+    ['a value of a list less', { 'state[]': ['a', 'b'] }, 'state[0]=a&page=2', 'changes the filter state[]'],
+    ['a change', { 'state[]': ['a', 'b'] }, 'state[0]=a&state[1]=c&page=2', 'changes the filter state[]'],
+    [
+      'values that changed',
+      { 'f[0][a]': 'x', 'f[1][a]': 'y' },
+      'f[0][a]=y&f[1][a]=x&page=2',
+      'changes the filter f[0][a]',
+    ],
+    ['a list made plain', { 'state[]': ['a'] }, 'state=a&page=2', 'drops the filter state[]'],
+    ['a plus that became a space', { q: 'a+b' }, 'q=a+b&page=2', 'changes the filter q ('],
+  ])('has %s', (_case, filters, query, reason) => {
+    expect(refusalOf(`${LIST}?${query}`, { filters })).toContain(reason)
+  })
+
+  it('says which host it was and where to allow it', () => {
+    const message = refusalOf(`http://internal:8080${PATH}?page=2`)
+
+    expect(message).toContain('another host, internal; if it is the same service, add it to api.linkHosts')
+    expect(message).toContain(`http://internal:8080${PATH}?page=2`)
+  })
+
+  it.each<[string, string, Filters]>([
+    ['the link', `https://evil.example/\u001b[31m\u0007\u202e?page=2`, {}],
+    ['a filter', `${LIST}?state=%1b%5b31m%07%e2%80%ae%0a&page=2`, { state: 'paid' }],
+    ['the name of a filter', `${LIST}?page=2`, { 'a\u001b[31m\u202e': 'paid' }],
+    ['the page', `${LIST}?page=%1b`, {}],
+    ['a broken link', `http://[\u001b\u0000`, {}],
+  ])('is shown without the control characters of %s', (_case, link, filters) => {
+    expect(refusalOf(link, { filters })).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+  })
+
+  it.each<[string, string, Filters]>([
+    ['a host', `https://${'x.'.repeat(5_000)}example?page=2`, {}],
+    ['a filter', `${LIST}?state=${'x'.repeat(4000)}&page=2`, { state: 'paid' }],
+  ])('is shown in less than 700 characters, however long %s is', (_case, link, filters) => {
+    expect(refusalOf(link, { filters }).length).toBeLessThan(700)
+  })
+
+  it.each([
+    `https://user:secret-word@evil.example${PATH}?page=2`,
+    `https:\\\\user:secret-word@evil.example${PATH}?page=2`,
+    `https:////user:secret-word@evil.example${PATH}?page=2`,
+    `  https://user:secret-word@evil.example${PATH}?page=2`,
+    `https://user:secret-word@half@evil.example${PATH}?page=2`,
+  ])('is shown without the user information of %s', (link) => {
+    const message = refusalOf(link)
+
+    expect(message).toContain('another host, evil.example')
+    expect(message).not.toContain('secret-word')
+  })
+
+  it.each([
+    ['ftp://user:secret-word@evil.example/x?page=2', 'ftp://evil.example/x?page=2'],
+    ['ftp:/user:secret-word@evil.example/x?page=2', 'ftp:/evil.example/x?page=2'],
+    ['  ftp:user:secret-word@evil.example/x?page=2', '  ftp:evil.example/x?page=2'],
+    ['ftp:user:secret-word@evil.example/x?page=2', 'ftp:evil.example/x?page=2'],
+    ['s3+x.y:user:secret-word@evil.example/x?page=2', 's3+x.y:evil.example/x?page=2'],
+    ['user:secret-word@evil.example/x?page=2', 'user:evil.example/x?page=2'],
+    ['//user:secret-word@[/x?page=2', '//[/x?page=2'],
+    ['x//user:secret-word@evil.example/x?page=2', 'x//evil.example/x?page=2'],
+    ['/a/b@c?page=2', '/a/b@c?page=2'],
+  ])('is shown without what may be user information if it is no web address: %s', (link, shown) => {
+    expect(refusalOf(link)).toContain(` (${shown})`)
+  })
+
+  it.each<[string, string, Filters, string]>([
+    ['in capitals', `HTTPS://Evil.Example${PATH}?page=2`, {}, `(https://evil.example${PATH}?page=2)`],
+    ['with http in capitals', `HTTP://Evil.Example${PATH}?page=2`, {}, `(http://evil.example${PATH}?page=2)`],
+    ['with a query in its fragment', `${BASE}/other#a?secret-word`, {}, `(${BASE}/other)`],
+    [
+      'to another host',
+      `https://evil.example${PATH}?api_token=secret-word&page=2#secret-word`,
+      {},
+      `(https://evil.example${PATH}?api_token&page=2)`,
+    ],
+    [
+      'with a changed filter',
+      `${LIST}?state=secret-word&page=2`,
+      { state: 'paid' },
+      `changes the filter state (${LIST}?state&page=2)`,
+    ],
+    ['without a host', `?q=secret-word&page=7`, {}, 'leads from page 1 to page 7 (?q&page=7)'],
+    ['broken', 'http://user:secret-word@[/orders?q=secret-word&page=2', {}, '(http://[/orders?q&page=2)'],
+    ['without values', `${LIST}?secret`, {}, `names no page (${LIST}?secret)`],
+  ])('is shown with the names of its query and its page alone: one %s', (_case, link, filters, shown) => {
+    const message = refusalOf(link, { filters })
+
+    expect(message).toContain(shown)
+    expect(message).not.toContain('secret-word')
+  })
+
+  it('is refused and never crashes, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.webPath()), (link) => {
+        expect(refusalOf(link)).toMatch(/^links\.next /)
       }),
     )
   })

@@ -121,6 +121,8 @@ describe('an unexpected status', () => {
 
   it.each([
     ['a message', '{"message":"no such method"}', ' and says: no such method'],
+    ['an empty message', '{"message":""}', ''],
+    ['no message', '{}', ''],
     ['a message that is no text', '{"message":{"text":"no"}}', ''],
     ['no JSON', '<html>', ''],
   ])('is shown with the message of the body: %s', (_what, body, says) => {

@@ -1,7 +1,8 @@
 import { type JobObserver, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { jobOf } from './jobs.ts'
-import { SYNC, type TestMirror } from './test-mirror.ts'
+import { type Script, type ScriptedList, scriptedList } from './scripted-list.ts'
+import { openTestMirror, SYNC, type TestMirror } from './test-mirror.ts'
 
 /** An observer that hears everything and says nothing, unless it is told to. */
 export function observerOf(changed: Partial<JobObserver> = {}): JobObserver {
@@ -52,6 +53,16 @@ export function runOnce(
   changed: Partial<JobOptions> = {},
 ): Promise<JobResult> {
   return runJob(jobOptions(test, source, changed))
+}
+
+/** A run over this list into a mirror of its own. */
+export async function walkOver(
+  script: Script,
+  changed: Partial<JobOptions> = {},
+): Promise<{ test: TestMirror; list: ScriptedList; result: JobResult }> {
+  const test = openTestMirror()
+  const list = scriptedList(script)
+  return { test, list, result: await runOnce(test, list, changed) }
 }
 
 /** The ids that the mirror holds, in their order. */

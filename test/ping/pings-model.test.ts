@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
 import { createPings, type Pings } from '../../src/ping/pings.ts'
 import type { JobResult } from '../../src/sync/job.ts'
-import { jobOf } from '../helpers/jobs.ts'
+import { RAN, refreshOf, resultOf } from './results.ts'
 
 // What an address is told, however runs and refreshes of three lists with one token follow each other: it hears of each failure, of
 // a refused token once, and of success only when every list is well.
@@ -26,33 +26,13 @@ interface Real {
   sent: string[]
 }
 
-const RUN = {
-  pages: 1,
-  rowsSeen: 25,
-  rowsAdded: 0,
-  rowsChanged: 0,
-  rowsRemoved: 0,
-  requests: 1,
-  retries: 0,
-  rateLimitHits: 0,
-  rateLimitWaitMs: 0,
-}
-
 /** A held token, a busy list and a token file that cannot be read leave no line in `sync_runs`. */
-function resultOf(list: string, how: How, trigger: 'schedule' | 'refresh'): JobResult {
-  return {
-    coverage: null,
-    expectedMissed: null,
-    untrusted: null,
-    heldBack: null,
-    walk: null,
-    items: 0,
-    job: { ...jobOf(), organization: { id: list, name: list } },
-    trigger,
-    run: how === 'well' || how === 'BAD_RESPONSE' ? RUN : null,
-    isInstead: trigger === 'refresh',
+function endOf(list: string, how: How, trigger: 'schedule' | 'refresh'): JobResult {
+  const ended = {
+    run: how === 'well' || how === 'BAD_RESPONSE' ? RAN : null,
     error: how === 'well' ? null : new JobError(how, 'what the server said'),
   }
+  return trigger === 'refresh' ? refreshOf(list, ended) : resultOf(list, ended)
 }
 
 /** What the address is told. */
@@ -78,7 +58,7 @@ const runs = (ends: readonly (How | null)[]): Deed => ({
       if (how === 'UNAUTHORIZED' && !hidesWalk) model.byRefresh.add(list)
       else model.byRefresh.delete(list)
     }
-    const results = ran.map(({ list, how }) => resultOf(list, how, 'schedule'))
+    const results = ran.map(({ list, how }) => endOf(list, how, 'schedule'))
     await pings.around(
       results.map(({ job }) => job),
       async () => results,
@@ -93,7 +73,7 @@ const refreshes = (list: string, how: How): Deed => ({
   check: () => true,
   async run(model, { pings, sent }) {
     const expected = afterRefresh(model, list, how)
-    pings.note([resultOf(list, how, 'refresh')])
+    pings.note([endOf(list, how, 'refresh')])
     await pings.idle()
     expect(sent.splice(0)).toEqual(expected)
   },

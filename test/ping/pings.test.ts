@@ -2,28 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { JobError, type KnownError } from '../../src/errors.ts'
 import { createPings } from '../../src/ping/pings.ts'
 import type { JobResult } from '../../src/sync/job.ts'
-import type { Job } from '../../src/sync/types.ts'
-import { jobOf as createJob } from '../helpers/jobs.ts'
-
-function jobOf(name: string): Job {
-  const job = createJob()
-  return { ...job, organization: { id: name, name } }
-}
-
-function resultOf(job: Job, error: KnownError | null = null, held: KnownError | null = null): JobResult {
-  const outcome = { coverage: null, expectedMissed: null, untrusted: null }
-  return {
-    job,
-    trigger: 'schedule',
-    walk: null,
-    run: null,
-    isInstead: false,
-    items: 0,
-    error,
-    heldBack: held,
-    ...outcome,
-  }
-}
+import { RAN, refreshOf, resultOf } from './results.ts'
 
 /** A minute of `begin`'s scene: what sleeps in it wakes when told. */
 function createSleep() {
@@ -58,10 +37,9 @@ function createScene(sleep = createSleep().sleep) {
   /** Runs a job that ends when told. */
   const begin = (name: string) => {
     const { promise, resolve } = Promise.withResolvers<JobResult>()
-    const job = jobOf(name)
-    const ended = pings.around([job], async () => [await promise])
-    return async (error: KnownError | null = null, held: KnownError | null = null) => {
-      resolve(resultOf(job, error, held))
+    const ended = pings.around([resultOf(name).job], async () => [await promise])
+    return async (error: KnownError | null = null, heldBack: KnownError | null = null) => {
+      resolve(resultOf(name, { error, heldBack }))
       await ended
       await pings.idle()
     }
@@ -70,6 +48,16 @@ function createScene(sleep = createSleep().sleep) {
 }
 
 const FAILURE = new JobError('BAD_RESPONSE', 'what the server said of Mr Secret')
+
+/** What an earlier process left. */
+const held = {
+  organizationId: 'acme',
+  organization: 'acme',
+  collection: 'orders',
+  code: 'UNAUTHORIZED',
+  waitsForSomebody: true,
+  endsByRefresh: true,
+}
 
 describe('the pings of jobs that begin together', () => {
   it('are one start and one outcome for each address, once all have ended', async () => {
@@ -132,28 +120,17 @@ describe('a failure while other lists of the run are still read', () => {
 })
 
 describe('a refresh between the times of a schedule', () => {
-  const RUN = { pages: 1, rowsSeen: 25, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
-  const TRAFFIC = { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
   const HELD = new JobError('UNAUTHORIZED', 'what the server said of Mr Secret')
-  const refreshOf = (error: KnownError | null = null): JobResult => ({
-    ...resultOf(jobOf('acme'), error),
-    trigger: 'refresh',
-    run: { ...RUN, ...TRAFFIC },
-    isInstead: true,
-  })
+  const LEFT = new JobError('REMOVALS_HELD', 'Mr Secret left')
+  const idle = refreshOf('acme', { run: null })
   /** A short list, which is walked instead. */
-  const walkOf = (error: KnownError | null = null, held: KnownError | null = null): JobResult => ({
-    ...resultOf(jobOf('acme'), error, held),
-    run: { ...RUN, ...TRAFFIC },
-  })
-  const idle = { ...refreshOf(), run: null }
+  const walk = resultOf('acme', { run: RAN })
 
   it.each<[string, JobResult[], string[]]>([
-    ['that was not due any more, nothing', [refreshOf(HELD), idle], ['all fail']],
-    ['beside another process, nothing', [refreshOf(new JobError('BUSY', 'elsewhere'))], []],
+    ['that was not due any more, nothing', [refreshOf('acme', { error: HELD }), idle], ['all fail']],
     [
       'that is a walk, its removals held back',
-      [walkOf(null, new JobError('REMOVALS_HELD', 'Mr Secret left')), walkOf()],
+      [{ ...walk, heldBack: LEFT }, walk],
       ['all fail', 'all success'],
     ],
   ])('tells, of one %s', async (_, results, expected) => {
@@ -182,15 +159,6 @@ describe('the outcome', () => {
 })
 
 describe('what an earlier process left', () => {
-  const held = {
-    organizationId: 'acme',
-    organization: 'acme',
-    collection: 'orders',
-    code: 'UNAUTHORIZED',
-    waitsForSomebody: true,
-    endsByRefresh: true,
-  }
-
   it('is told at once if it waits for somebody, and no success of another list hides it', async () => {
     const { sent, texts, begin, pings } = createScene()
     pings.recall([held, { ...held, organizationId: 'hooli', organization: 'hooli' }])
@@ -213,4 +181,85 @@ describe('what an earlier process left', () => {
 
     expect(sent).toEqual(['all start', 'all fail', 'all start', 'all success'])
   })
+})
+
+const REFUSED = new JobError('UNAUTHORIZED', 'refused')
+
+/** Lists of one token and one address. `isLost`: no ping arrives, until `arrive()`. */
+function createTokenScene(isLost = false) {
+  const sent: string[] = []
+  const texts: string[] = []
+  let isAway = isLost
+  const pings = createPings({
+    addressOf: () => 'all',
+    tokenOf: () => 'one',
+    send: async (_, kind, text) => {
+      sent.push(kind)
+      texts.push(text)
+      if (isAway) throw new Error('status 500')
+    },
+    onLost: () => {},
+    onSent: () => {},
+    sleep: () => (isLost ? Promise.resolve() : new Promise(() => {})),
+    signal: new AbortController().signal,
+    now: () => 0,
+  })
+  const arrive = () => {
+    isAway = false
+  }
+  return { sent, texts, pings, arrive }
+}
+
+it('a refresh whose token is accepted again ends what an earlier process left, and the first run met', async () => {
+  const { sent, pings } = createTokenScene()
+  pings.recall([held])
+  await pings.around([resultOf('acme').job], async () => [resultOf('acme', { error: REFUSED })])
+  pings.note([refreshOf('acme')])
+  await pings.idle()
+
+  expect(sent.at(-1)).toBe('success')
+})
+
+async function failOneAfterAnother(
+  { pings }: Pick<ReturnType<typeof createTokenScene>, 'pings'>,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    pings.note([refreshOf(name, { error: REFUSED })])
+    await pings.idle()
+  }
+}
+
+it('many lists that meet one refused token make one call, and a call for another reason names them all', async () => {
+  const scene = createTokenScene()
+  await failOneAfterAnother(scene, ['acme', 'globex', 'initech'])
+  expect(scene.sent).toEqual(['fail'])
+
+  scene.pings.note([refreshOf('hooli', { error: FAILURE })])
+  await scene.pings.idle()
+  expect(scene.sent).toEqual(['fail', 'fail'])
+  expect(scene.texts.at(-1)).toContain('4 lists failed:')
+})
+
+it('a call that did not arrive is made again once, though every list has met the token before', async () => {
+  const scene = createTokenScene(true)
+  const names = ['acme', 'globex', 'initech']
+  for (const name of names) scene.pings.note([refreshOf(name, { error: REFUSED })])
+  await scene.pings.idle()
+  scene.arrive()
+  scene.sent.length = 0
+  await failOneAfterAnother(scene, names)
+  await failOneAfterAnother(scene, names)
+
+  expect(scene.sent).toEqual(['fail'])
+  expect(scene.texts.at(-1)).toContain('3 lists failed:')
+})
+
+it('what an earlier process left is one call with what refreshes meet', async () => {
+  const { sent, pings } = createTokenScene()
+  pings.recall([held])
+  await pings.idle()
+  pings.note([refreshOf('globex', { error: REFUSED })])
+  await pings.idle()
+  expect(sent).toEqual(['fail'])
 })

@@ -23,18 +23,8 @@ export const trickle: Fault = (response) => {
   response.on('close', () => clearInterval(timer))
 }
 
-/** An interim answer now and then, and never the real one. */
-export const trickleInterimAnswers: Fault = onSocket((socket) => {
-  const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 20)
-  socket.on('close', () => clearInterval(timer))
-})
-
 /** Half of the JSON in an answer that is whole, as a proxy makes it of one that broke off. */
 export const halfTheText: Fault = (response, text) => response.end(half(text))
-
-export const switchProtocols: Fault = onSocket((socket) =>
-  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
-)
 
 /** Two words on where the body ends. */
 export const smuggle: Fault = onSocket((socket, text) =>

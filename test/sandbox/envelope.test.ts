@@ -10,31 +10,13 @@ function envelopeOf({ page = 1, total = 60, items = 25, filters = '' }) {
 
 describe('createEnvelope', () => {
   it.each([
-    [
-      { page: 1, total: 60, items: 25 },
-      { prev: null, next: 2, last: 3, from: 1, to: 25 },
-    ],
-    [
-      { page: 2, total: 60, items: 25 },
-      { prev: 1, next: 3, last: 3, from: 26, to: 50 },
-    ],
-    [
-      { page: 3, total: 60, items: 10 },
-      { prev: 2, next: null, last: 3, from: 51, to: 60 },
-    ],
-    [
-      { page: 2, total: 50, items: 25 },
-      { prev: 1, next: null, last: 2, from: 26, to: 50 },
-    ],
-    [
-      { page: 1, total: 0, items: 0 },
-      { prev: null, next: null, last: 1, from: null, to: null },
-    ],
-    [
-      { page: 9, total: 60, items: 0 },
-      { prev: 8, next: null, last: 3, from: null, to: null },
-    ],
-  ])('of %o', (asked, { prev, next, last, from, to }) => {
+    { page: 1, total: 60, items: 25, prev: null, next: 2, last: 3, from: 1, to: 25 },
+    { page: 2, total: 60, items: 25, prev: 1, next: 3, last: 3, from: 26, to: 50 },
+    { page: 3, total: 60, items: 10, prev: 2, next: null, last: 3, from: 51, to: 60 },
+    { page: 2, total: 50, items: 25, prev: 1, next: null, last: 2, from: 26, to: 50 },
+    { page: 1, total: 0, items: 0, prev: null, next: null, last: 1, from: null, to: null },
+    { page: 9, total: 60, items: 0, prev: 8, next: null, last: 3, from: null, to: null },
+  ])('of page $page of $total', ({ prev, next, last, from, to, ...asked }) => {
     const envelope = envelopeOf(asked)
 
     const link = (page: number | null) => (page === null ? null : `${URL}?page=${page}`)

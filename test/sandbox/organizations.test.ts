@@ -2,13 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { createOrganizations } from '../../src/sandbox/organizations.ts'
 
 describe('createOrganizations', () => {
-  it('names well-known ones first, then counts', () => {
-    const names = createOrganizations(10, 1).map(({ name }) => name)
-
-    expect(names.slice(0, 4)).toEqual(['acme', 'globex', 'initech', 'umbrella'])
-    expect(names.slice(8)).toEqual(['org-9', 'org-10'])
-  })
-
   it('gives each its own id and token, the same for the same seed', () => {
     const [one, other, elsewhere] = [
       createOrganizations(20, 1),

@@ -61,32 +61,19 @@ describe('a list', () => {
   })
 })
 
+/** The headers of a user, but for these. */
+function sending(changed: Headers) {
+  return (sandbox: Sandbox) => ({ ...headersOf(sandbox), ...changed })
+}
+
 const REFUSED: [number, string, string, boolean, (sandbox: Sandbox) => Headers][] = [
   [404, 'an unknown path', '/elsewhere', false, headersOf],
-  [401, 'no token', ORDERS, false, (sandbox) => ({ ...headersOf(sandbox), authorization: '' })],
-  [
-    401,
-    'a wrong token',
-    ORDERS,
-    false,
-    (sandbox) => ({ ...headersOf(sandbox), authorization: 'Bearer 1|wrong' }),
-  ],
+  [401, 'no token', ORDERS, false, sending({ authorization: '' })],
+  [401, 'a wrong token', ORDERS, false, sending({ authorization: 'Bearer 1|wrong' })],
   [401, 'neither header', ORDERS, false, () => ({ accept: 'application/json' })],
-  [
-    400,
-    'no organization',
-    ORDERS,
-    true,
-    (sandbox) => ({ ...headersOf(sandbox), 'x-service-organization': '' }),
-  ],
-  [
-    404,
-    'an unknown UUID',
-    ORDERS,
-    true,
-    (sandbox) => ({ ...headersOf(sandbox), 'x-service-organization': UNKNOWN_ID }),
-  ],
-  [404, 'no UUID', ORDERS, true, (sandbox) => ({ ...headersOf(sandbox), 'x-service-organization': 'acme' })],
+  [400, 'no organization', ORDERS, true, sending({ 'x-service-organization': '' })],
+  [404, 'an unknown UUID', ORDERS, true, sending({ 'x-service-organization': UNKNOWN_ID })],
+  [404, 'no UUID', ORDERS, true, sending({ 'x-service-organization': 'acme' })],
   [403, "another's organization", ORDERS, true, (sandbox) => headersOf(sandbox, 0, 1)],
   [422, 'a date that is none', `${ORDERS}?created_from=soon`, true, headersOf],
 ]

@@ -60,15 +60,6 @@ describe('startSandbox', () => {
 describe('as time goes by', () => {
   const HOUR = 3_600_000
 
-  it.each([true, false])('a list (live: %s) is the same at the same time', async (live) => {
-    let now = 1_700_000_000_000
-    const [one, other] = [await start({ live, now: () => now }), await start({ live, now: () => now })]
-
-    now += HOUR
-
-    expect(idsOf(await walk(one, ORDERS))).toEqual(idsOf(await walk(other, ORDERS)))
-  })
-
   it('a live list gains orders at its end, loses some, and changes some', async () => {
     let now = 1_700_000_000_000
     const sandbox = await start({ orders: 200, live: true, speed: 5, now: () => now })

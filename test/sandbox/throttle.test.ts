@@ -24,13 +24,4 @@ describe('createThrottle', () => {
 
     expect(take('user', 120_000)).toEqual({ allowed: false, retryAfter: 40, reset: 160 })
   })
-
-  it('keeps a window for each key', () => {
-    const take = createThrottle(1)
-
-    take('one', 0)
-
-    expect(take('one', 1)).toMatchObject({ allowed: false })
-    expect(take('two', 1)).toEqual({ allowed: true, remaining: 0 })
-  })
 })

@@ -28,18 +28,14 @@ describe('the next publication', () => {
     ['is the file where rows changed', { mirror: CHANGED }, file(NOW)],
     ['is the file where there is none', { published: null, made: null, toldAt: null }, file(NOW)],
     ['is the file where what is told is about another one', { published: null }, file(NOW)],
+    ['waits until the last one is old', { mirror: CHANGED, ...made(MINUTES) }, file(NOW + 4 * MINUTES)],
     [
-      'waits until the last one is old enough',
-      { mirror: CHANGED, ...made(MINUTES) },
-      file(NOW + 4 * MINUTES),
-    ],
-    [
-      'leaves nine tenths of the time to others',
+      'leaves time to others',
       { mirror: CHANGED, ...made(10 * MINUTES, 2 * MINUTES) },
       file(NOW + 10 * MINUTES),
     ],
     [
-      'waits after a failed attempt, too',
+      'waits after a failure',
       { mirror: CHANGED, failed: { at: NOW - MINUTES, tookMs: 1 } },
       file(NOW + 4 * MINUTES),
     ],
@@ -56,18 +52,10 @@ describe('the next publication', () => {
     ],
     ['is the numbers until the file is a day old', { mirror: FRESHER, ...made(DAY - 1) }, numbers(NOW)],
     ['is the file then', { mirror: FRESHER, ...made(DAY) }, file(NOW)],
-    [
-      'is the file then, though numbers were written meanwhile',
-      { mirror: FRESHER, ...made(DAY), toldAt: NOW - 1 },
-      file(NOW),
-    ],
+    ['is the file then, whatever was told', { mirror: FRESHER, ...made(DAY), toldAt: NOW - 1 }, file(NOW)],
     ['does not wait for a time that the clock has not reached', { mirror: CHANGED, ...made(-1) }, file(NOW)],
     ['is the file where that is from the future', { mirror: FRESHER, ...made(-DAY) }, file(NOW)],
-    [
-      'does not wait for a failure of the future',
-      { mirror: CHANGED, failed: { at: NOW + 1, tookMs: 0 } },
-      file(NOW),
-    ],
+    ['waits for no future failure', { mirror: CHANGED, failed: { at: NOW + 1, tookMs: 0 } }, file(NOW)],
   ])('%s', (_what, more, next) => {
     expect(nextPublication({ ...MADE, ...more }, EVERY, NOW)).toEqual(next)
   })

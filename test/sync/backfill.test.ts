@@ -3,7 +3,7 @@ import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
 
@@ -46,10 +46,7 @@ function statuses(test: TestMirror): unknown[] {
 
 describe('a backfill', () => {
   it('of the whole list is a full walk like any other', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(10) })
-
-    const result = await runOnce(test, list, FULL)
+    const { test, result } = await walkOver({ ids: upTo(10) }, FULL)
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(walks(test)).toEqual([
@@ -60,10 +57,7 @@ describe('a backfill', () => {
   })
 
   it('from a page on is partial: it reads from there and has no coverage', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(10) })
-
-    const result = await runOnce(test, list, fromPage(3))
+    const { test, list, result } = await walkOver({ ids: upTo(10) }, fromPage(3))
 
     expect(result).toMatchObject({ error: null, coverage: null })
     expect(list.asked).toEqual([3, 4])
@@ -76,10 +70,7 @@ describe('a backfill', () => {
   })
 
   it('from a page beyond the end reads nothing and is complete', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(10) })
-
-    const result = await runOnce(test, list, fromPage(9))
+    const { test, list, result } = await walkOver({ ids: upTo(10) }, fromPage(9))
 
     expect(result).toMatchObject({ error: null, coverage: null, run: { rowsSeen: 0 } })
     expect(list.asked).toEqual([9])

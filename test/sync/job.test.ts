@@ -12,7 +12,7 @@ import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { mirroredIds, observerOf, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -82,13 +82,15 @@ describe('a run that succeeds', () => {
     ])
   })
 
-  it('is fresh as of its own start if an earlier run was refused at its first page', async () => {
+  it.each([
+    ['its own start if an earlier run was refused at its first page', 1, timeAt(3_600_000)],
+    ['the start of its walk if an earlier run wrote a page of it', 2, timeAt(0)],
+  ])('is fresh as of %s', async (_what, refused, asOf) => {
     const test = openTestMirror()
     const list = scriptedList({
       ids: upTo(5),
       before: (answer) => {
-        test.clock.advance(1000)
-        if (answer === 1) throw new JobError('FORBIDDEN', 'no member (403)')
+        if (answer === refused) throw new JobError('FORBIDDEN', 'no member (403)')
       },
     })
 
@@ -96,29 +98,9 @@ describe('a run that succeeds', () => {
     test.clock.advance(3_600_000)
     await runOnce(test, list)
 
-    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(
-      timeAt(3_601_000),
-    )
-    expect(walks(test)).toEqual([
-      expect.objectContaining({ status: 'complete', started_at: timeAt(3_601_000) }),
-    ])
+    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(asOf)
+    expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete', started_at: asOf })])
     expect(runs(test).map(({ walk_id }) => walk_id)).toEqual([1, 1])
-  })
-
-  it('is fresh as of the start of its walk if an earlier run wrote a page of it', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({
-      ids: upTo(5),
-      before: (answer) => {
-        if (answer === 2) throw new JobError('FORBIDDEN', 'no member (403)')
-      },
-    })
-
-    await runOnce(test, list)
-    test.clock.advance(3_600_000)
-    await runOnce(test, list)
-
-    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(timeAt(0))
   })
 
   it('looks back from the start if the list moved before, even after a run that was refused at its first page', async () => {
@@ -175,26 +157,6 @@ describe('a run that succeeds', () => {
     expect(runs(test)).toEqual([expect.objectContaining(traffic)])
     expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
   })
-
-  it('reports its progress', async () => {
-    const test = openTestMirror()
-    const told: string[] = []
-    const observer = observerOf({
-      onStart: (walk) => told.push(`start of walk ${walk.id}`),
-      onPage: (page, saved, rows) => told.push(`page ${page.number}: ${saved.added} added, ${rows} seen`),
-      onFinish: ({ coverage }) => told.push(`finished ${coverage}`),
-    })
-
-    await runOnce(test, scriptedList({ ids: upTo(4) }), { observer })
-
-    expect(told).toEqual([
-      'start of walk 1',
-      'page 1: 3 added, 3 seen',
-      'page 2: 1 added, 4 seen',
-      'page 1: 0 added, 4 seen',
-      'finished steady',
-    ])
-  })
 })
 
 describe('a run that fails', () => {
@@ -206,15 +168,12 @@ describe('a run that fails', () => {
     ['the answer', new JobError('BAD_RESPONSE', 'not the envelope'), 'BAD_RESPONSE'],
     ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
   ])('says why, and keeps what was written: %s', async (_what, error, code) => {
-    const test = openTestMirror()
-    const list = scriptedList({
+    const { test, result } = await walkOver({
       ids: upTo(10),
       before: (answer) => {
         if (answer === 2) throw error
       },
     })
-
-    const result = await runOnce(test, list)
 
     expect(result.error).toMatchObject({ code })
     expect(runs(test)).toEqual([
@@ -233,14 +192,11 @@ describe('a run that fails', () => {
   })
 
   it('writes nothing of a page on which two items have one key, and later continues from it', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({
+    const { test, list, result } = await walkOver({
       ids: upTo(6),
       instead: (page, answer) =>
         answer === 2 ? { ...page, items: [...page.items, itemOf('{"id":4,"b":1}')] } : page,
     })
-
-    const result = await runOnce(test, list)
     expect(result.error).toMatchObject({ code: 'BAD_RESPONSE' })
     expect(mirroredIds(test)).toEqual([1, 2, 3])
     const again = await runOnce(test, list)
@@ -288,10 +244,7 @@ describe('a run that is stopped', () => {
   })
 
   it('before its start leaves no line', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(2) })
-
-    const result = await runOnce(test, list, { signal: AbortSignal.abort('SIGTERM') })
+    const { test, list, result } = await walkOver({ ids: upTo(2) }, { signal: AbortSignal.abort('SIGTERM') })
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'INTERRUPTED' } })
     expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
@@ -402,19 +355,6 @@ describe('a job that another process has', () => {
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(looks).toBe(3)
     expect(told).toEqual(Array(3).fill(expect.stringMatching(/^\d+-[0-9a-f]{12}$/)))
-  })
-
-  it('is looked after four times a second at first, and every two seconds in a wait of hours', async () => {
-    const { test, other, observer, list } = await takenElsewhere()
-    const pauses: number[] = []
-    const sleep = async (ms: number) => {
-      if (pauses.push(ms) === 500) await other.store.release(leaseOf(jobOf()))
-    }
-
-    await runOnce(test, list, { observer, sleep, waitForOwner: true })
-
-    expect(pauses.slice(0, 20)).toEqual(Array(20).fill(250))
-    expect(pauses.at(-1)).toBe(2000)
   })
 })
 

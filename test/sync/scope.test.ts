@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JobOptions } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { BACKFILL, createScene, expectRows, history, without } from '../helpers/removal-scene.ts'
+import { BACKFILL, createScene, expectRows, held, history, without } from '../helpers/removal-scene.ts'
 import { upTo } from '../helpers/scripted-list.ts'
 
 const ALL = upTo(30)
@@ -22,6 +22,26 @@ async function lived(steps: readonly Step[]) {
 /** One item twice and another one missing, so that a walk drifts. */
 const drifting = (ids: readonly number[]) => ids.toSpliced(20, 1, ids[0] ?? 0)
 
+/** Walks of the whole list, and of the narrower one; without row 9, too. */
+const A: Step = [ALL, F]
+const A9: Step = [without(ALL, 9), F]
+const P: Step = [PAID, PAID_ALONE]
+const P9: Step = [without(PAID, 9), PAID_ALONE]
+const DRIFTED: Step = [drifting(ALL), F]
+
+const TURNED = { job: jobOf({ filters: { by: 'id', state: 'paid' } }) }
+/** A partial backfill of the narrower list. */
+const PART: Partial<JobOptions> = {
+  plan: { ...BACKFILL, kind: 'partial' },
+  job: jobOf({ filters: { state: 'paid', by: 'id', month: '11' }, scope: { by: 'id', state: 'paid' } }),
+}
+
+const OUT: [number, string][] = [
+  [4, 'out_of_scope'],
+  [5, 'out_of_scope'],
+]
+const REMOVED: [number, string] = [9, 'removed']
+
 describe('a row that left the list with a change of filters', () => {
   it.each<[string, Partial<JobOptions>]>([
     ['other filters', PAID_ALONE],
@@ -36,120 +56,38 @@ describe('a row that left the list with a change of filters', () => {
     await scene.walk(PAID, other)
 
     expectRows(scene, PAID)
-    expect(history(scene.test)).toEqual([
-      [4, 'out_of_scope'],
-      [5, 'out_of_scope'],
-    ])
+    expect(history(scene.test)).toEqual(OUT)
+  })
+
+  it('is held back by the same brake', async () => {
+    const few: Step = [upTo(10), PAID_ALONE]
+    const scene = await lived([A, few, few])
+
+    expect(held(scene.test)).toBe(20)
+    expectRows(scene, ALL)
   })
 
   it.each<[string, Step[], [number, string][]]>([
-    [
-      'a row that leaves later was removed',
-      [
-        [ALL, F],
-        [PAID, PAID_ALONE],
-        [PAID, PAID_ALONE],
-        [without(PAID, 9), PAID_ALONE],
-        [without(PAID, 9), PAID_ALONE],
-      ],
-      [
-        [4, 'out_of_scope'],
-        [5, 'out_of_scope'],
-        [9, 'removed'],
-      ],
-    ],
+    ['a row that leaves later was removed', [A, P, P, P9, P9], [...OUT, REMOVED]],
     [
       'rows that the other list lacks, after an untrusted walk of it',
-      [
-        [ALL, F],
-        [drifting(PAID), PAID_ALONE],
-        [PAID, PAID_ALONE],
-        [PAID, PAID_ALONE],
-      ],
-      [
-        [4, 'out_of_scope'],
-        [5, 'out_of_scope'],
-      ],
+      [A, [drifting(PAID), PAID_ALONE], P, P],
+      OUT,
     ],
+    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], [REMOVED]],
+    ['the same filters in another order are no change', [P, [without(PAID, 9), TURNED], P9], [REMOVED]],
     [
-      'rows of the very first walk, which was not trusted',
-      [
-        [drifting(ALL), F],
-        [without(ALL, 9), F],
-        [without(ALL, 9), F],
-      ],
-      [[9, 'removed']],
+      'a row missed once by the first list, and by the second',
+      [A, A9, P9, P9],
+      [...OUT, [9, 'out_of_scope']],
     ],
+    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], OUT],
     [
-      'the same filters in another order are no change',
-      [
-        [PAID, PAID_ALONE],
-        [without(PAID, 9), { job: jobOf({ filters: { by: 'id', state: 'paid' } }) }],
-        [without(PAID, 9), PAID_ALONE],
-      ],
-      [[9, 'removed']],
+      'rows of a partial backfill of the list were removed',
+      [P, [ALL, PART], P, P],
+      OUT.map(([id]) => [id, 'removed']),
     ],
-    [
-      'rows missed once by the first list, and by the second one',
-      [
-        [ALL, F],
-        [without(ALL, 9), F],
-        [without(PAID, 9), PAID_ALONE],
-        [without(PAID, 9), PAID_ALONE],
-      ],
-      [
-        [4, 'out_of_scope'],
-        [5, 'out_of_scope'],
-        [9, 'out_of_scope'],
-      ],
-    ],
-    [
-      'rows of an untrusted walk of the other list, when the first one is back',
-      [
-        [PAID, PAID_ALONE],
-        [drifting(ALL), F],
-        [PAID, PAID_ALONE],
-        [PAID, PAID_ALONE],
-      ],
-      [
-        [4, 'out_of_scope'],
-        [5, 'out_of_scope'],
-      ],
-    ],
-    [
-      'rows of a partial backfill of the configured list were removed',
-      [
-        [PAID, PAID_ALONE],
-        [
-          ALL,
-          {
-            plan: { ...BACKFILL, kind: 'partial' },
-            job: jobOf({
-              filters: { state: 'paid', by: 'id', month: '11' },
-              scope: { by: 'id', state: 'paid' },
-            }),
-          },
-        ],
-        [PAID, PAID_ALONE],
-        [PAID, PAID_ALONE],
-      ],
-      [
-        [4, 'removed'],
-        [5, 'removed'],
-      ],
-    ],
-    [
-      'rows of the very first walk, before it was complete',
-      [
-        [drifting(ALL), F],
-        [PAID, PAID_ALONE],
-        [PAID, PAID_ALONE],
-      ],
-      [
-        [4, 'out_of_scope'],
-        [5, 'out_of_scope'],
-      ],
-    ],
+    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
   ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
     const { test } = await lived(steps)
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { createCandidates } from '../../src/sync/differences.ts'
+import { identifyItems, type StoredItem } from '../../src/sync/items.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
 import { runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { dump, leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
@@ -55,19 +58,6 @@ describe('verify', () => {
 
     expect(told(result)).toEqual(expected)
     expect(result.differences?.moved).toBe(0)
-  })
-
-  it('reports a key of several fields as a list, and finds rows by it', async () => {
-    const collection = { key: ['id', 'state'] }
-    const test = await synced(upTo(4), {}, collection)
-
-    const result = await verifyOnce(
-      test,
-      scriptedList({ ids: [1, 2, 3, 4], item: itemOf({ 3: '{"id":3,"state":"é\\" x"}' }) }),
-      { job: jobOf(collection) },
-    )
-
-    expect(told(result)).toEqual(['extra ["3","open"]', 'missing ["3","é\\" x"]'])
   })
 
   it('finds the rows even if a key column becomes TEXT meanwhile', async () => {
@@ -321,3 +311,35 @@ function changing(values: Values, until: number): Script {
     },
   }
 }
+
+const FORWARD = { page: 1, isForward: true, isSeen: false }
+const OTHER: StoredItem = { state: 'different', text: '{"a":"old"}', times: { firstAt: 1, changedAt: 1 } }
+
+describe('candidates of a comparison', () => {
+  it('are kept up to a number of each kind, so that many of one kind hide none of another', () => {
+    const candidates = createCandidates(new Set(), 2)
+    const items = identifyItems(jobOf(), pageOf([1, 2, 3, 4].map((id) => `{"id":${id}}`)))
+    const stored: StoredItem[] = [OTHER, OTHER, OTHER, { state: 'absent' }]
+
+    for (const [index, item] of items.entries()) candidates.read(item, stored[index] ?? OTHER, FORWARD)
+    for (const [index, item] of items.entries()) candidates.readAgain(item, stored[index] ?? OTHER, 1)
+    candidates.addExtra('9')
+    candidates.confirmExtra()
+
+    expect(candidates.differences()).toMatchObject({
+      counts: { missing: 1, extra: 1, different: 2 },
+      isCut: true,
+    })
+  })
+
+  it('are none of those that a second look finds equal', () => {
+    const candidates = createCandidates(new Set())
+    const [item] = identifyItems(jobOf(), pageOf(['{"id":1}']))
+    if (!item) throw new Error('no item')
+
+    candidates.read(item, OTHER, FORWARD)
+    candidates.readAgain(item, { state: 'same', times: null }, 1)
+
+    expect(candidates.differences()).toMatchObject({ counts: { different: 0 }, moved: 1, isCut: false })
+  })
+})

@@ -1,23 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { JobResult } from '../../src/sync/job.ts'
-import type { Page } from '../../src/sync/types.ts'
+import { JobError, RetryableError } from '../../src/errors.ts'
+import type { Page, PageSource } from '../../src/sync/types.ts'
+import { createReadAhead } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, walks } from '../helpers/run-once.ts'
+import { mirroredIds, observerOf, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
-
-interface Walked {
-  test: TestMirror
-  list: ScriptedList
-  result: JobResult
-}
-
-async function walk(script: Script, options: Parameters<typeof runOnce>[2] = {}): Promise<Walked> {
-  const test = openTestMirror()
-  const list = scriptedList(script)
-  return { test, list, result: await runOnce(test, list, options) }
-}
+import { openTestMirror } from '../helpers/test-mirror.ts'
 
 describe('a list that does not move', () => {
   it.each([
@@ -31,7 +20,7 @@ describe('a list that does not move', () => {
   ])(
     'is steady with its pages, and one of them once more: %i items of three a page',
     async (count, pages) => {
-      const { test, list, result } = await walk({ ids: upTo(count) })
+      const { test, list, result } = await walkOver({ ids: upTo(count) })
 
       expect(result).toMatchObject({ error: null, coverage: 'steady' })
       expect(list.asked).toEqual(pages)
@@ -53,14 +42,9 @@ describe('a list that does not move', () => {
   it.each<[string, number, (page: Page) => Page, string | null]>([
     ['one answer without paging', 3, bare, 'steady'],
     ['one answer with more than its total', 3, (page) => ({ ...page, total: 2 }), 'steady'],
-    [
-      'several answers, one without a total',
-      7,
-      (page) => ({ ...page, total: page.number === 2 ? null : 7 }),
-      null,
-    ],
+    ['answers, one without a total', 7, (page) => ({ ...page, total: page.number === 2 ? null : 7 }), null],
   ])('is judged: %s', async (_what, count, shape, coverage) => {
-    const { test, list, result } = await walk({ ids: upTo(count), instead: shape })
+    const { test, list, result } = await walkOver({ ids: upTo(count), instead: shape })
 
     expect(result).toMatchObject({ error: null, coverage })
     expect(list.asked).toEqual(upTo(Math.max(Math.ceil(count / 3), 1)))
@@ -72,7 +56,7 @@ describe('a list that does not move', () => {
     ['drifts over several pages', [1, 2, 2, 3, 4, 5], 'drifted', [1, 1, 1, 2, 2, 2]],
     ['is steady in one answer', [1, 1, 2], 'steady', [1]],
   ])('that has an item twice on a page %s', async (_what, ids, coverage, atLeast) => {
-    const { test, list, result } = await walk({ ids })
+    const { test, list, result } = await walkOver({ ids })
 
     expect(result).toMatchObject({ error: null, coverage })
     expect(new Set(list.asked)).toEqual(new Set(atLeast))
@@ -83,13 +67,9 @@ describe('a list that does not move', () => {
 
   it.each<[string, Script, string | null]>([
     ['several pages', { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }, null],
-    [
-      'one answer with fewer items than its total',
-      { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) },
-      null,
-    ],
+    ['one answer below its total', { ids: upTo(2), instead: (page) => ({ ...page, total: 9 }) }, null],
   ])('is not counted if the total is ignored: %s', async (_what, script, coverage) => {
-    const { list, result } = await walk(script, { job: jobOf({ total: 'ignore' }) })
+    const { list, result } = await walkOver(script, { job: jobOf({ total: 'ignore' }) })
 
     expect(result).toMatchObject({ error: null, coverage })
     expect(list.asked).toEqual(upTo(Math.ceil(script.ids.length / 3)))
@@ -112,7 +92,7 @@ describe('a list that moves once while it is read', () => {
     ['an item deleted ahead of the reader', [1, 2, 1, 3, 4, 2, 1], ({ ids }) => ids.pop()],
     ['an item moved from the end to the front', [1, 2, 3, 4, 2, 1], ({ ids }) => ids.unshift(ids.pop() ?? 0)],
   ])('is repaired in one pass: %s', async (_what, asked, move) => {
-    const { test, list, result } = await walk({
+    const { test, list, result } = await walkOver({
       ids: upTo(11),
       before: (answer, moving) => {
         if (answer === 2) move(moving)
@@ -129,7 +109,7 @@ describe('a list that moves once while it is read', () => {
 
   it('is repaired, not steady, if only the first pass had fewer items than its total', async () => {
     const reasons: string[] = []
-    const { test, list, result } = await walk(
+    const { test, list, result } = await walkOver(
       {
         ids: upTo(8),
         instead: (page, answer) => (answer === 2 ? { ...page, items: page.items.slice(1) } : page),
@@ -146,7 +126,7 @@ describe('a list that moves once while it is read', () => {
 
 describe('a list that slides to earlier pages and grows while its last page is awaited again', () => {
   it('misses none that slid, where the total shows only that it grew', async () => {
-    const { test, list, result } = await walk({
+    const { test, list, result } = await walkOver({
       ids: upTo(211),
       perPage: 5,
       before: (answer, { ids }) => {
@@ -165,7 +145,7 @@ describe('a list that slides to earlier pages and grows while its last page is a
 
 describe('a list that slides to earlier pages while a walk steps back, and grows before the next page', () => {
   it('misses none that slid onto the page where the step began', async () => {
-    const { test, list, result } = await walk({
+    const { test, list, result } = await walkOver({
       ids: upTo(60),
       before: (answer, { ids }) => {
         if (answer === 4) ids.shift()
@@ -184,7 +164,7 @@ describe('a list that moves all the time', () => {
   it.each([1, 2, 3, 5])(
     'is drifted after so many passes, and never asked for more than twice its pages in one: %i',
     async (maxPasses) => {
-      const { test, list, result } = await walk(
+      const { test, list, result } = await walkOver(
         {
           ids: upTo(30),
           // It turns round, and one item takes the place of another.
@@ -205,7 +185,7 @@ describe('a list that moves all the time', () => {
   )
 
   it('is drifted if it does not move but shows some items twice and others never', async () => {
-    const { list, result } = await walk({
+    const { list, result } = await walkOver({
       ids: upTo(6),
       instead: (page) =>
         page.number === 2 ? { ...page, items: [...page.items.slice(1), ...pageOne(page)] } : page,
@@ -224,7 +204,7 @@ describe('a list that ends before its own total', () => {
   const SHORT: Script = { ids: upTo(7), instead: (page) => ({ ...page, total: 8 }) }
 
   it('in every pass is incomplete: its rows are kept and the walk is abandoned', async () => {
-    const { test, list, result } = await walk(SHORT)
+    const { test, list, result } = await walkOver(SHORT)
 
     expect(result.error).toMatchObject({ code: 'INCOMPLETE' })
     expect(result.error?.message).toMatch(/acme orders.*7 items came of a total of 8.*total: ignore/)
@@ -241,7 +221,7 @@ describe('a list that ends before its own total', () => {
 
 describe('a list with items without a usable key', () => {
   it('is steady, since rejected items count as seen', async () => {
-    const { test, result } = await walk({
+    const { test, result } = await walkOver({
       ids: upTo(5),
       instead: (page) => ({
         ...page,
@@ -257,7 +237,7 @@ describe('a list with items without a usable key', () => {
 
 describe('an endless list', () => {
   it('is not a list that grows a lot while it is read', async () => {
-    const { result, list } = await walk({
+    const { result, list } = await walkOver({
       ids: upTo(3),
       before: (answer, moving) => {
         if (answer < 50) moving.ids.push(...upTo(3).map((offset) => answer * 10 + offset))
@@ -285,5 +265,114 @@ describe('a list that ends though its last page says that there are more', () =>
     expect(result).toMatchObject({ coverage: null, error: { code: 'INCOMPLETE' } })
     expect(mirroredIds(test)).toEqual([1, 2, 3])
     expect(walks(test)).toMatchObject([{ status: 'abandoned', passes: 3 }])
+  })
+})
+
+const IDS = upTo(18)
+
+/** Runs over six pages of three items; notes how many pages had been asked for when each was written. */
+async function runSixPages(script: Partial<Script> = {}) {
+  const test = openTestMirror()
+  const list = scriptedList({ ids: IDS, ...script })
+  const asked: number[] = []
+  const store: typeof test.store = {
+    ...test.store,
+    commit: (...page) => {
+      asked.push(list.asked.length)
+      return test.store.commit(...page)
+    },
+  }
+  return { test, asked, result: await runOnce(test, list, { store }) }
+}
+
+describe('the next page', () => {
+  it('is asked for before each page is written, and none is left at the end', async () => {
+    const { test, result, asked } = await runSixPages()
+
+    // After the sixth page the spot check.
+    expect(asked).toEqual([2, 3, 4, 5, 6, 7, 7])
+    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { requests: 7, pages: 7 } })
+    expect(mirroredIds(test)).toEqual(IDS)
+  })
+
+  it('fails after the one before it is written', async () => {
+    const { test, result } = await runSixPages({
+      before: (answer) => {
+        if (answer === 4) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+      },
+    })
+
+    expect(result.error).toMatchObject({ code: 'SERVER_ERROR' })
+    expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
+  })
+
+  it('is aborted and awaited when the caller closes', async () => {
+    let isAborted = false
+    const source: Pick<PageSource, 'fetchPage'> = {
+      fetchPage: (_page, _observer, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            isAborted = true
+            reject(signal.reason)
+          })
+        }),
+    }
+    const pages = createReadAhead({
+      source: { ...scriptedList({ ids: IDS }).source, ...source },
+      observer: {
+        onRequest: () => {},
+        onRetry: () => {},
+        onThrottled: () => {},
+        onWait: () => {},
+        onWaited: () => {},
+      },
+      yieldToEventLoop: async () => {},
+      signal: new AbortController().signal,
+    })
+
+    await pages.request({ why: 'forward', page: 2, before: null, until: null })
+    await pages.close()
+
+    expect(isAborted).toBe(true)
+  })
+})
+
+/** A list of a hundred pages: while its first pages are read, items leave its front and join its end alternately. */
+function movingList(stopAt: number | null = null) {
+  return scriptedList({
+    ids: upTo(300),
+    before(answer, list) {
+      if (answer === stopAt) throw new JobError('NETWORK', 'the cable is cut')
+      if (answer > 50 || answer < 5) return
+      if (answer % 4 === 0) list.ids.shift()
+      if (answer % 4 === 2) list.ids.push(1000 + answer)
+    },
+  })
+}
+
+describe('what a walk expects to have missed', () => {
+  it('is in the mirror and in the result of the run', async () => {
+    const test = openTestMirror()
+
+    const result = await runOnce(test, movingList())
+
+    expect(result.coverage).toBe('repaired')
+    expect(result.expectedMissed).toBeGreaterThan(0.1)
+    expect(walks(test)).toMatchObject([{ expected_missed: result.expectedMissed }])
+    expect(test.rows("SELECT expected_missed FROM sync_status WHERE organization = 'acme'")).toEqual([
+      { expected_missed: result.expectedMissed },
+    ])
+  })
+
+  it('covers the whole walk, though another process resumed it after the list stopped moving', async () => {
+    const whole = await runOnce(openTestMirror(), movingList())
+    const test = openTestMirror()
+    const list = movingList(80)
+    await runOnce(test, list)
+
+    const resumed = await runOnce(test, list)
+
+    expect(resumed).toMatchObject({ coverage: 'repaired', walk: { resumed: true } })
+    expect(resumed.expectedMissed).toBeGreaterThan((whole.expectedMissed ?? 0) * 0.9)
   })
 })

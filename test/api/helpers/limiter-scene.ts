@@ -103,7 +103,3 @@ export async function hear(limiter: RateLimiter): Promise<void> {
   one.succeed()
   await settle()
 }
-
-export function whoSent(all: { sent: boolean }[]): number[] {
-  return all.flatMap(({ sent }, index) => (sent ? [index] : []))
-}

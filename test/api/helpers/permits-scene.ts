@@ -31,8 +31,3 @@ export async function request(permits: Permits, answer = NOTHING): Promise<void>
   permits.answered(await take(permits), answer)
   await permits.publish()
 }
-
-/** How many requests may leave one after the other, in this moment, without an answer. */
-export async function leaving(permits: Permits): Promise<number> {
-  for (let count = 0; ; count++) if (count === 100 || !(await permits.take())) return count
-}

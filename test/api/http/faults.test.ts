@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../../src/errors.ts'
@@ -9,10 +9,7 @@ import { createSelfSigned, serve, serveRaw, serveTls } from '../helpers/server.t
 describe('a network fault', () => {
   it.each<[string, () => Promise<URL>]>([
     ['a connection that is reset before the headers', () => serveRaw((socket) => socket.resetAndDestroy())],
-    [
-      'a connection that is closed within the headers',
-      () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-')),
-    ],
+    ['headers that break off', () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'))],
     [
       'a reset in mid-body',
       () =>
@@ -28,7 +25,7 @@ describe('a network fault', () => {
         ),
     ],
     [
-      'chunks that break off',
+      'half of the chunks',
       () => serve((_request, response) => breakOff(response, {}, (res) => res.socket?.end())),
     ],
     ['what is no HTTP', () => serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))],
@@ -93,10 +90,9 @@ function breakOff(
 describe('an answer that takes too long', () => {
   it.each<[string, () => Promise<URL>]>([
     ['because nothing comes', () => serve(() => {})],
-    [
-      'because the headers never end',
-      () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-')),
-    ],
+    ['because headers never end', () => serveRaw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'))],
+    ['because interim answers come for ever', () => serveRaw(trickleInterimAnswers)],
+    ['because it switches protocols', () => serveRaw((socket) => socket.write(SWITCHING))],
     ['because the body never ends', () => serve((_request, response) => void response.write('[1,'))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
   ])('is a time-out, which is retryable: %s', async (_case, start) => {
@@ -106,6 +102,13 @@ describe('an answer that takes too long', () => {
     expect(error).toMatchObject({ code: 'TIMEOUT', message: 'no whole answer within api.timeout (200 ms)' })
   })
 })
+
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
+
+function trickleInterimAnswers(socket: Socket): void {
+  const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 10)
+  socket.on('close', () => clearInterval(timer))
+}
 
 function trickle(response: ServerResponse): void {
   const timer = setInterval(() => response.write(' '), 10)
@@ -125,11 +128,7 @@ describe('a compressed answer', () => {
   it.each<[string, string, Uint8Array]>([
     ['that breaks off', 'gzip', whole.subarray(0, whole.length / 2)],
     ['that breaks off within its last bytes', 'gzip', whole.subarray(0, -3)],
-    [
-      'that is damaged',
-      'gzip',
-      Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)]),
-    ],
+    ['damaged', 'gzip', Buffer.concat([whole.subarray(0, 200), Buffer.alloc(200, 7), whole.subarray(400)])],
     ['that is none', 'gzip', Buffer.from('[1,2]')],
     ['that breaks off', 'br', brotliCompressSync(whole).subarray(0, -20)],
     ['that breaks off', 'zstd', zstdCompressSync(whole).subarray(0, -20)],

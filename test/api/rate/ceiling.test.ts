@@ -31,30 +31,6 @@ describe('a ceiling of our own', () => {
 })
 
 describe('a fractional ceiling', () => {
-  it.each([
-    [0.5, 3, [5 * MINUTE + 7000, 20 * MINUTE]],
-    [1.5, 3, [5 * MINUTE + 7000]],
-  ] as const)(
-    '%s a minute is used to 97 percent and never exceeded, by %i processes, restarted at %j',
-    async (requestsPerMinute, processes, restarts) => {
-      const { requests, windowMs } = ceilingOf(requestsPerMinute)
-
-      const { sent } = await simulate({
-        rules: { ...RULES, requestsPerMinute },
-        processes,
-        restarts,
-        senders: 2,
-        latency: [50, 400],
-        duration: 2 * HOUR,
-        random: createRandom(1),
-        server: createFixedWindow(10_000, { whole: false }),
-      })
-
-      expect(mostIn(windowMs, sent)).toBe(requests)
-      expect(sent.length / (averageOf(requestsPerMinute) * 120)).toBeGreaterThanOrEqual(0.97)
-    },
-  )
-
   it('is used and never exceeded, whatever it is', async () => {
     const rates = fc.oneof(
       fc.double({ min: 0.2, max: 1, noNaN: true }),

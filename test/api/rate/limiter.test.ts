@@ -1,9 +1,13 @@
+import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { budgetOf } from '../../../src/api/rate/budget.ts'
+import { createWaitReporter, orAborted } from '../../../src/api/rate/limiter.ts'
+import { JobError } from '../../../src/errors.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { createSteppedClock, settle } from '../helpers/clock.ts'
-import { createSetting, hear, OUR_MINUTE, passing, whoSent } from '../helpers/limiter-scene.ts'
+import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
+import { createObserver } from '../helpers/observer.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
 /** A rate limiter, and how often it has read and written its store. */
@@ -19,17 +23,6 @@ function createCounted() {
 }
 
 describe('an open budget', () => {
-  it('lets a request leave at once and returns its result', async () => {
-    const { limiter } = createSetting()
-
-    const one = passing(limiter)
-    await settle()
-    one.succeed()
-    await settle()
-
-    expect(one).toMatchObject({ sent: true, outcome: 'the answer', reports: [['waited', 0]] })
-  })
-
   it('reads once for a request, when it leaves, and writes nothing', async () => {
     const { limiter, reads, writes } = createCounted()
     await hear(limiter)
@@ -43,20 +36,6 @@ describe('an open budget', () => {
 
     expect(reads() - before.reads).toBe(1)
     expect(writes() - before.writes).toBe(0)
-  })
-
-  it('lets the first request leave alone, and the others after its response', async () => {
-    const { limiter, clock } = createSetting()
-
-    const all = [passing(limiter), passing(limiter), passing(limiter)]
-    await clock.pass(5000)
-    expect(whoSent(all)).toEqual([0])
-    all[0]?.fail()
-    await settle()
-
-    expect(whoSent(all)).toEqual([0, 1, 2])
-    // It is unknown how long that takes.
-    expect(all[1]?.reports).toEqual([['waited', 5000]])
   })
 
   it('shares its slots with other budgets, and decides again once it has one', async () => {
@@ -107,21 +86,6 @@ describe('a clock that is set back by a day', () => {
     expect(other.sent).toBe(true)
   })
 
-  it('holds a request back for one window of the server, and no longer', async () => {
-    const { clock, setBack } = createSettable()
-    const { limiter } = createSetting({ clock })
-    const one = passing(limiter)
-    await settle()
-    one.answer(0, 60)
-    await settle()
-    setBack()
-
-    const other = passing(limiter)
-    await clock.pass(MINUTE + 1000)
-
-    expect(other.sent).toBe(true)
-  })
-
   it('does not shorten the reported wait', async () => {
     const { clock, setBack } = createSettable()
     const { limiter } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
@@ -167,5 +131,205 @@ describe('a permit', () => {
     expect(one.sent).toBe(false)
     const { closedUntil, known } = store.kept('a')
     expect(budgetOf(known, closedUntil).inFlight).toEqual([])
+  })
+})
+
+const NEVER = new Promise<string>(() => {})
+
+describe('a wait', () => {
+  it('is reported again only if its reason or its end differs', () => {
+    const { observer, reports } = createObserver()
+    const tell = createWaitReporter(observer)
+
+    for (const until of [1000, 1000, 2000]) tell('a pause', until)
+    tell('a limit', 2000)
+    tell('a limit', 2000)
+    tell('a pause', 2000)
+
+    expect(reports).toEqual([
+      ['wait', 'a pause', 1000],
+      ['wait', 'a pause', 2000],
+      ['wait', 'a limit', 2000],
+      ['wait', 'a pause', 2000],
+    ])
+  })
+})
+
+describe('a turn that may be aborted', () => {
+  it.each<[string, () => Promise<string>]>([
+    ['comes', () => Promise.resolve('its turn')],
+    ['fails', () => Promise.reject(new Error('failed'))],
+  ])('leaves nothing behind when it %s', async (_how, begin) => {
+    const { signal } = new AbortController()
+    const turn = begin()
+
+    const outcome = orAborted(turn, signal)
+
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    expect(await Promise.allSettled([outcome])).toEqual(await Promise.allSettled([turn]))
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('rejects with the reason of the signal', async () => {
+    const stop = new AbortController()
+    const outcome = orAborted(NEVER, stop.signal)
+
+    stop.abort('SIGTERM')
+
+    await expect(outcome).rejects.toBe('SIGTERM')
+  })
+
+  it('rejects at once if the signal is aborted already', async () => {
+    await expect(orAborted(NEVER, AbortSignal.abort('SIGTERM'))).rejects.toBe('SIGTERM')
+  })
+})
+
+describe('waiters', () => {
+  it('each report why and until when', async () => {
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
+    const open = clock.now() + OUR_MINUTE
+    await hear(limiter)
+
+    const [second, third] = [passing(limiter), passing(limiter)]
+    await clock.pass(1000)
+
+    expect(second.reports).toEqual([['wait', 'our own limit of 1 requests a minute', open]])
+    expect(third.reports).toEqual(second.reports)
+    await clock.pass(MINUTE)
+    expect(second.reports.slice(1)).toEqual([['waited', OUR_MINUTE]])
+    second.succeed()
+    await settle()
+    // It left in the first half of a second.
+    const next = open + OUR_MINUTE
+    expect(third.reports.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
+  })
+
+  it('report the limit of the server', async () => {
+    const { limiter, clock } = createSetting()
+    const one = passing(limiter)
+    await settle()
+    one.answer(0, 60)
+
+    const other = passing(limiter)
+    await settle()
+
+    expect(other.reports).toEqual([
+      ['wait', "the server's limit of 60 requests a minute", clock.now() + MINUTE + 250],
+    ])
+  })
+
+  it('leave once a response shows that the budget is open again', async () => {
+    const { limiter, clock } = createSetting()
+    await hear(limiter)
+    const all = [passing(limiter), passing(limiter)]
+    await settle()
+    all[0]?.answer(1, 60)
+    await settle()
+    const waiter = passing(limiter)
+    await clock.pass(1000)
+    expect(waiter.sent).toBe(false)
+
+    all[1]?.fail()
+    await settle()
+
+    expect(waiter.sent).toBe(true)
+    expect(waiter.reports.at(-1)).toEqual(['waited', 1000])
+  })
+})
+
+describe('a 429', () => {
+  it('closes no other budget', async () => {
+    const store = createTestBudgetStore()
+    const [{ limiter }, other] = [createSetting({ store, scope: 'a' }), createSetting({ store, scope: 'b' })]
+    const one = passing(limiter)
+    await settle()
+    one.throttle()
+
+    const another = passing(other.limiter)
+    await settle()
+
+    expect(another.sent).toBe(true)
+  })
+})
+
+/** A store whose writes wait until the test says so, as behind another process's lock. */
+function createLockedStore() {
+  const store = createTestBudgetStore()
+  const lock = Promise.withResolvers<void>()
+  let isLocked = false
+  const compareAndSet: TestBudgetStore['compareAndSet'] = async (...asked) => {
+    if (isLocked) await lock.promise
+    return store.compareAndSet(...asked)
+  }
+  const lockUp = () => {
+    isLocked = true
+  }
+  return { store: { ...store, compareAndSet }, lock: lockUp, unlock: lock.resolve }
+}
+
+describe('a pause', () => {
+  it('holds here while it cannot be written; of two the longer one counts', async () => {
+    const { store, lock, unlock } = createLockedStore()
+    const { limiter, clock } = createSetting({ store })
+    await hear(limiter)
+    const [short, long] = [passing(limiter), passing(limiter)]
+    await settle()
+    lock()
+
+    long.throttle({ retryAfterMs: 40_000 })
+    short.throttle({ retryAfterMs: 10_000 })
+    const waiter = passing(limiter)
+    await clock.pass(41_499)
+    expect(waiter.sent).toBe(false)
+    expect(store.kept('a').closedUntil).toBe(0)
+    const closedUntil = clock.now() + 1
+    unlock()
+    await clock.pass(1)
+
+    expect(waiter.sent).toBe(true)
+    expect(store.kept('a').closedUntil).toBe(closedUntil)
+  })
+
+  it('of just maxWait is waited for, whatever is added to it; a second more is refused', async () => {
+    const { limiter, clock, store } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1900 })
+    expect(await limiter.refusal()).toBeNull()
+    store.change('a', { closedUntil: clock.now() + 5 * MINUTE + 1901 })
+
+    expect(await limiter.refusal()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect((await limiter.refusal())?.message).toContain('(admin-mirror resume forgets the wait)')
+  })
+
+  it('that is longer than maxWait is refused at once, with nothing sent', async () => {
+    const { limiter, clock } = createSetting({ rules: { maxWaitMs: 5 * MINUTE } })
+    const one = passing(limiter)
+    await settle()
+    one.throttle({ retryAfterMs: 2 * 60 * MINUTE })
+    await clock.pass(1000)
+    const opens = new Date(clock.now() - 1000 + 2 * 60 * MINUTE + 1500).toISOString()
+
+    const other = passing(limiter)
+    await settle()
+
+    expect(other.sent).toBe(false)
+    expect(other.reports).toEqual([['waited', 0]])
+    expect(other.outcome).toBeInstanceOf(JobError)
+    expect(other.outcome).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(String(other.outcome)).toContain('the server asked for a pause, 2 hours long')
+    expect(String(other.outcome)).toContain('more than rateLimit.maxWait (5 minutes)')
+    expect(String(other.outcome)).toContain(`nothing is sent before ${opens}`)
+    expect(await limiter.refusal()).toEqual(other.outcome)
+  })
+
+  it('of our own is not refused', async () => {
+    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
+    await hear(limiter)
+
+    const other = passing(limiter)
+    await clock.pass(OUR_MINUTE)
+
+    expect(await limiter.refusal()).toBeNull()
+    expect(other.sent).toBe(true)
   })
 })

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Permits } from '../../../src/api/rate/permits.ts'
+import type { Permit, Permits } from '../../../src/api/rate/permits.ts'
 import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, SECOND } from '../helpers/budgets.ts'
-import { createScene, leaving, request, take } from '../helpers/permits-scene.ts'
+import { settle } from '../helpers/clock.ts'
+import { createScene, request, take } from '../helpers/permits-scene.ts'
 
 describe('a process that nothing limits', () => {
   it('writes nothing but for its first request', async () => {
@@ -26,16 +27,6 @@ describe('a permit', () => {
     for (let left = 58; left >= 40; left--) await request(one, announced(60, left))
 
     expect(store.writes() - before).toBe(19)
-  })
-
-  it('is given to one of two processes, never to both', async () => {
-    const { one, other } = createScene()
-    await request(one, announced(60, 59))
-
-    const counts = await Promise.all([leaving(one), leaving(other)])
-
-    expect(counts[0] + counts[1]).toBe(59)
-    expect(Math.min(...counts)).toBeGreaterThan(20)
   })
 
   it('is decided by the clock and the budget of the moment in which it is written', async () => {
@@ -73,43 +64,6 @@ describe('a permit', () => {
 
     expect(await open('a slow one', slow).take()).toBeNull()
     expect(store.conflicts()).toBe(1)
-  })
-
-  it('is given back when its request does not leave', async () => {
-    const { one, other } = createScene()
-    await request(one, announced(20, 19))
-    expect(await leaving(one)).toBe(19)
-
-    one.unused()
-    await one.flush()
-
-    expect(await leaving(other)).toBe(1)
-  })
-
-  it('is refused after another process got a 429, except for the first after it', async () => {
-    const { clock, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-    await take(one)
-
-    other.throttled({ ...NOTHING, retryAfterMs: 0 }, 0)
-    await other.publish()
-    expect(await one.take()).toBeNull()
-    clock.time += 30 * SECOND
-
-    expect(await leaving(one)).toBe(1)
-  })
-
-  it('is given once the pause is forgotten', async () => {
-    const { store, one } = createScene()
-    await take(one)
-    one.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
-    await one.publish()
-    expect(await one.take()).toBeNull()
-
-    store.change('a', { closedUntil: 0 })
-
-    expect(await one.take()).not.toBeNull()
   })
 })
 
@@ -157,62 +111,158 @@ describe('answers that announce nothing', () => {
   })
 })
 
-describe('a budget that an earlier version wrote', () => {
-  const blocks = [{ by: 'an old one', count: 3, until: NOW, inFlight: 1 }]
-  const known = JSON.stringify({
-    sent: [[NOW - SECOND, 1]],
-    blocks,
-    heardAt: NOW,
-    throttled: 0,
-    throttledAt: 0,
-  })
+describe('a change that others must know', () => {
+  it.each<[string, (permits: Permits, permit: Permit) => void]>([
+    ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
+    ['the end of the first request without a response', (permits, permit) => permits.answered(permit, null)],
+    ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
+    [
+      'a budget that is used up for an hour',
+      (permits, permit) => permits.answered(permit, announced(60, 0, 60 * MINUTE)),
+    ],
+    [
+      'a server that failed and names a time',
+      (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
+    ],
+    ['a 429', (permits) => permits.throttled(NOTHING, 0)],
+  ])('is written at once: %s', async (_what, happen) => {
+    const { store, one, other } = createScene()
+    const permit = await take(one)
+    const before = store.writes()
 
-  it('keeps its pause, and begins without a burst', async () => {
-    const { store, clock, one } = createScene({ requestsPerMinute: 6 })
-    store.change('a', { known, closedUntil: NOW + 5 * SECOND })
-
-    expect(await one.take()).toBeNull()
-    clock.time += 5 * SECOND
-    expect(await leaving(one)).toBe(1)
-  })
-})
-
-describe('our own ceiling', () => {
-  it('counts what was sent before a restart, and by a process that was killed', async () => {
-    const { clock, open, one, wait } = createScene({ requestsPerMinute: 5 })
-    await request(one)
-    expect(await leaving(one)).toBe(4)
-    clock.time += 30 * SECOND
-
-    const next = open('the next')
-
-    expect(await next.take()).toBeNull()
-    expect((await wait(next)).at).toBe(NOW + MINUTE + 1000)
-    clock.time = NOW + MINUTE + 1000
-    expect(await leaving(next)).toBe(1)
-  })
-})
-
-describe('a long pause', () => {
-  it('is told to other processes with the request that met it, and not later', async () => {
-    const { clock, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-
-    await take(one)
-    one.throttled({ ...NOTHING, retryAfterMs: 10 * MINUTE }, 0)
+    happen(one, permit)
     await one.publish()
 
-    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toEqual(one.known())
   })
 
-  it('is told at once also where an answer that is no 429 asks for it', async () => {
-    const { clock, one, other } = createScene()
+  it.each([
+    ['counts down by those in flight', 57, 0],
+    ['counts down by more', 56, 1],
+    ['has jumped up', 64, 1],
+  ])('is a response that %s, or not', async (_what, remaining, writes) => {
+    const { store, clock, one } = createScene()
+    await request(one, announced(70, 60))
+    const permit = await take(one)
+    await take(one)
+    await take(one)
+    const before = store.writes()
+    clock.time += SECOND
+
+    one.answered(permit, announced(70, remaining))
+    await one.publish()
+
+    expect(store.writes() - before).toBe(writes)
+  })
+
+  it('is written even if it comes during another write', async () => {
+    const { store, clock, open, one } = createScene()
     await request(one, announced(60, 59))
-    await request(one, announced(60, 1))
+    const said = Promise.withResolvers<void>()
+    const slow: BudgetStore = {
+      ...store,
+      compareAndSet: async (scope, version, next) => {
+        const isSet = await store.compareAndSet(scope, version, next)
+        await said.promise
+        return isSet
+      },
+    }
+    const other = open('the other', { ...store, compareAndSet: (...asked) => its.compareAndSet(...asked) })
+    let its: BudgetStore = store
+    const permit = await take(other)
+    its = slow
+    const written = other.take()
+    await settle()
+    other.answered(permit, announced(60, 0, 60 * MINUTE))
 
-    await request(one, { ...announced(60, 0), retryAfterMs: 10 * MINUTE })
+    said.resolve()
+    await written
+    await other.publish()
 
-    expect((await other.view()).closedUntil).toBeGreaterThanOrEqual(clock.time + 10 * MINUTE)
+    expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
+  })
+
+  it('is the beginning of the next window, even if the process is killed after its first response', async () => {
+    const { clock, open, one } = createScene()
+    await request(one, announced(20, 19))
+    clock.time += MINUTE + SECOND
+    await request(one, announced(20, 19))
+
+    const { window } = await open('the next').view()
+
+    expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
+  })
+
+  it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {
+    const { store, clock, one, other, wait } = createScene()
+    await request(one, announced(2, 1))
+    const permit = await take(one)
+    await wait(one)
+    one.answered(permit, announced(2, 0))
+    await one.publish()
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+    clock.time += SECOND
+
+    await wait(one)
+    await wait(one)
+
+    expect(store.writes()).toBe(before + 1)
+    expect((await other.view()).inFlight).toEqual([])
+  })
+
+  it('is at a flush, once, that nothing is in flight', async () => {
+    const { store, one, other } = createScene()
+    await request(one, announced(60, 59))
+    await request(one, announced(60, 58))
+    expect((await other.view()).inFlight).toMatchObject([{ by: 'one', count: 1 }])
+    const before = store.writes()
+
+    await one.flush()
+    await one.flush()
+
+    expect(store.writes()).toBe(before + 1)
+    expect(await other.view()).toMatchObject({ inFlight: [], window: { remaining: 58, ours: 2 } })
+  })
+})
+
+describe('a wait', () => {
+  it('is written with its reason and its end, once', async () => {
+    const { store, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    const before = store.writes()
+
+    const { at, reason } = await wait(one)
+    await wait(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: reason, waitingUntil: at })
+    expect(reason).toBe("the server's limit of 60 requests a minute")
+    expect(store.writes()).toBe(before + 1)
+  })
+
+  it.each([
+    ['that ends within a second', announced(60, 0, 0)],
+    ['for an answer', NOTHING],
+  ])('is not written if it is one %s', async (_case, answer) => {
+    const { store, one, other, wait } = createScene()
+    if (answer === NOTHING) await take(other)
+    else await request(one, answer)
+    const before = store.writes()
+
+    expect((await wait(one)).at).toBeGreaterThan(NOW)
+
+    expect(store.writes()).toBe(before)
+  })
+
+  it('is written no longer once it is over', async () => {
+    const { store, clock, one, wait } = createScene()
+    await request(one, announced(60, 0))
+    await wait(one)
+    clock.time += MINUTE + SECOND
+
+    await take(one)
+
+    expect(store.kept('a')).toMatchObject({ waitingFor: null, waitingUntil: 0 })
   })
 })

@@ -67,7 +67,7 @@ const ONE_AGAIN = match({ newToPass: 2, previous: [KNOWN, null, null] })
 describe('an answer to forward', () => {
   it.each<[string, Page, PageMatch, Partial<CoverageState>]>([
     [
-      'counts the items',
+      'counts items',
       answer(),
       match(),
       { passAnswers: 2, passDistinct: 6, passMoved: false, unexplained: 0 },
@@ -98,7 +98,7 @@ describe('an answer to forward', () => {
     ],
     ['notices a missing total', answer({ total: null }), match(), { counted: false, totalChanged: false }],
     [
-      'sets the frontier',
+      'goes on',
       answer(),
       match(),
       { frontier: { page: 2, place: { segment: 2, position: 2 }, index: 5, total: 12 } },
@@ -136,13 +136,7 @@ describe('an answer to forward', () => {
   it.each<[string, Partial<WalkRules>, Page, PageMatch, string]>([
     ['when the total fell and no item was repeated', {}, answer({ total: 11 }), match(), 'back 1'],
     ['but not when an item was repeated', {}, answer({ total: 11 }), ONE_AGAIN, 'forward 3'],
-    [
-      'nor in front of the first page of the walk',
-      { firstPage: 2 },
-      answer({ total: 11 }),
-      match(),
-      'forward 3',
-    ],
+    ['nor in front of its first page', { firstPage: 2 }, answer({ total: 11 }), match(), 'forward 3'],
     ['nor when the total is ignored', { total: 'ignore' }, answer({ total: 11 }), match(), 'forward 3'],
   ])('steps back %s', (_when, rules, page, seen, expected) => {
     const { ask } = advance({ ...RULES, ...rules }, reading(2, BEGUN), page, seen)
@@ -178,6 +172,8 @@ describe('an answer to forward', () => {
     expect(next.state.moved).toBe(false)
   })
 
+  /** An empty page of a list without a length. */
+  const ENDLESS = { items: [], lastPage: null, total: null }
   const OF_FOUR: Partial<CoverageState> = { firstLastPage: 4, passAnswers: 1 }
   const goOn = (state: Partial<CoverageState>, page: Page) =>
     advance(RULES, reading(page.number, state), page, NOTHING_NEW)
@@ -186,21 +182,13 @@ describe('an answer to forward', () => {
     ['page 1,009 of a list that had 4 pages', OF_FOUR, { number: 1009, next: 1010 }],
     ['a thousand pages in a row without a new item', { pagesWithoutNews: 999 }, {}],
     ['ten pages in a row without a new item, the last one empty', { pagesWithoutNews: 9 }, { items: [] }],
+    ['ten pages without news, beyond its last page', { pagesWithoutNews: 9 }, { number: 5, next: 6 }],
     [
-      'ten pages in a row without a new item, beyond its own last page',
-      { pagesWithoutNews: 9 },
-      { number: 5, next: 6 },
-    ],
-    [
-      'ten empty pages in a row of 10^15',
+      'ten empty ones of 10^15',
       { pagesWithoutNews: 9 },
       { number: 10, next: 11, items: [], lastPage: 1e15, total: 25e15 },
     ],
-    [
-      'a hundred empty pages in a row of a list without a length',
-      { pagesWithoutNews: 99 },
-      { number: 100, next: 101, items: [], lastPage: null, total: null },
-    ],
+    ['a hundred empty pages', { pagesWithoutNews: 99 }, { ...ENDLESS, number: 100, next: 101 }],
   ])('is none for a list without end: %s', (_what, state, changed) => {
     const going = () => goOn(state, answer(changed))
 
@@ -213,21 +201,9 @@ describe('an answer to forward', () => {
     ['page 1,009 if it is the last', OF_FOUR, { number: 1009, next: null, lastPage: 1009 }],
     ['fewer pages in a row without a new item', { pagesWithoutNews: 998 }, {}],
     ['nine empty pages in a row', { pagesWithoutNews: 8 }, { items: [] }],
-    [
-      'ten empty pages in a row of a list without a length',
-      { pagesWithoutNews: 9 },
-      { items: [], lastPage: null },
-    ],
-    [
-      'ninety-nine empty pages in a row of a list without a length',
-      { pagesWithoutNews: 98 },
-      { number: 99, next: 100, items: [], lastPage: null, total: null },
-    ],
-    [
-      'ten pages in a row without a new item, the last one its own last page',
-      { pagesWithoutNews: 9 },
-      { number: 4, next: 5 },
-    ],
+    ['ten empty pages of a list without a length', { pagesWithoutNews: 9 }, { items: [], lastPage: null }],
+    ['ninety-nine empty pages', { pagesWithoutNews: 98 }, { ...ENDLESS, number: 99, next: 100 }],
+    ['ten pages without news, the last one its last page', { pagesWithoutNews: 9 }, { number: 4, next: 5 }],
     ['a long list without a length', {}, { number: 90_000, next: 90_001, lastPage: null }],
   ])('continues for any other: %s', (_what, state, changed) => {
     const page = answer(changed)

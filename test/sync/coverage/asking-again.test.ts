@@ -85,6 +85,12 @@ function answered(
   return advance(RULES, from, page, match)
 }
 
+/** No key of the page was known. */
+const ALL_NEW = [null, null, null]
+const ONE_NEW = { known: [100, 100, null] }
+const ONE_AMONG = { known: [100, null, 100] }
+const GIVEN_UP = { unsettled: true }
+
 const asked = ({ ask }: Checkpoint) => (ask ? `${ask.why} ${ask.page}` : 'nothing')
 
 describe('a step back', () => {
@@ -95,29 +101,21 @@ describe('a step back', () => {
       ...more,
     })
 
+  const BACK = back(199)
+
   it.each<[string, Checkpoint, Answer, string]>([
-    [
-      'ends at a page with a key that was known before',
-      back(199),
-      { total: 1199, known: [208, null, null] },
-      'forward 201',
-    ],
-    ['continues while all items are new', back(199), { total: 1199, known: [null, null, null] }, 'back 198'],
-    [
-      'does not count items that the step itself read as known',
-      back(199),
-      { total: 1199, known: [210, 210, null] },
-      'back 198',
-    ],
-    ['reads its own page again when the total rose meanwhile', back(199), { total: 1200 }, 'reread 200'],
-    ['reads its own page again when the total fell meanwhile', back(199), { total: 1198 }, 'reread 200'],
-    ['ends at the first page', back(1), { total: 1199, known: [null, null, null] }, 'forward 201'],
+    ['ends at a page with a known key', BACK, { total: 1199, known: [208, null, null] }, 'forward 201'],
+    ['continues while all are new', BACK, { total: 1199, known: ALL_NEW }, 'back 198'],
+    ['counts none that it read itself as known', BACK, { total: 1199, known: [210, 210, null] }, 'back 198'],
+    ['reads its own page again when the total rose', BACK, { total: 1200 }, 'reread 200'],
+    ['reads its own page again when the total fell', BACK, { total: 1198 }, 'reread 200'],
+    ['ends at the first page', back(1), { total: 1199, known: ALL_NEW }, 'forward 201'],
   ])('%s', (_title, from, answer, expected) => {
     expect(asked(answered(from, answer))).toBe(expected)
   })
 
   it('ends unsettled when no more pages may be asked again', () => {
-    const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: [null, null, null] })
+    const next = answered(back(199, { askedAgain: 300 }), { total: 1199, known: ALL_NEW })
 
     expect(asked(next)).toBe('forward 201')
     expect(next.state).toMatchObject({ unsettled: true, stepBack: null })
@@ -168,66 +166,35 @@ describe('a look back', () => {
   })
 
   // From the last key of page 136 (index 407) to the frontier there are 192 keys.
+  const FIRST = look(136)
+  const HALVED = look(168, { left: 1 })
+  const LAST = { left: 1, low: 150, high: 151 }
+  const WAITING = { anchor: 136, lookBack: { ...LOOK, fails: 1, waiting: true } }
+
   it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
+    ['ends if there are no more items', FIRST, { distance: 192 }, 'forward 201', { lookBack: null }],
+    ['ends if there are fewer', FIRST, { distance: 193 }, 'forward 201', { anchor: 200 }],
+    ['searches by halves if there are more', FIRST, { distance: 191 }, 'look 168', {}],
     [
-      'ends if the list has no more items than the ledger',
-      look(136),
-      { distance: 192 },
-      'forward 201',
-      { anchor: 200, lookBack: null },
-    ],
-    ['ends if it has fewer', look(136), { distance: 193 }, 'forward 201', { anchor: 200 }],
-    ['searches by halves if it has more', look(136), { distance: 191 }, 'look 168', {}],
-    [
-      'subtracts new keys behind the last known one',
-      look(136),
-      { known: [100, 100, null], distance: 192 },
+      'subtracts new keys at the end',
+      FIRST,
+      { ...ONE_NEW, distance: 192 },
       'forward 201',
       { foundBehind: 1 },
     ],
+    ['continues in the upper half if there are more', HALVED, { distance: 95 }, 'look 184', {}],
+    ['continues in the lower half if not', HALVED, { distance: 96 }, 'look 152', {}],
+    ['ends when all are found', HALVED, { ...ONE_AMONG, distance: 96 }, 'forward 201', { foundBehind: 1 }],
+    ['waits when the total changed', FIRST, { total: 1201, distance: 192 }, 'forward 201', WAITING],
+    ['gives up at last', look(136, { fails: 12 }), { total: 1201 }, 'forward 201', GIVEN_UP],
     [
-      'continues in the upper half if it has more behind the page',
-      look(168, { left: 1 }),
-      { distance: 95 },
-      'look 184',
-      {},
-    ],
-    ['continues in the lower half if not', look(168, { left: 1 }), { distance: 96 }, 'look 152', {}],
-    [
-      'ends when all items are found',
-      look(168, { left: 1 }),
-      { known: [100, null, 100], distance: 96 },
-      'forward 201',
-      { anchor: 200, foundBehind: 1 },
-    ],
-    [
-      'waits for another frontier when the total changed',
-      look(136),
-      { total: 1201, distance: 192 },
-      'forward 201',
-      { anchor: 136, lookBack: { ...LOOK, fails: 1, waiting: true } },
-    ],
-    [
-      'gives up when the list moves too often',
-      look(136, { fails: 12 }),
-      { total: 1201 },
-      'forward 201',
-      { unsettled: true, lookBack: null },
-    ],
-    [
-      'starts again, with another frontier, when it found nothing',
-      look(151, { left: 1, low: 150, high: 151 }),
+      'starts again, having found nothing',
+      look(151, LAST),
       { distance: 147 },
       'forward 201',
-      { anchor: 136, unsettled: false },
+      { anchor: 136 },
     ],
-    [
-      'gives up after some rounds',
-      look(151, { left: 1, low: 150, high: 151, rounds: 4 }),
-      { distance: 147 },
-      'forward 201',
-      { unsettled: true },
-    ],
+    ['ends after some rounds', look(151, { ...LAST, rounds: 4 }), { distance: 147 }, 'forward 201', GIVEN_UP],
   ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 
@@ -239,31 +206,14 @@ describe('a look back', () => {
 describe('a resumed walk', () => {
   const resumed = (state: Partial<CoverageState> = {}) => resumeReading(RULES, asking('forward', 201, state))
 
+  const STILL = { passMoved: false, unexplained: 0 }
+  const MOVED = { passMoved: true, unexplained: 0 }
+
   it.each<[string, Answer, string, Partial<CoverageState>]>([
-    [
-      'continues where it stopped if its last key did not move',
-      { known: [210, 210, 210] },
-      'forward 201',
-      { passMoved: false, unexplained: 0 },
-    ],
-    [
-      'reads new items behind its last key',
-      { total: 1199, known: [210, 210, null] },
-      'forward 201',
-      { passMoved: true, unexplained: 0 },
-    ],
-    [
-      'goes back if no key is known',
-      { total: 1190, known: [null, null, null] },
-      'overlap 199',
-      { passMoved: true },
-    ],
-    [
-      'jumps to where its last key should be',
-      { total: 1209, known: [205, 205, 205], distance: 9 },
-      'overlap 203',
-      { unexplained: 0 },
-    ],
+    ['continues where it stopped if nothing moved', { known: [210, 210, 210] }, 'forward 201', STILL],
+    ['reads new items behind its last key', { total: 1199, known: [210, 210, null] }, 'forward 201', MOVED],
+    ['goes back if no key is known', { total: 1190, known: ALL_NEW }, 'overlap 199', { passMoved: true }],
+    ['jumps to its last key', { total: 1209, known: [205, 205, 205], distance: 9 }, 'overlap 203', {}],
   ])('%s', (_title, answer, expected, state) => {
     const next = answered(resumed(), answer)
 
@@ -319,70 +269,21 @@ describe('the end of a pass', () => {
     nextPage: null,
   })
 
+  const SAMPLING = { closed: { spotCheck: false, front: true, samples: false } }
+  const FRONT = ended('front', 1)
+  const SPOT = ended('spot-check', 148, { passMoved: false })
+  const MOVED = { passMoved: true, unsettled: true }
+
   it.each<[string, Checkpoint, Answer, string, Partial<CoverageState>]>([
-    [
-      'reads more of the front while it has new items',
-      ended('front', 1),
-      { known: [null, null, null] },
-      'front 2',
-      { found: 3 },
-    ],
-    [
-      'ends the front when two keys are neighbours as before',
-      ended('front', 1),
-      { known: [null, 1, 1] },
-      'nothing',
-      { found: 1 },
-    ],
-    [
-      'recognizes two neighbours though the last key was on another page',
-      ended('front', 1),
-      { known: [1, 1, 2] },
-      'nothing',
-      { found: 0 },
-    ],
-    [
-      'reads more of the front while no two keys are neighbours',
-      ended('front', 1),
-      { known: [1, 2, 3] },
-      'front 2',
-      {},
-    ],
-    [
-      'takes samples if repeated items are unexplained',
-      ended('front', 1, { unexplained: 1 }),
-      {},
-      'sample 200',
-      { closed: { spotCheck: false, front: true, samples: false } },
-    ],
-    [
-      'takes none if an item was relocated',
-      ended('front', 1, { unexplained: 1, relocated: 1 }),
-      {},
-      'nothing',
-      {},
-    ],
-    [
-      'looks back from sample to sample',
-      ended('sample', 200, { unexplained: 1, closed: { spotCheck: false, front: true, samples: false } }),
-      {},
-      'look 160',
-      {},
-    ],
-    [
-      'ends when the spot check finds the page unchanged',
-      ended('spot-check', 148, { passMoved: false }),
-      {},
-      'nothing',
-      { passMoved: false, unsettled: false },
-    ],
-    [
-      'notices a hidden movement when the spot check finds another page',
-      ended('spot-check', 148, { passMoved: false }),
-      { known: [100, 100, 101] },
-      'front 1',
-      { passMoved: true, unsettled: true },
-    ],
+    ['reads on in front while there are new items', FRONT, { known: ALL_NEW }, 'front 2', { found: 3 }],
+    ['ends the front at two old neighbours', FRONT, { known: [null, 1, 1] }, 'nothing', { found: 1 }],
+    ['knows neighbours on two pages', FRONT, { known: [1, 1, 2] }, 'nothing', { found: 0 }],
+    ['reads on in front without neighbours', FRONT, { known: [1, 2, 3] }, 'front 2', {}],
+    ['takes samples for repeats', ended('front', 1, { unexplained: 1 }), {}, 'sample 200', SAMPLING],
+    ['takes none for relocated ones', ended('front', 1, { unexplained: 1, relocated: 1 }), {}, 'nothing', {}],
+    ['looks back between samples', ended('sample', 200, { unexplained: 1, ...SAMPLING }), {}, 'look 160', {}],
+    ['ends when the spot check finds nothing', SPOT, {}, 'nothing', { passMoved: false, unsettled: false }],
+    ['notices that the page is another', SPOT, { known: [100, 100, 101] }, 'front 1', MOVED],
   ])('%s', (_title, from, answer, expected, state) => {
     const next = answered(from, answer)
 

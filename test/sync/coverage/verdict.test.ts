@@ -1,10 +1,33 @@
 import { describe, expect, it } from 'vitest'
-import { type CoverageState, startCheckpoint } from '../../../src/sync/coverage/state.ts'
-import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
+import { advance } from '../../../src/sync/coverage/advance.ts'
+import { forwardTo, totalsAfter } from '../../../src/sync/coverage/observe.ts'
+import {
+  type CoverageState,
+  type Movement,
+  NO_MOVEMENT,
+  startCheckpoint,
+  type Totals,
+  type WalkRules,
+  type Why,
+} from '../../../src/sync/coverage/state.ts'
+import {
+  expectedMissed,
+  isSwinging,
+  isTotalWrong,
+  judgePass,
+  offBy,
+  type PassRules,
+  totalOff,
+  totalsOfNextPass,
+} from '../../../src/sync/coverage/verdict.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
+import type { Checkpoint, Page } from '../../../src/sync/types.ts'
+import { pageOf } from '../../helpers/pages.ts'
 
 const FRESH = startCheckpoint(1).state
 
-const RULES: PassRules = { maxPasses: 3, total: 'check', kind: 'full', firstPage: 1 }
+const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
+const RULES: PassRules = { ...WALK, maxPasses: 3 }
 
 /** A pass over four pages that read all ten items of a list. */
 const WHOLE: Partial<CoverageState> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
@@ -15,167 +38,311 @@ const MOVED = { moved: true, passMoved: true, unexplained: 1 }
 /** All movements are explained. */
 const SETTLED = { moved: true, passMoved: true }
 
-interface Case {
-  state: Partial<CoverageState>
-  pass?: number
-  distinct?: number
-  rules?: Partial<PassRules>
-  expected: string
-}
+const NINE = '9 items came'
+const MORE = 'that there are more pages'
 
-const CASES: [string, Case][] = [
-  ['nothing moved and all items came', { state: WHOLE, expected: 'complete steady' }],
-  ['an item came on two pages', { state: { ...WHOLE, ...MOVED, passDistinct: 9 }, expected: 'again' }],
-  ['an item came twice, and the sums agree', { state: { ...WHOLE, ...MOVED }, expected: 'again' }],
-  [
-    'the total changed',
-    { state: { ...WHOLE, totalChanged: true, passMoved: true }, expected: 'complete repaired' },
-  ],
-  [
-    'what moved is explained',
-    { state: { ...WHOLE, ...SETTLED, passDistinct: 9 }, expected: 'complete repaired' },
-  ],
-  [
-    'an item came twice, and one was found',
-    { state: { ...WHOLE, ...MOVED, found: 1 }, expected: 'complete repaired' },
-  ],
-  [
-    'two items came twice, and one was found',
-    { state: { ...WHOLE, ...MOVED, unexplained: 2, found: 1 }, expected: 'again' },
-  ],
-  [
-    'an item was moved, and one was found in its place',
-    { state: { ...WHOLE, ...SETTLED, relocated: 1, foundBehind: 1 }, expected: 'complete repaired' },
-  ],
-  [
-    'an item was moved, and none was found',
-    { state: { ...WHOLE, ...SETTLED, relocated: 1, found: 1 }, expected: 'again' },
-  ],
-  [
-    'something could not be followed to its end',
-    { state: { ...WHOLE, ...SETTLED, unsettled: true }, expected: 'again' },
-  ],
-  [
-    'it moved, and the last page says that there are more',
-    { state: { ...WHOLE, ...SETTLED, passShort: true }, expected: 'again' },
-  ],
-  ['fewer items than the total', { state: { ...WHOLE, passDistinct: 9 }, expected: 'again' }],
-  ['more items than the total', { state: { ...WHOLE, passDistinct: 11 }, expected: 'again' }],
-  ['one answer', { state: ONE_ANSWER, expected: 'complete steady' }],
-  [
-    'one answer longer than its total',
-    { state: { ...ONE_ANSWER, passDistinct: 4 }, expected: 'complete steady' },
-  ],
-  ['one answer shorter than its total', { state: { ...ONE_ANSWER, passDistinct: 2 }, expected: 'again' }],
-  [
-    'one answer without a total',
-    {
-      state: { ...ONE_ANSWER, firstTotal: null, passTotal: null, counted: false },
-      expected: 'complete steady',
-    },
-  ],
-  ['several answers without a total', { state: { ...WHOLE, counted: false }, expected: 'complete null' }],
-  [
-    'the total is ignored',
-    { state: { ...WHOLE, passDistinct: 4 }, rules: { total: 'ignore' }, expected: 'complete null' },
-  ],
-  ['the walk is partial', { state: WHOLE, rules: { kind: 'partial' }, expected: 'complete null' }],
-  [
-    'the walk is partial and short',
-    {
-      state: { ...WHOLE, ...MOVED, passDistinct: 2 },
-      rules: { kind: 'partial' },
-      expected: 'complete null',
-    },
-  ],
-  [
-    'a later pass in which nothing moved',
-    {
-      state: { ...WHOLE, moved: true, totalChanged: true, firstTotal: 12 },
-      pass: 2,
-      distinct: 13,
-      expected: 'complete repaired',
-    },
-  ],
-  [
-    'a later pass in which nothing moved, after one that was short',
-    { state: WHOLE, pass: 2, expected: 'complete repaired' },
-  ],
-  [
-    'later passes that together have as many as the total, which never changed',
-    {
-      state: { ...WHOLE, ...MOVED, passDistinct: 9 },
-      pass: 2,
-      distinct: 10,
-      expected: 'complete repaired',
-    },
-  ],
-  [
-    'later passes that together have as many as the total, which did change',
-    {
-      state: { ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 9 },
-      pass: 2,
-      distinct: 10,
-      expected: 'again',
-    },
-  ],
-  [
-    'a later pass in one answer',
-    { state: { ...ONE_ANSWER, moved: true }, pass: 2, distinct: 5, expected: 'complete repaired' },
-  ],
-  [
-    'the last pass moved',
-    { state: { ...WHOLE, ...MOVED }, pass: 3, distinct: 12, expected: 'complete drifted' },
-  ],
-  [
-    'the last pass is short after one that moved',
-    {
-      state: { ...WHOLE, moved: true, passDistinct: 9 },
-      pass: 3,
-      distinct: 12,
-      expected: 'complete drifted',
-    },
-  ],
-  [
-    'every pass was short and nothing moved',
-    { state: { ...WHOLE, passDistinct: 9 }, pass: 3, distinct: 9, expected: 'incomplete' },
-  ],
-  [
-    'the only pass was short and nothing moved',
-    { state: { ...WHOLE, passDistinct: 9 }, rules: { maxPasses: 1 }, distinct: 9, expected: 'incomplete' },
-  ],
-  [
-    'the only pass moved',
-    { state: { ...WHOLE, ...MOVED }, rules: { maxPasses: 1 }, expected: 'complete drifted' },
-  ],
-  [
-    'the last pass had more than the total',
-    { state: { ...WHOLE, passDistinct: 11 }, pass: 3, distinct: 11, expected: 'complete drifted' },
-  ],
+/** An item was met far from where it was before. */
+const RELOCATED = { ...WHOLE, ...SETTLED, relocated: 1 }
+const SHORT = { ...WHOLE, passDistinct: 9 }
+const CHANGED = { totalChanged: true }
+const UNCOUNTED = { firstTotal: null, passTotal: null, counted: false }
+const TOGETHER = { pass: 2, distinct: 10 }
+
+type More = Partial<PassRules> & { pass?: number; distinct?: number }
+
+/** What came of a pass, and the verdict; `distinct`: items of all passes, where they are not those of this one. */
+const CASES: [string, Partial<CoverageState>, string, More?][] = [
+  ['nothing moved and all items came', WHOLE, 'complete steady'],
+  ['an item came on two pages', { ...WHOLE, ...MOVED, passDistinct: 9 }, 'again'],
+  ['an item came twice, and the sums agree', { ...WHOLE, ...MOVED }, 'again'],
+  ['the total changed', { ...WHOLE, totalChanged: true, passMoved: true }, 'complete repaired'],
+  ['what moved is explained', { ...WHOLE, ...SETTLED, passDistinct: 9 }, 'complete repaired'],
+  ['an item came twice, and one was found', { ...WHOLE, ...MOVED, found: 1 }, 'complete repaired'],
+  ['two came twice, and one was found', { ...WHOLE, ...MOVED, unexplained: 2, found: 1 }, 'again'],
+  ['one was moved, and one found in its place', { ...RELOCATED, foundBehind: 1 }, 'complete repaired'],
+  ['one was moved, and none found in its place', { ...RELOCATED, found: 1 }, 'again'],
+  ['something could not be followed to its end', { ...WHOLE, ...SETTLED, unsettled: true }, 'again'],
+  ['it moved, and says that there are more', { ...WHOLE, ...SETTLED, passShort: true }, 'again'],
+  ['fewer items than the total', { ...WHOLE, passDistinct: 9 }, 'again'],
+  ['more items than the total', { ...WHOLE, passDistinct: 11 }, 'again'],
+  ['one answer', ONE_ANSWER, 'complete steady'],
+  ['one answer longer than its total', { ...ONE_ANSWER, passDistinct: 4 }, 'complete steady'],
+  ['one answer shorter than its total', { ...ONE_ANSWER, passDistinct: 2 }, 'again'],
+  ['one answer without a total', { ...ONE_ANSWER, ...UNCOUNTED }, 'complete steady'],
+  ['several answers without a total', { ...WHOLE, counted: false }, 'complete null'],
+  ['the total is ignored', { ...WHOLE, passDistinct: 4 }, 'complete null', { total: 'ignore' }],
+  ['the walk is partial', WHOLE, 'complete null', { kind: 'partial' }],
+  ['a partial walk is short', { ...WHOLE, ...MOVED, passDistinct: 2 }, 'complete null', { kind: 'partial' }],
+  ['later: nothing moved', { ...WHOLE, moved: true, firstTotal: 12 }, 'complete repaired', { pass: 2 }],
+  ['later: nothing moved, after a short pass', WHOLE, 'complete repaired', { pass: 2 }],
+  ['all passes have the total', { ...WHOLE, ...MOVED, passDistinct: 9 }, 'complete repaired', TOGETHER],
+  ['all have it, and it changed', { ...WHOLE, ...MOVED, ...CHANGED, passDistinct: 9 }, 'again', TOGETHER],
+  ['later: one answer', { ...ONE_ANSWER, moved: true }, 'complete repaired', { pass: 2, distinct: 5 }],
+  ['the last pass moved', { ...WHOLE, ...MOVED }, 'complete drifted', { pass: 3, distinct: 12 }],
+  ['the last is short, one moved', { ...SHORT, moved: true }, 'complete drifted', { pass: 3, distinct: 12 }],
+  ['every pass was short and nothing moved', SHORT, 'incomplete', { pass: 3, distinct: 9 }],
+  ['the only pass was short and nothing moved', SHORT, 'incomplete', { maxPasses: 1, distinct: 9 }],
+  ['the only pass moved', { ...WHOLE, ...MOVED }, 'complete drifted', { maxPasses: 1 }],
+  ['the last had more', { ...WHOLE, passDistinct: 11 }, 'complete drifted', { pass: 3, distinct: 11 }],
 ]
 
 describe('the end of a pass', () => {
-  it.each(CASES)('%s', (_what, { state, pass = 1, distinct, rules = {}, expected }) => {
-    const full = { ...FRESH, ...state }
+  it.each(CASES)('%s', (_what, changed, expected, { pass = 1, distinct, ...rules } = {}) => {
+    const state = { ...FRESH, ...changed }
 
-    const verdict = judgePass(
-      { pass, nextPage: null, ask: null, state: full },
-      distinct ?? full.passDistinct,
-      {
-        ...RULES,
-        ...rules,
-      },
-    )
+    const verdict = judgePass({ pass, nextPage: null, ask: null, state }, distinct ?? state.passDistinct, {
+      ...RULES,
+      ...rules,
+    })
 
     expect(verdict.kind === 'complete' ? `complete ${verdict.coverage}` : verdict.kind).toBe(expected)
   })
+})
 
-  it('says why another pass is needed', () => {
-    const state = { ...FRESH, ...WHOLE, ...MOVED, totalChanged: true, passDistinct: 8, passRepeated: 2 }
+/** An answer with this many items, all new. */
+function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
+  const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
+  const page = pageOf(texts, { number, next, lastPage, total: null })
+  const match: PageMatch = {
+    ordinal: 1,
+    pass: 1,
+    why: 'forward',
+    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
+    newToWalk: items,
+    newToPass: items,
+    previous: page.items.map(() => null),
+    positions: page.items.map((_, position) => ({ segment: number, position })),
+    known: null,
+  }
+  return { page, match }
+}
 
-    expect(judgePass({ pass: 1, nextPage: null, ask: null, state }, 8, RULES)).toEqual({
-      kind: 'again',
-      why: '8 items came of a total of 10, 2 of them twice, and the total changed meanwhile',
+function behind(from: Checkpoint, { page, match }: ReturnType<typeof answer>): Checkpoint {
+  return advance(WALK, from, page, match)
+}
+
+/** The end of a pass with this state. */
+function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
+  return { pass, nextPage: null, ask: null, state: { ...FRESH, ...state } }
+}
+
+describe('the third answer', () => {
+  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, number | null]>([
+    ['is beyond the end: steps back', 0, { next: null, lastPage: 2 }, 2],
+    ['has items: ends the list', 1, { next: null, lastPage: 2 }, null],
+    ['names a next page: asks for it', 0, { next: 4, lastPage: 2 }, 4],
+    ['names no last page: ends the list', 0, { next: null, lastPage: null }, null],
+    ['is the last page: ends the list', 0, { next: null, lastPage: 3 }, null],
+  ])('%s', (_what, items, paging, next) => {
+    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
+
+    expect(behind(from, answer(3, items, paging)).ask?.page ?? null).toBe(next)
+  })
+
+  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, boolean]>([
+    ['it ends the list before its last page', 1, { next: null, lastPage: 4 }, true],
+    ['it is the last page', 1, { next: null, lastPage: 3 }, false],
+    ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
+    ['it is empty, and not the last page', 0, { next: null, lastPage: 4 }, true],
+    ['it names no last page', 1, { next: null, lastPage: null }, false],
+  ])('marks the pass as short or not: %s', (_what, items, paging, isShort) => {
+    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
+
+    expect(behind(from, answer(3, items, paging)).state.passShort).toBe(isShort)
+  })
+})
+
+describe('a list that becomes shorter and shorter', () => {
+  it('is stepped back into, for no more pages than it has', () => {
+    let checkpoint: Checkpoint = { ...startCheckpoint(1), nextPage: 90, ask: forwardTo(90) }
+    const asked: number[] = []
+
+    while (checkpoint.ask) {
+      const { page, why } = checkpoint.ask
+      asked.push(page)
+      const { page: empty, match } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
+      checkpoint = advance(WALK, checkpoint, empty, { ...match, why })
+    }
+
+    expect(asked).toEqual([90, 45, 22, 11, 5, 2, 1])
+  })
+})
+
+describe('a list that grows as fast as it is read', () => {
+  it('does not end', () => {
+    let checkpoint = startCheckpoint(1)
+    const readForward = () => {
+      for (let number = 1; number < 5000; number++)
+        checkpoint = behind(checkpoint, answer(number, 1, { next: number + 1, lastPage: number + 1 }))
+    }
+
+    expect(readForward).toThrow(
+      'the list does not end: it had 2 pages at first, and page 1,005 names a next one',
+    )
+  })
+})
+
+describe('the end of a pass', () => {
+  it.each<[string, Partial<CoverageState>, string]>([
+    ['fewer than the total', { passTotal: 10, passDistinct: 9 }, '9 items came of a total of 10'],
+    ['items twice', { ...SHORT, passRepeated: 2 }, '9 items came of a total of 10, 2 of them twice'],
+    ['another total', { ...SHORT, ...CHANGED }, `${NINE} of a total of 10, and the total changed meanwhile`],
+    ['an end too early', { passDistinct: 9, passShort: true }, `${NINE}, and the last page says ${MORE}`],
+  ])('says why the list is read again: %s', (_what, state, why) => {
+    expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
+  })
+
+  it('is drifted if the sums of the last pass agree, but the list moved', () => {
+    const state = { passTotal: 10, passDistinct: 10, passMoved: true, unexplained: 1 }
+
+    expect(judgePass(endOf(state, 3), 11, RULES)).toMatchObject({
+      kind: 'complete',
+      coverage: 'drifted',
+      why: '10 items came of a total of 10',
     })
+  })
+
+  it('with equal sums is incomplete if the last page says that there are more', () => {
+    const state = { passTotal: 9, passDistinct: 9, passShort: true }
+
+    expect(judgePass(endOf(state, 3), 9, RULES).kind).toBe('incomplete')
+  })
+
+  it.each([
+    [{ passTotal: 9, passDistinct: 10 }, 'set total: ignore'],
+    [{ passTotal: 9, passDistinct: 10, totalChanged: true }, 'changed meanwhile'],
+  ])('that is drifted gives advice if the total never changes and is too low: %o', (state, words) => {
+    const verdict = judgePass(endOf({ ...state, moved: true, unexplained: 1 }, 3), 10, RULES)
+
+    expect(verdict).toMatchObject({ coverage: 'drifted', why: expect.stringMatching(`${words}$`) })
+  })
+})
+
+/** Answers with three items each and these totals, all to `forward` unless `whys` says otherwise. */
+function seen(totals: readonly (number | null)[], whys: readonly Why[] = []): Totals {
+  return totals.reduce<Totals>((before, total, index) => {
+    const page = pageOf(['{"id":1}', '{"id":2}', '{"id":3}'], { number: index + 1, next: null, total })
+    return totalsAfter(before, whys[index] ?? 'forward', page)
+  }, FRESH.totals)
+}
+
+/** This many totals, repeating these. */
+function often(totals: readonly number[], answers = 40): number[] {
+  return Array.from({ length: answers }, (_, index) => totals[index % totals.length] ?? 0)
+}
+
+const STEPS = Array.from({ length: 40 }, (_, index) => 100 + index)
+
+describe('a total', () => {
+  it.each<[string, readonly (number | null)[], boolean]>([
+    ['never changes', often([100]), false],
+    ['rises all the time', STEPS, false],
+    ['falls all the time', STEPS.toReversed(), false],
+    ['goes up and down', often([100, 101]), true],
+    ['goes up and down by chance', often([100, 103, 98, 99, 104, 101, 97]), true],
+    ['goes up and down around a list that grows', STEPS.map((total, index) => total + (index % 2) * 4), true],
+    ['goes up and down now and then', often([100, 100, 101, 101, 101, 100, 100, 100]), false],
+    ['goes up and down, though not for long', often([100, 101], 19), false],
+    ['is missing', often([100]).map(() => null), false],
+  ])('that %s swings, or does not', (_what, totals, swings) => {
+    expect(isSwinging({ totals: seen(totals) })).toBe(swings)
+  })
+
+  it.each<[string, Totals, number | null]>([
+    ['as many as were listed', seen([9, 9, 9]), 0],
+    ['too high', seen([12, 12, 12]), 3],
+    ['too low', seen([7, 7, 7]), -2],
+    ['the last one of a moving list counts', seen([7, 8, 9]), 0],
+    [
+      'pages asked again are not',
+      seen([9, 9, 9, 8, 9], ['forward', 'forward', 'forward', 'back', 'look']),
+      0,
+    ],
+    ['unknown after an overlap', seen([9, 9, 9], ['forward', 'overlap', 'forward']), null],
+    ['no total', seen([null, null]), null],
+  ])('is off by so much: %s', (_what, totals, off) => {
+    expect(offBy({ totals })).toBe(off)
+  })
+
+  it.each<[string, Partial<typeof FRESH>, boolean, 'once' | 'again' | null]>([
+    ['it is right', { totals: seen([9, 9, 9]) }, false, null],
+    ['it is off once', { totals: seen([12, 12, 12]) }, false, 'once'],
+    ['it is off, as it was before', { totals: { ...seen([12, 12, 12]), isDoubted: true } }, true, 'again'],
+    ['it is right again', { totals: { ...seen([9, 9, 9]), isDoubted: true } }, false, null],
+    ['it swings', { totals: seen(often([100, 101])) }, true, 'again'],
+    ['a wrong end', { passShort: true, totals: { ...seen([12, 12, 12]), isDoubted: true } }, false, 'once'],
+  ])('is wrong, or may be: %s', (_what, state, isWrong, off) => {
+    expect(isTotalWrong({ ...FRESH, ...state })).toBe(isWrong)
+    expect(totalOff('drifted', { ...FRESH, ...state })).toBe(off)
+    expect(totalOff('repaired', { ...FRESH, ...state })).toBeNull()
+  })
+
+  it('is doubted in the next pass if it was off', () => {
+    const off = totalsOfNextPass({ ...FRESH, totals: seen([12, 12, 12]) })
+    const right = totalsOfNextPass({ ...FRESH, totals: { ...seen([9, 9, 9]), isDoubted: true } })
+
+    expect([off, right]).toMatchObject([
+      { isDoubted: true, listed: 0, answers: 3 },
+      { isDoubted: false, listed: 0, answers: 3 },
+    ])
+  })
+})
+
+/** A pass over 4,000 pages of 25 that saw these movements. */
+function passOf(movement: Partial<Movement>, state: Partial<CoverageState> = {}): CoverageState {
+  const read = { lastPage: 4000, passAnswers: 4130, askedAgain: 130, passDistinct: 100_000 }
+  return { ...FRESH, ...read, ...state, movement: { ...NO_MOVEMENT, newToWalk: 100_000, ...movement } }
+}
+
+/** One addition and one deletion a minute, at 60 requests a minute: half of the deletions are behind the reader. */
+const ANYWHERE = { rises: 67, falls: 67, pulled: 33 }
+const OLDEST = { rises: 67, falls: 67, pulled: 67 }
+
+describe('what a walk expects to have missed', () => {
+  it.each<[string, CoverageState, number]>([
+    ['0 if nothing moved', passOf({}), 0],
+    ['0 if items only came', passOf({ rises: 67 }), 0],
+    ['0 if items only left', passOf({ falls: 67, pulled: 33 }), 0],
+    ['0 if items were only relocated, and all found', passOf({ skips: 33 }, { relocated: 33 }), 0],
+    ['deletions anywhere: those that hide within a look', passOf(ANYWHERE), 0.00494],
+    ['more, if looks found something', passOf({ ...ANYWHERE, skips: 1 }), 0.0214],
+    ['deletions at the front: those before the first look', passOf(OLDEST), 0.0186],
+    ['the same, though looks found something', passOf({ ...OLDEST, skips: 2 }), 0.0186],
+    ['nine times as many at three times the speed', passOf({ rises: 200, falls: 200, pulled: 200 }), 0.177],
+    ['items pushed away from a step back', passOf({ falls: 67, pulled: 33, pushes: 30 }), 0.00291],
+    ['the last of many that left at once', passOf({ together: 52 }, { perPage: 25 }), 0.0466],
+    ['nearly 0 in a later pass that saw the same items', passOf({ ...OLDEST, newToWalk: 60 }), 0.0000111],
+    [
+      'many in a short list that moves with every second page',
+      passOf(
+        { rises: 8, falls: 6, pulled: 3, newToWalk: 1500 },
+        { lastPage: 60, passAnswers: 85, askedAgain: 23, passDistinct: 1500 },
+      ),
+      0.42,
+    ],
+    [
+      '0, and nothing below, in a short list that moved in front and behind alike',
+      passOf(
+        { rises: 2, falls: 2, pushes: 2, newToWalk: 300 },
+        { lastPage: 39, passAnswers: 41, askedAgain: 2, passDistinct: 300, perPage: 25 },
+      ),
+      0,
+    ],
+    [
+      '0 if the list became empty',
+      passOf({ newToWalk: 0, falls: 1 }, { lastPage: 1, passAnswers: 2, askedAgain: 0, passDistinct: 0 }),
+      0,
+    ],
+  ])('is %s', (_what, state, missed) => {
+    expect(expectedMissed('repaired', state)).toBe(missed)
+  })
+
+  it.each([
+    ['0 if the walk is steady', 'steady' as const, passOf(ANYWHERE), 0],
+    ['null if it drifted', 'drifted' as const, passOf(ANYWHERE), null],
+    ['null without a total to count by', null, passOf(ANYWHERE), null],
+    ['null for an older walk', 'repaired' as const, { ...passOf({}), movement: null }, null],
+  ])('is %s', (_what, coverage, state, expected) => {
+    expect(expectedMissed(coverage, state)).toBe(expected)
   })
 })

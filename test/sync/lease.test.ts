@@ -17,8 +17,14 @@ const RUN: RunningRun = {
   waitingUntil: null,
 }
 
+const AT_ITS_END = { nextPage: null, walkSeen: 2500 }
+
 function working(changes: Partial<RunningRun>): OwnerWork {
   return { isDaemon: false, isVerify: false, run: { ...RUN, ...changes } }
+}
+
+function waiting(until: string): OwnerWork {
+  return working({ waitingUntil: `${until}:00.000Z` })
 }
 
 describe('the owner of a job', () => {
@@ -32,29 +38,21 @@ describe('the owner of a job', () => {
   })
 
   it.each<[string, OwnerWork | null, string]>([
-    ['at the speed of its run', working({}), 'is working on it (page 26, 25 %, about 38 minutes left)'],
+    ['at the speed of its run', working({}), '(page 26, 25 %, about 38 minutes left)'],
+    ['which a longer wait outlasts', waiting('2026-11-20T09:10'), '(page 26, 25 %, about 60 minutes left)'],
     [
-      'which a longer wait outlasts',
-      working({ waitingUntil: '2026-11-20T09:10:00.000Z' }),
-      'is working on it (page 26, 25 %, about 60 minutes left)',
+      'without a wait by a wrong clock',
+      waiting('2031-01-01T00:00'),
+      '(page 26, 25 %, about 38 minutes left)',
     ],
-    [
-      'without the wait that a wrong clock wrote',
-      working({ waitingUntil: '2031-01-01T00:00:00.000Z' }),
-      'is working on it (page 26, 25 %, about 38 minutes left)',
-    ],
-    ['whose first page tells nothing', working({ pages: 1 }), 'is working on it (page 26, 25 %)'],
-    ['of a list without a length', working({ total: null }), 'is working on it (page 26)'],
-    [
-      'at its end',
-      working({ nextPage: null, walkSeen: 2500 }),
-      'is working on it (all pages read, 100 %, about 0 seconds left)',
-    ],
-    ['by hand', working({ trigger: 'backfill', pages: 1 }), 'is working on it (a backfill, page 26, 25 %)'],
+    ['whose first page tells nothing', working({ pages: 1 }), '(page 26, 25 %)'],
+    ['of a list without a length', working({ total: null }), '(page 26)'],
+    ['at its end', working(AT_ITS_END), '(all pages read, 100 %, about 0 seconds left)'],
+    ['by hand', working({ trigger: 'backfill', pages: 1 }), '(a backfill, page 26, 25 %)'],
     ['that is a refresh', working({ trigger: 'refresh' }), 'is refreshing it'],
-    ['without a run', { isDaemon: true, isVerify: false, run: null }, 'is working on it (about to begin)'],
+    ['without a run', { isDaemon: true, isVerify: false, run: null }, '(about to begin)'],
     ['a verify', { isDaemon: false, isVerify: true, run: null }, 'is comparing it with the API (verify)'],
   ])('tells of its work, %s', (_, work, expected) => {
-    expect(workText(work, NOW)).toBe(expected)
+    expect(workText(work, NOW).replace(/^is working on it /, '')).toBe(expected)
   })
 })

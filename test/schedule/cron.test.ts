@@ -1,13 +1,171 @@
 import * as fc from 'fast-check'
-import { createTask } from 'node-cron'
+import { createTask, validate } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron, nextFireAfter } from '../../src/schedule/cron.ts'
+import {
+  checkCron,
+  findCronFault,
+  isPlain,
+  type Matchers,
+  nextFireAfter,
+  nextMatch,
+} from '../../src/schedule/cron.ts'
 import { LONG } from '../helpers/long.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const YEAR = 366 * 24 * HOUR
+
+describe('a valid cron expression', () => {
+  it.each([
+    ['*/15 * * * *'],
+    ['*/10 * * * * *'],
+    ['0 0 3 * * *'],
+    ['1-5,7 */2 * jan-mar mon,wed'],
+    ['0 22-2 * * fri-mon'],
+    ['0 3 L * *'],
+    ['0 3 L-3,15W,LW * *'],
+    ['0 3 * * 5L'],
+    ['0 3 * * monday#2'],
+    ['0 0 29 2 *'],
+    ['0 0 31 1-4 *'],
+    ['@daily'],
+  ])('has no fault: %s', (expression) => {
+    expect(checkCron(expression)).toBeNull()
+  })
+})
+
+describe('the fault of a cron expression', () => {
+  it.each([
+    ['', 'it has no fields, not 5 or 6'],
+    ['*/15 * * * *\n', 'it has a character that means nothing there'],
+    ['*/15 * * * *\r', 'it has a character that means nothing there'],
+    ['*/15 * * * *\u00a0', 'it has a character that means nothing there'],
+    ['\ufeff*/15 * * * *', 'it has a character that means nothing there'],
+    ['hourly', 'it has 1 field, not 5 or 6'],
+    ['0 0 3 * * * 2026', 'it has 7 fields, not 5 or 6'],
+    ['60 * * * *', 'its minute field cannot be "60"'],
+    ['0 0 * 13 *', 'its month field cannot be "13"'],
+    ['0 0 * * 8', 'its day of week field cannot be "8"'],
+    ['*/0 * * * *', 'its minute field cannot be "*/0"'],
+    ['1,,2 * * * *', 'its minute field cannot be "1,,2"'],
+    ['0\u001b * * * *', 'its minute field cannot be "0\\u{1b}"'],
+    [`${'x'.repeat(99)}1 * * * *`, `its minute field cannot be "${'x'.repeat(60)}..."`],
+  ])('%j: %s', (expression, fault) => {
+    expect(checkCron(expression)).toBe(fault)
+  })
+
+  it.each([
+    ['5* * * * *', 'its minute field cannot be "5*"'],
+    ['60-5 * * * *', 'its minute field cannot be "60-5"'],
+    ['0 0 * 10-0 *', 'its month field cannot be "10-0"'],
+    ['0 0 1 jan2 *', 'its month field cannot be "jan2"'],
+    ['0 0 * * 1*', 'its day of week field cannot be "1*"'],
+  ])('is reported where node-cron would read another schedule: %s', (expression, fault) => {
+    expect(validate(expression)).toBe(true)
+
+    expect(checkCron(expression)).toBe(fault)
+  })
+
+  it.each([['0 0 30 2 *'], ['0 0 30W 2 *'], ['0 0 0 31 6 *']])(
+    'is reported when it can never fire: %s',
+    (expression) => {
+      expect(checkCron(expression)).toBe('no such day exists, so it would never fire')
+    },
+  )
+})
+
+describe('a cron expression that is right at first sight', () => {
+  it.each([
+    ['*/15 * * * *', true],
+    ['0 0 29 2 *', true],
+    ['  0   3 1-7/2,30 * 1-5  ', true],
+    ['*/10 59 23 31,29 12 7', true],
+    ['0 0 30 2 *', false],
+    ['0 0 31 * *', false],
+    ['0 3 * jan *', false],
+    ['0 3 L * *', false],
+    ['5/10 * * * *', false],
+    ['*/0 * * * *', false],
+    ['60 * * * *', false],
+    ['0 24 * * *', false],
+    ['0 0 0 1 *', false],
+    ['0 0 1 13 *', false],
+    ['0 0 * * 8', false],
+    ['* * * * * * *', false],
+    ['0 0 * * 5-8', false],
+    ['*,* 1,, * * *', false],
+    ['@daily', false],
+  ])('%j: %j', (expression, isRight) => {
+    expect(isPlain(expression)).toBe(isRight)
+  })
+
+  it('has no fault for node-cron either', () => {
+    const anyText = fc.stringMatching(/^[0-9*/,\- ]{0,14}$/)
+    fc.assert(
+      fc.property(fc.oneof(anyExpression(false), anyExpression(true), anyText), (expression) => {
+        fc.pre(isPlain(expression))
+
+        expect(findCronFault(expression)).toBeNull()
+      }),
+    )
+  })
+})
+
+/** Counts the calls of all matchers. */
+function countCalls(matchers: Matchers): { matchers: Matchers; calls: () => number } {
+  let calls = 0
+  function counted(matches: (time: number) => boolean): (time: number) => boolean {
+    return (time) => {
+      calls++
+      return matches(time)
+    }
+  }
+  const { day, hour, minute, second, mayBeMinute } = matchers
+  return {
+    matchers: {
+      day: counted(day),
+      hour: counted(hour),
+      minute: counted(minute),
+      second: counted(second),
+      // It costs nothing.
+      mayBeMinute,
+    },
+    calls: () => calls,
+  }
+}
+
+/** Matches the one second from `start` on, in UTC. */
+function atMoment(start: number): Matchers {
+  const within = (unit: number) => (time: number) => Math.floor(time / unit) === Math.floor(start / unit)
+  return {
+    day: within(86_400_000),
+    hour: within(3_600_000),
+    minute: within(60_000),
+    second: within(1000),
+    mayBeMinute: () => true,
+  }
+}
+
+it('finds one second of a year in few calls', () => {
+  const moment = Date.parse('2026-12-24T17:42:59Z')
+  const { matchers, calls } = countCalls(atMoment(moment))
+
+  const found = nextMatch(matchers, Date.parse('2026-01-01T00:00:00Z'), Date.parse('2027-01-01T00:00:00Z'))
+
+  expect(found).toBe(moment)
+  expect(calls()).toBeLessThan(2000)
+})
+
+it('returns null for a year without a match in few calls', () => {
+  const start = Date.parse('2026-01-01T00:00:00Z')
+  const { matchers, calls } = countCalls(atMoment(start))
+
+  const found = nextMatch(matchers, start, start + YEAR)
+
+  expect(found).toBeNull()
+  expect(calls()).toBeLessThan(2000)
+})
 
 function iso(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString().replace('.000Z', 'Z')
