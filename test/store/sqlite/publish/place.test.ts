@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { withoutLinks } from '../../../../src/store/sqlite/publish/place.ts'
-import { IS_ROOT } from '../../../helpers/system.ts'
+import { IS_ROOT, mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 
 const NOBODY = 65_534
@@ -74,7 +73,7 @@ function link(folder: string, uid: number): string {
 
 function pipe(folder: string, uid: number): string {
   const file = path.join(folder, 'pipe')
-  execFileSync('mkfifo', [file])
+  mustRun('mkfifo', file)
   fs.chownSync(file, uid, uid)
   return file
 }
