@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { leasesFolder } from '../../store/sqlite/file/lock-file.ts'
-import { belongsToAnother, finishFile } from '../../store/sqlite/publish/place.ts'
+import { belongsToAnother, finishFile, withoutLinks } from '../../store/sqlite/publish/place.ts'
 import {
   lockIfPossible,
   makeUnfinished,
@@ -37,11 +37,11 @@ export interface Unfinished {
 export function outputFile(option: string, file: string): OutputFile {
   const shown = `${option} ${file}`
   try {
-    // Throws for a link that another user has put into a folder for all (/tmp): the kernel does not follow it.
+    const named = withoutLinks(file)
     const before = fs.statSync(file, { throwIfNoEntry: false }) ?? null
     if (before?.isDirectory()) throw new UsageError(`${shown} is a folder; name a file in it`)
     // A pipe without a name of its own (`/dev/fd/63`) opens by its link alone.
-    const place = before && !before.isFile() ? file : realPath(file)
+    const place = before && !before.isFile() ? file : named
     const folder = path.dirname(place)
     if (!before && !fs.existsSync(folder))
       throw new UsageError(`${shown}: there is no folder ${folder}; make it, or name a file in another one`)
@@ -161,26 +161,11 @@ function isInside(file: string, folder: string): boolean {
   return way === '' || (!path.isAbsolute(way) && way.split(path.sep)[0] !== '..')
 }
 
-/** As many links as Linux follows; this also ends a circle of links. */
-const MOST_LINKS = 40
-
 /** The path without links, also of a file that does not exist: SQLite makes and deletes the WAL of a mirror. */
-function realPath(file: string, links = 0): string {
+function realPath(file: string): string {
   try {
-    return fs.realpathSync(file)
+    return withoutLinks(file)
   } catch {
-    const folder = path.dirname(file)
-    if (folder === file || links > MOST_LINKS) return file
-    const target = linkTarget(file)
-    if (target !== null) return realPath(path.resolve(folder, target), links + 1)
-    return path.join(realPath(folder, links), path.basename(file))
-  }
-}
-
-function linkTarget(file: string): string | null {
-  try {
-    return fs.readlinkSync(file)
-  } catch {
-    return null
+    return file
   }
 }

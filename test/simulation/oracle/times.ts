@@ -50,16 +50,20 @@ export function watchTimes({ wall, mirror, wasLockedSince, complain }: OracleCon
     return isExact(inHand) ? at : null
   }
 
-  /** The earliest time that its rows may have from it. */
+  /**
+   * The earliest time that its rows may have from it: none that is still to come, but for what is known already. Such rows are of a
+   * refresh that was killed before the clock was set back.
+   */
   function writtenAt({ request: { job }, page, came }: PageInHand, { last }: JobTimes): string | null {
     const [organization, collection] = splitJob(job)
     const at = mirror.value(
       `SELECT min(_changed_at) FROM ${collection}_raw
-       WHERE _organization_id = ? AND id IN (SELECT value FROM json_each(?)) AND _changed_at > ? AND _changed_at >= ?`,
+       WHERE _organization_id = ? AND id IN (SELECT value FROM json_each(?)) AND _changed_at > ? AND _changed_at >= ? AND _changed_at <= ?`,
       organization,
       JSON.stringify(page.items.map(({ id }) => id)),
       last,
       new Date(came.wall).toISOString(),
+      [isoNow(), last === '' ? '' : new Date(Date.parse(last) + 1).toISOString()].toSorted().at(-1),
     )
     return typeof at === 'string' ? at : null
   }

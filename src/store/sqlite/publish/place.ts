@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import process from 'node:process'
 import { UsageError } from '../../../errors.ts'
 import { inspectHeader } from '../file/header.ts'
 import { COPY_ID, makeFolder } from '../file/open.ts'
@@ -14,10 +15,49 @@ export interface Place {
   before: fs.Stats | null
 }
 
+/** As many links as Linux follows; this also ends a circle of links. */
+const MOST_LINKS = 40
+
+/**
+ * The path without links, also of a file that is not there. Throws UsageError for a link or a pipe that another user has put into a folder
+ * that all may write to (/tmp): what is written would go where he wants, or to him. Linux refuses them itself where
+ * `fs.protected_symlinks` and `fs.protected_fifos` are set, which is not so everywhere.
+ */
+export function withoutLinks(named: string): string {
+  let place = path.parse(named).root
+  let rest = partsOf(named)
+  for (let links = 0; rest[0] !== undefined; rest = rest.slice(1)) {
+    const next = path.join(place, rest[0])
+    const found = fs.lstatSync(next, { throwIfNoEntry: false })
+    if (!found) return path.join(place, ...rest)
+    const isLink = found.isSymbolicLink()
+    if ((isLink || found.isFIFO()) && isTrap(found, fs.statSync(place)))
+      throw new UsageError(
+        `${next} is ${isLink ? 'a link' : 'a pipe'} of another user in a folder that all may write to, so nothing is written to it: name another file`,
+      )
+    if (!isLink) place = next
+    else if (++links > MOST_LINKS) return named
+    else {
+      rest = [rest[0], ...partsOf(path.resolve(place, fs.readlinkSync(next))), ...rest.slice(1)]
+      place = path.parse(named).root
+    }
+  }
+  return place
+}
+
+function partsOf(file: string): string[] {
+  return file.split(path.sep).filter((part) => part !== '')
+}
+
+function isTrap({ uid }: fs.Stats, folder: fs.Stats): boolean {
+  return (folder.mode & 0o002) !== 0 && uid !== folder.uid && uid !== process.getuid?.()
+}
+
 /** Throws UsageError where something else stands than a copy that nobody writes to. Changes nothing. */
 export function inspectPlace(named: string): Place {
+  const place = withoutLinks(path.resolve(named))
   const before = fs.statSync(named, { throwIfNoEntry: false }) ?? null
-  const file = before ? fs.realpathSync(named) : named
+  const file = before ? place : named
   if (before && !isCopyFile(file))
     throw new UsageError(
       `${named} exists and is no copy of a mirror, so it is left as it is; name another file, or move it away`,
