@@ -182,7 +182,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
   it('when the end of a run is written leaves its line to the next run', async () => {
     const { workspace, disk, makeRoom } = await onSmallDisk('64m')
     const end = watchEdges({
-      before: ({ what }) => what.startsWith('UPDATE sync_runs SET status = ?') && fillUp(disk),
+      before: ({ what }) => what.startsWith('UPDATE sync_runs SET status = CASE') && fillUp(disk),
     })
     onTestFinished(end)
 
