@@ -38,7 +38,9 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
   const mode = { byHand: false, onAnswer: listening?.onAnswer }
   try {
     return await withSession(config, runtime, globals, mode, async (session) => {
+      let withdraw: (() => Promise<void>) | null = null
       try {
+        withdraw = await session.announceDaemon()
         return await runScheduled(config, runtime, jobs, session, listening, typedConfig(globals))
       } catch (error) {
         // Stopped while it still waited for the server, or for somebody's lock there.
@@ -46,6 +48,8 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
         logStop(session.logger, runtime.signal)
         return 0
       } finally {
+        // Without it, `status` says that the daemon died.
+        if (runtime.signal.aborted) await withdraw?.().catch(() => {})
         // Before the mirror, from which it answers.
         await listening?.close()
       }
@@ -78,7 +82,6 @@ async function runScheduled(
     listening?.onResult(result)
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
-  const withdraw = await session.announceDaemon()
   const isDue = createDueCheck(now())
   const lastRuns = (await session.tokens.allLastRuns?.()) ?? session.tokens.lastRuns
   const schedule = { signal, onResult, isDue, lastRuns }
@@ -119,8 +122,6 @@ async function runScheduled(
   logStop(logger, signal)
   await keeping
   await scheduler.stop()
-  // Without it, `status` says that the daemon died.
-  if (runtime.signal.aborted) await withdraw().catch(() => {})
   return runtime.signal.aborted ? 0 : 4
 }
 

@@ -34,7 +34,8 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
       await renew()
     },
     async withdraw() {
-      await server.rows('DELETE FROM sync_settings WHERE name = $1', [name])
+      // Also where the signal came while the server, or somebody's lock on it, was waited for.
+      await server.attempt((sql) => sql.rows('DELETE FROM sync_settings WHERE name = $1', [name]))
       await leases.unlock(name, '')
     },
   }

@@ -83,6 +83,7 @@ describe.skipIf(server.missing !== null)('a lock that somebody else holds', () =
       start.kill('SIGTERM')
       expect(await start.ended).toMatchObject({ code: 0 })
       await anybody(`SELECT pg_advisory_unlock(${lock}, hashtext($1))`, postgres.address.schema)
+      expect((await postgres.run(['status'])).stdout).not.toContain('died')
     }
   })
 })
