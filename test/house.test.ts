@@ -157,7 +157,7 @@ describe('the house', () => {
       'store/sqlite/publish/publish-child.ts',
       'cli/reading/reading-child.js',
     ]
-    const inBrowser = 'listener/page/script.ts'
+    const inBrowser = 'listener/page-assets.ts'
     const outside = files.filter((file) => ![...beginnings, inBrowser].includes(file))
 
     const reaching = outside.filter((file) =>

@@ -2,7 +2,7 @@ import { JobError, KnownError, RateLimitedError, RetryableError } from '../error
 import type { Job } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import type { Response } from './http.ts'
-import { isFailure } from './rate/answers.ts'
+import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 

@@ -1,9 +1,18 @@
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
 import { DEFAULT_COLLECTIONS } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
+import { UsageError } from '../errors.ts'
+import { nextFireAfter } from '../schedule/cron.ts'
+import { assertNumbersOrNothing, numbersFile } from '../store/sqlite/publish/numbers.ts'
+import { assertOwnCopy, type Origin } from '../store/sqlite/publish/origin.ts'
+import { inspectPlace } from '../store/sqlite/publish/place.ts'
 import { counted } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
+import { checkFolder } from './mirror.ts'
 
 /** What a valid configuration holds, and names in it that look mistyped. */
 export function checkConfigured({ file, organizations, collections }: Config): Finding[] {
@@ -58,4 +67,90 @@ export function checkTokens({ organizations }: Pick<Config, 'organizations'>): F
   })
   const fine = organizations.length - failed.length
   return fine > 0 ? [ok('tokens', `${counted(fine, 'token')} can be read`), ...failed] : failed
+}
+
+const YEARS_MS = 400 * 86_400_000
+
+/** The next times of each schedule, by the clock of its time zone. */
+export function checkSchedules(
+  {
+    organizations,
+    timezone,
+  }: { organizations: readonly { name: string; schedule: string }[]; timezone: string },
+  now: number,
+): Finding[] {
+  const bySchedule = Map.groupBy(organizations, ({ schedule }) => schedule)
+  return Array.from(bySchedule, ([schedule, users]) => {
+    const [first] = users
+    const who = users.length === 1 ? (first?.name ?? '') : counted(users.length, 'organization')
+    const times = nextTimes(schedule, timezone, now, 3)
+    const text = `"${schedule}" of ${who}`
+    if (times.length === 0)
+      return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
+    return ok(
+      'schedule',
+      `${text}: next ${times.map((time) => localTime(time, timezone)).join(', ')} (${timezone})`,
+    )
+  })
+}
+
+function nextTimes(schedule: string, timezone: string, after: number, count: number): number[] {
+  const times: number[] = []
+  for (let time = after; times.length < count; ) {
+    const next = nextFireAfter(schedule, timezone, time, after + YEARS_MS)
+    if (next === null) return times
+    times.push(next)
+    time = next
+  }
+  return times
+}
+
+function localTime(time: number, timeZone: string): string {
+  const format = { timeZone, dateStyle: 'short', timeStyle: 'medium' } as const
+  return new Intl.DateTimeFormat('sv-SE', format).format(time)
+}
+
+/** The shortest time between two of the next runs, in minutes; null if there are not two. */
+export function minutesBetween(schedule: string, timezone: string, now: number): number | null {
+  const times = nextTimes(schedule, timezone, now, 5)
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
+  return gaps.length === 0 ? null : Math.min(...gaps) / 60_000
+}
+
+const HTTP = 'http'
+
+/** Whether the listener's port is free. A daemon that runs has it. */
+export async function checkPort(
+  { host, port }: { host: string; port: number },
+  isDaemonRunning: boolean,
+): Promise<Finding> {
+  const shown = `port ${port} of ${host}`
+  const server = createServer()
+  try {
+    await once(server.listen(port, host), 'listening')
+    await once(server.close(), 'close')
+    return ok(HTTP, `${shown} is free`)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+    if (code === 'EADDRINUSE' && isDaemonRunning) return ok(HTTP, `${shown} is in use, and a daemon runs`)
+    return fail(HTTP, 2, `${shown} cannot be used (${code})`, 'choose another http.port or http.host')
+  }
+}
+
+const PUBLISH = 'publish'
+
+/** Where copies are put. `origin`: of the mirror; null while there is none. */
+export function checkPublished(file: string, origin: Origin | null): Finding[] {
+  const folder = checkFolder(PUBLISH, path.dirname(file))
+  try {
+    const place = inspectPlace(file)
+    assertNumbersOrNothing(numbersFile(place.file))
+    if (origin) assertOwnCopy(file, place, origin)
+    return [folder]
+  } catch (error) {
+    if (error instanceof UsageError) return [folder, fail(PUBLISH, 2, error.message, null)]
+    // A folder that cannot be read; that is said already.
+    if (error instanceof Error && 'code' in error) return [folder]
+    throw error
+  }
 }

@@ -1,7 +1,9 @@
 import path from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
-import { checkCron } from '../schedule/check.ts'
+import { checkCron } from '../schedule/cron.ts'
 import { NAME_ENDS } from '../store/sqlite/tables/declarations.ts'
+import { shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
 export const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
@@ -25,4 +27,12 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
     isCron: checkCron,
     nameEnds: NAME_ENDS,
   })
+}
+
+/** How the program names itself to servers. */
+export const USER_AGENT = `admin-mirror/${manifest.version}`
+
+/** ` --config FILE` as it was named, or nothing for the default: for the end of commands that users paste. */
+export function typedConfig({ config }: Pick<Globals, 'config'>): string {
+  return config === undefined ? '' : ` --config ${shellWord(config)}`
 }

@@ -1,8 +1,9 @@
 import { Argument, Command, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Globals } from './config-file.ts'
+import { typedConfig } from './config-file.ts'
+import { reportError } from './exit-code.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
-import { typedConfig } from './names.ts'
 import {
   collectionOption,
   databaseOption,
@@ -15,7 +16,6 @@ import {
   wholeNumber,
 } from './options.ts'
 import { defineCompletion } from './output/completion.ts'
-import { reportError } from './report-error.ts'
 import { type Runtime, silenced } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']

@@ -1,10 +1,9 @@
 import path from 'node:path'
 import type { Config } from '../config/config.ts'
-import { isPostgresAddress } from '../config/database/postgres-address.ts'
+import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { shellWord } from '../text.ts'
-import { type Globals, readConfig } from './config-file.ts'
-import { typedConfig } from './names.ts'
+import { type Globals, readConfig, typedConfig } from './config-file.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The option of commands that only read. */

@@ -19,7 +19,6 @@ import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import type { ServedMirror } from './listener/source.ts'
 import { openMirror } from './mirror-file.ts'
-import { tracing } from './output/trace.ts'
 import { createFilePublishing, type Publishing } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
@@ -236,5 +235,31 @@ function apiOptions(
     sleep,
     random,
     yieldToEventLoop,
+  }
+}
+
+/** With `--log-level trace`: a line for each answer. Filters may hold what is personal, so only the path is shown. */
+function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['onAnswer'] {
+  if (!logger.isLevelEnabled('trace')) return onAnswer
+  return (answer) => {
+    onAnswer?.(answer)
+    const { job, page, status, ms, announced } = answer
+    const { organization, collection } = job
+    logger.trace(
+      {
+        event: status === null ? 'request_lost' : 'request_answered',
+        organization: organization.name,
+        collection: collection.name,
+        method: 'GET',
+        path: collection.path,
+        page,
+        status,
+        duration_ms: ms,
+        rate_limit: announced?.limit,
+        rate_limit_remaining: announced?.remaining,
+        retry_after_ms: announced?.retryAfterMs,
+      },
+      status === null ? 'no answer came' : 'request answered',
+    )
   }
 }

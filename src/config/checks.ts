@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
-import { isPostgresAddress } from './database/postgres-address.ts'
-import { parseDuration } from './duration.ts'
+import { parseDuration } from './fields.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
+import { isPostgresAddress } from './postgres-address.ts'
 import {
   formatKey,
   isMapping,

@@ -1,13 +1,9 @@
 import { dirname, resolve } from 'node:path'
 import { type CheckOptions, checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
-import {
-  isPostgresAddress,
-  type PostgresSettings,
-  parsePostgresAddress,
-} from './database/postgres-address.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
+import { isPostgresAddress, type PostgresSettings, parsePostgresAddress } from './postgres-address.ts'
 import { ConfigError, createProblems, isMapping, type Problems } from './problems.ts'
 import { type FileConfig, FileSchema } from './schema.ts'
 import { type Environment, readValues } from './variables.ts'

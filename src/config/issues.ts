@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { fileJsonSchema, type JsonSchema } from './json-schema.ts'
 import { isMapping, type KeyPath, type Report, rawAt } from './problems.ts'
+import { fileJsonSchema, type JsonSchema } from './schema.ts'
 
 type Issue = z.core.$ZodIssue
 

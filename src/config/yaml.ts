@@ -1,6 +1,6 @@
 import { type Document, type ErrorCode, LineCounter, parseDocument } from 'yaml'
 import { ConfigError, type Problem } from './problems.ts'
-import { readRegularFile } from './regular-file.ts'
+import { readRegularFile } from './token-file.ts'
 
 /** A parsed file, and where its lines begin. */
 interface YamlFile {

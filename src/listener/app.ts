@@ -1,14 +1,13 @@
 import { type Context, Hono } from 'hono'
 import { KnownError } from '../errors.ts'
-import { troubleLines } from '../report/job-lines.ts'
-import { cached } from './cache.ts'
-import { isLoopbackHost } from './host.ts'
+import { isLoopback as leadsToLoopback } from '../loopback.ts'
+import { troubleLines } from '../report/status-text.ts'
 import { healthMetricsText, metricsText } from './metrics.ts'
 import type { Overview, Source } from './overview.ts'
-import { pageHtml } from './page/page.ts'
-import { CONTENT_SECURITY_POLICY } from './page/policy.ts'
+import { pageHtml } from './page.ts'
+import { CONTENT_SECURITY_POLICY } from './page-assets.ts'
 
-export interface AppOptions {
+interface AppOptions {
   /** Null as long as the mirror is being opened. */
   source(): Source | null
   /** Whether only this machine reaches the listener. */
@@ -120,3 +119,87 @@ async function send(context: Context, made: () => Promise<string | null>, type: 
     ? context.text(`${STARTING}\n`, 503)
     : context.body(text, 200, { 'Content-Type': type })
 }
+
+/**
+ * Whether a request to a listener on loopback names a host that leads to loopback. A page on the web can have its own name
+ * resolved to 127.0.0.1, and would then read our answers as its own; its requests carry that name.
+ */
+export function isLoopbackHost(host: string): boolean {
+  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d{1,5})?$/i.exec(host) ?? []
+  return leadsToLoopback(name.replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** At least so long an answer is used again. Milliseconds. */
+const LEAST_MS = 1000
+
+/** An answer that takes long to compute is used so many times as long: the sync gets 95 % of the time at least. */
+const TIMES = 20
+
+/**
+ * Returns a function that computes at most so often, since reading the mirror blocks the event loop. An error is kept, too,
+ * for as long as it took to come.
+ * `now` is in epoch milliseconds.
+ */
+export function cached<T>(compute: () => T | Promise<T>, now: () => number, times = TIMES): () => Promise<T> {
+  let kept: { answer: Promise<T>; from: number; until: number } | null = null
+  return () => {
+    const begun = now()
+    // A clock that was set back must not keep an answer for ever.
+    if (kept && begun >= kept.from && begun < kept.until) return kept.answer
+    const answer = new Promise<T>((resolve) => resolve(compute()))
+    const entry = { answer, from: begun, until: Number.POSITIVE_INFINITY }
+    kept = entry
+    const keep = (so: number) => () => {
+      const ended = now()
+      entry.until = ended + Math.max(LEAST_MS, so * (ended - begun))
+    }
+    // What failed after a long wait for a server may succeed at once when that is back.
+    answer.then(keep(times), keep(1))
+    return answer
+  }
+}
+
+/**
+ * Returns a function that resolves when a request may be answered: one after another, each as late as `waitMs` says. A request
+ * whose client is gone by its turn takes none, or clients that ask and leave would keep all others waiting for minutes.
+ */
+export function createTurns(
+  waitMs: () => number,
+  sleep: (ms: number) => Promise<void>,
+): (isGone: () => boolean) => Promise<void> {
+  let last = Promise.resolve()
+  return (isGone) => {
+    last = last.then(async () => {
+      if (isGone()) return
+      const wait = waitMs()
+      if (wait > 0) await sleep(wait)
+    })
+    return last
+  }
+}
+
+/** Answers a second, of all clients together. */
+const PER_SECOND = 50
+
+/**
+ * Returns a function that says how long (milliseconds) a request waits for its answer: as many requests as a browser and a
+ * few scrapers send wait for nothing, and a flood is answered as slowly as PER_SECOND allows. `now` is in epoch milliseconds.
+ */
+export function createPace(now: () => number): () => number {
+  const step = 1000 / PER_SECOND
+  // The time of the last answer that was given away.
+  let last = 0
+  return () => {
+    const time = now()
+    // A clock that was set back must not make everybody wait.
+    if (last > time + LONGEST_MS) last = time
+    last = Math.max(last + step, time - BURST * step)
+    return Math.max(0, last - time)
+  }
+}
+
+/** So many answers need not be spread. */
+const BURST = 50
+
+/** No queue is longer: there are only so many connections, and requests on each. */
+const LONGEST_MS = 300_000

@@ -4,11 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
-import { createApp } from './app.ts'
+import { createApp, createPace, createTurns } from './app.ts'
 import { createConnections } from './connections.ts'
 import type { Source } from './overview.ts'
-import { createPace } from './pace.ts'
-import { createTurns } from './turns.ts'
 
 export interface ListenerOptions {
   host: string

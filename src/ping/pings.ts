@@ -1,7 +1,6 @@
 import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
-import { createLine, type Line, type LineOptions } from './line.ts'
-import type { PingKind } from './send.ts'
+import { createLine, type Line, type LineOptions, type PingKind } from './send.ts'
 import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, startText } from './summary.ts'
 
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {

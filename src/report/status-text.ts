@@ -1,7 +1,16 @@
+import type { ColumnTrouble } from '../store/column-troubles.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
-import { counted, grouped, inWords } from '../text.ts'
-import { listsText } from './lists-text.ts'
-import type { Status } from './status.ts'
+import type { StatusRow } from '../store/status.ts'
+import { counted, grouped, inWords, printable } from '../text.ts'
+import {
+  type DaemonStatus,
+  isWorthReporting,
+  type JobStatus,
+  missedText,
+  progressNotes,
+  type Status,
+} from './status.ts'
+import { needsSomebody } from './verdict.ts'
 
 /** What users type. */
 interface Typed {
@@ -78,4 +87,276 @@ function endOne({ daemon, queue }: Status): string[] {
   return [
     `end all daemons but one, since each of them reads every list: ${running.map(({ pid }) => pid).join(', ')}`,
   ]
+}
+
+/** More lists do not fit on a screen. */
+const MOST_WHOLE = 50
+
+/**
+ * The lists. Of more than a screenful those come first that somebody has to look at, then those that are being read; the others
+ * are summed up. `ask`: how to ask this mirror.
+ */
+export function listsText(status: Status, ask: string): string[] {
+  const { jobs } = status
+  const whole = (some: readonly JobStatus[]) => some.flatMap((job) => jobLines(job, status))
+  if (jobs.length <= MOST_WHOLE) return whole(jobs)
+  const { troubled = [], running = [], well = [] } = Object.groupBy(jobs, (job) => conditionOf(job, status))
+  const areShown = running.length <= MOST_WHOLE
+  const lines = [...whole(troubled), ...(areShown ? whole(running) : [])]
+  const sums = [...(areShown ? [] : sumsOf(running, 'being read', status)), ...sumsOf(well, 'well', status)]
+  if (sums.length === 0) return lines
+  return [
+    ...lines,
+    ...(lines.length > 0 ? [''] : []),
+    ...sums,
+    `each of them: ${ask} "SELECT * FROM sync_status"`,
+  ]
+}
+
+function sumsOf(jobs: readonly JobStatus[], are: string, { now }: Status): string[] {
+  const byCollection = Map.groupBy(jobs, ({ collection }) => collection)
+  const when = (time: string) => `${time} (${inWords(Date.parse(now) - Date.parse(time))} ago)`
+  return [...byCollection].map(([collection, some]) => {
+    const rows = some.reduce((sum, job) => sum + job.rows, 0)
+    const missed = some.reduce((sum, job) => sum + job.rows_missed, 0)
+    const uncertain = some.filter((job) => isWorthReporting(job.expected_missed)).length
+    const parts = [
+      `${counted(some.length, 'list')} of ${collection} ${some.length === 1 ? 'is' : 'are'} ${are}`,
+    ]
+    parts.push(counted(rows, 'row'))
+    const oldest = earliest(some.flatMap(({ as_of: asOf }) => asOf ?? []))
+    if (oldest !== null) parts.push(`the oldest as of ${when(oldest)}`)
+    const fresh = earliest(some.flatMap((job) => (isRefreshed(job) ? (job.fresh_as_of ?? []) : [])))
+    if (fresh !== null) parts.push(`new rows as of ${when(fresh)} at the oldest`)
+    if (missed > 0) parts.push(`${grouped(missed)} of them did not come in the last reading`)
+    if (uncertain > 0) parts.push(`walks of ${counted(uncertain, 'list')} miss items on average`)
+    return [...parts, ...waitsOf(some, Date.parse(now))].join(', ')
+  })
+}
+
+/** How many lists wait, and the longest of these waits. */
+function waitsOf(jobs: readonly JobStatus[], now: number): string[] {
+  const waits = jobs.flatMap(({ waiting_until: until, waiting_for: reason }) =>
+    until === null ? [] : { until, reason },
+  )
+  if (waits.length === 0) return []
+  const { until, reason } = waits.reduce((one, other) => (other.until > one.until ? other : one))
+  const verb = waits.length === 1 ? 'waits' : 'wait'
+  return [
+    `${counted(waits.length, 'list')} ${verb}, until ${until} (${inWords(Date.parse(until) - now)}) at the latest: ${reason}`,
+  ]
+}
+
+function isRefreshed({ refreshed_every_ms: often, as_of: asOf, fresh_as_of: freshAsOf }: JobStatus): boolean {
+  return often !== null || freshAsOf !== asOf
+}
+
+function earliest(times: readonly string[]): string | null {
+  return times.reduce<string | null>((one, other) => (one === null || other < one ? other : one), null)
+}
+
+/** What is said of a list below its line. `usual`: of what happens to lists that are well. */
+interface Note {
+  kind: 'trouble' | 'progress' | 'usual'
+  text: string
+}
+
+/** A list: its rows, as of when and how sure; below it what is to be said of it. */
+function jobLines(job: JobStatus, status: Status): string[] {
+  const now = Date.parse(status.now)
+  const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
+  return [
+    `${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job)}${nextRun(job, now, status.daemon)}`,
+    ...notesOf(job, now, status).map(({ text }) => `    ${text}`),
+  ]
+}
+
+/** Whether somebody has to look at a list: not if it is being read, or was read whole, and no more is to be said of it. */
+function conditionOf(job: JobStatus, status: Status): 'troubled' | 'running' | 'well' {
+  const isRunning = job.running === true
+  const isSure = isRunning || (job.as_of !== null && job.coverage !== 'drifted')
+  const isQuiet = notesOf(job, Date.parse(status.now), status).every(
+    ({ kind }) => kind === 'usual' || (isRunning && kind === 'progress'),
+  )
+  if (job.next !== null || !isSure || !isQuiet) return 'troubled'
+  return isRunning ? 'running' : 'well'
+}
+
+/** Each list that needs somebody: what is wrong with it, and what to type. At most so many lines. */
+export function troubleLines(status: Status, most: number): string[] {
+  const now = Date.parse(status.now)
+  const lines = status.jobs.filter(needsSomebody).map((job) => {
+    const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'trouble' ? [text] : []))
+    const name = `${printable(job.organization, 40)} ${job.collection}`
+    // A list that was never tried has no note: its line says so.
+    if (why.length === 0) why.push('never read')
+    return `${name}: ${[...why, ...(job.next === null ? [] : [`next: ${job.next}`])].join('; ')}`
+  })
+  const more = lines.length - most
+  return more > 0 ? [...lines.slice(0, most), `and ${counted(more, 'more list')}`] : lines
+}
+
+function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status): Note[] {
+  const notes: Note[] = []
+  const note = (text: string, kind: Note['kind'] = 'trouble') => notes.push({ kind, text })
+  if (job.too_old === true) note(tooOldNote(job, maxAge))
+  if (job.too_stale === true) note(tooStaleNote(job, fresh))
+  if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
+  if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
+  if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
+  for (const text of progressNotes(job, now)) note(text, 'progress')
+  if (job.waiting_until !== null) {
+    const left = inWords(Date.parse(job.waiting_until) - now)
+    note(`waits until ${job.waiting_until} (${left}): ${job.waiting_for}`, 'progress')
+  }
+  // Other notes say what is held, or held back.
+  const code = job.failing_code ?? job.error_code
+  const isSaid = code === 'REMOVALS_HELD' || (code === 'UNAUTHORIZED' && job.held_since !== null)
+  const failing = failingNote(job, now)
+  if (failing !== null && !isSaid) note(failing)
+  else if (job.error_code && !isSaid && job.last_run_at)
+    note(
+      `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${errorText(job.error_code, job.error_message)}`,
+    )
+  if (job.removals_held > 0) note(heldNote(job))
+  if (job.rows_missed > 0) note(missedNote(job), 'usual')
+  if (job.untrusted !== null)
+    note(printable(`nothing is removed on the word of its last reading: ${job.untrusted}`, 500))
+  return notes
+}
+
+function tooOldNote({ as_of: asOf }: JobStatus, maxAge: string | null): string {
+  return asOf === null
+    ? `too old: no whole reading yet, and --max-age is ${maxAge}`
+    : `too old: --max-age is ${maxAge}`
+}
+
+function tooStaleNote({ fresh_as_of: freshAsOf }: JobStatus, fresh: string | null): string {
+  return freshAsOf === null
+    ? `too stale: nothing says how fresh its newest rows are, and --fresh is ${fresh}`
+    : `too stale: its newest rows are those of ${freshAsOf}, and --fresh is ${fresh}`
+}
+
+/** Since when a list fails, and why; null for one that is not failing. */
+export function failingNote(job: JobStatus, now: number): string | null {
+  if (job.failing_since === null) return null
+  const since = `failing since ${job.failing_since} (${inWords(now - Date.parse(job.failing_since))})`
+  return `${since}: ${errorText(job.failing_code ?? 'failed', job.failing_message)}`
+}
+
+function errorText(code: string, message: string | null): string {
+  return `${code}: ${printable(message ?? '', 500)}`
+}
+
+function overdueNote({ due_at: dueAt, schedule }: JobStatus, now: number): string {
+  const ago = inWords(now - Date.parse(dueAt ?? ''))
+  return `overdue: by its schedule (${printable(schedule ?? '', 60)}) it was to be read at ${dueAt}, ${ago} ago`
+}
+
+/** Only a daemon reads by the schedule, and sends nothing with a held token. */
+function nextRun(
+  { next_run_at: at, running, held_since: held }: JobStatus,
+  now: number,
+  daemon: DaemonStatus,
+) {
+  if (at === null || running || held || daemon.running !== true) return ''
+  return `, next in ${inWords(Date.parse(at) - now)}`
+}
+
+/** Between two readings such rows count like any others. */
+function missedNote({ rows_missed: missed }: JobStatus): string {
+  return `${counted(missed, 'row')} did not come in the last reading; if the next one does not see them either they go, or are held back`
+}
+
+function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
+  const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
+  return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
+}
+
+function freshness({ as_of: asOf, age_ms: age, last_run_at: lastRun, ...job }: JobStatus): string {
+  if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
+  const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
+  const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
+  const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
+  const often = job.refreshed_every_ms === null ? '' : `, read every ${inWords(job.refreshed_every_ms)}`
+  return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${often}, whole ${whole}` : whole
+}
+
+/** Columns that are told one by one. */
+const MOST_COLUMNS = 10
+
+/** What a value is that does not fit its column, in words that hold nothing of it. */
+const CLASSES: Record<NonNullable<ColumnTrouble['misfit']>, string> = {
+  text: 'a text',
+  boolean: 'a boolean',
+  list: 'a list',
+  fraction: 'a fraction',
+  large: 'a number of too many digits',
+  fitting: 'a value that fits by now',
+}
+
+/**
+ * A line for each column whose values do not fit it, and for each that became empty. A list that is no longer configured has no
+ * more walks that could end its trouble, so nothing is said of it.
+ */
+export function columnNotes(
+  troubles: readonly ColumnTrouble[],
+  lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
+): string[] {
+  const read = lists.filter(({ configured }) => configured === 1)
+  const names = new Set(read.map(nameOfList))
+  const rowsOf = (collection: string) =>
+    read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
+  const byColumn = [
+    ...Map.groupBy(
+      troubles.filter((one) => names.has(nameOfList(one))),
+      ({ collection, column }) => `${collection}\0${column}`,
+    ).values(),
+  ]
+  const notes = byColumn.flatMap((ofColumn) => [...misfitNote(ofColumn, rowsOf), ...emptiedNote(ofColumn)])
+  const more = notes.length - MOST_COLUMNS
+  return more <= 0
+    ? notes
+    : [
+        ...notes.slice(0, MOST_COLUMNS),
+        `${counted(more, 'further column')} with such values, or empty: see misfits and filled in sync_columns`,
+      ]
+}
+
+function nameOfList(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+  return `${of.organization_id} ${of.collection}`
+}
+
+function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {
+  const [worst] = ofColumn.toSorted((a, b) => b.misfits - a.misfits)
+  if (!worst || worst.misfits === 0) return []
+  const { collection, text_column: text } = worst
+  const misfits = ofColumn.reduce((sum, one) => sum + one.misfits, 0)
+  const [values, do_not, are] =
+    misfits === 1 ? ['the value', 'does not fit it', 'is'] : ['the values', 'do not fit it', 'are']
+  const of = `${values} of ${grouped(misfits)} of ${counted(rowsOf(collection), 'row')} ${do_not}`
+  const where = text === null ? '' : ` and ${are}, as text, in ${printable(text, 100)}`
+  const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
+  return [
+    `${nameOf(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
+  ]
+}
+
+/** `a text among numbers`. */
+function exampleOf({ misfit, type }: ColumnTrouble): string {
+  const others = type === 'TEXT' ? 'texts' : misfit === 'fraction' ? 'whole numbers' : 'numbers'
+  return misfit === null || misfit === 'fitting' ? CLASSES.fitting : `${CLASSES[misfit]} among ${others}`
+}
+
+function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
+  const [first, ...others] = ofColumn.filter(({ emptied }) => emptied === 1)
+  if (!first) return []
+  const more = others.length === 0 ? '' : ` and of ${counted(others.length, 'other organization')}`
+  return [
+    `${nameOf(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
+  ]
+}
+
+function nameOf({ collection, column }: ColumnTrouble): string {
+  return `${collection}.${printable(column, 100)}`
 }

@@ -1,7 +1,153 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { DaemonRecord } from '../store/sqlite/daemons.ts'
-import type { StatusSchema } from './status-schema.ts'
-import { checkExitCode, verdict } from './verdict.ts'
+import type { StatusRow } from '../store/status.ts'
+import { walkLeft, walkPercent } from '../sync/lease.ts'
+import { asCalled, grouped, inWords, printable } from '../text.ts'
+import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
+import { checkExitCode, isOverdue, verdict } from './verdict.ts'
+
+// The contract of `status --json`, for programs that read it: `admin-mirror schema status` prints it as a JSON Schema. Fields
+// may be added, never changed.
+
+const time = () => z.string().describe('ISO 8601, UTC, milliseconds')
+const count = () => z.int().min(0)
+
+const Backfill = z.object({
+  kind: z.enum(['full', 'partial']),
+  filters: z.record(z.string(), z.unknown()),
+  first_page: count(),
+  page: count().nullable().describe('The next one; null: behind the last'),
+  rows_seen: count(),
+  total: count().nullable(),
+  updated_at: time(),
+  is_last_run: z.boolean(),
+  next: z.string().describe('The command that continues it'),
+})
+
+const Freshness = {
+  rows: count().describe('Live rows'),
+  as_of: time().nullable().describe('Start of the last complete full walk'),
+  last_complete_at: time().nullable().describe('Its end'),
+  coverage: z.enum(['steady', 'repaired', 'drifted']).nullable(),
+  expected_missed: z.number().nullable(),
+  fresh_as_of: time().nullable(),
+  newest: z.enum(['first', 'last']).nullable(),
+  refreshed_every_ms: z
+    .number()
+    .nullable()
+    .describe(
+      'Milliseconds between two refreshes, as the rate limit allowed last; null before the first one',
+    ),
+  age_ms: z.int().nullable().describe('Milliseconds since as_of'),
+  too_old: z.boolean().nullable().describe('By --max-age; null without it'),
+  too_stale: z.boolean().nullable().describe('By --fresh; null without it'),
+}
+
+const Schedule = {
+  schedule: z.string().nullable(),
+  next_run_at: time().nullable().describe('The next time of the schedule; only a start goes by it'),
+  due_at: time().nullable().describe('The first time of the schedule since the last run ended'),
+  overdue: z.boolean().nullable().describe('Whether it should have been read by now'),
+}
+
+const LastRun = {
+  last_run_at: time().nullable(),
+  last_run_status: z.enum(['running', 'succeeded', 'failed', 'interrupted']).nullable(),
+  last_run_trigger: z.string().nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+}
+
+const Trouble = {
+  failing_since: time()
+    .nullable()
+    .describe('End of the first run that failed since one succeeded; null: it is not failing'),
+  failing_by: z
+    .enum(['walk', 'refresh'])
+    .nullable()
+    .describe('A refresh that succeeds ends what a refresh began'),
+  failing_code: z.string().nullable().describe('error_code of the last run that failed'),
+  failing_message: z.string().nullable(),
+  removals_held: count(),
+  held_why: z.enum(['brake', 'empty']).nullable(),
+  untrusted: z.string().nullable().describe('Why the last complete full walk removes nothing'),
+  total_is_wrong: z.boolean(),
+  rows_missed: count(),
+  held_since: time().nullable().describe('When its token was refused'),
+  held_reason: z.string().nullable(),
+  forget: z.string().nullable().describe('For a list that is no longer configured'),
+  next: z.string().nullable().describe('What to type or do; null: nothing'),
+}
+
+const Progress = {
+  running: z.boolean().nullable().describe('Whether a process works on it; null: this user cannot tell'),
+  work: z
+    .enum(['schedule', 'manual', 'backfill', 'refresh', 'verify'])
+    .nullable()
+    .describe('What that process does; null: nothing, or it is about to begin'),
+  retry_since: time().nullable().describe('When a page failed first that it asks for again; null: none does'),
+  retry_until: time().nullable().describe('When it asks for it next'),
+  retry_error: z.string().nullable().describe('How the page failed last'),
+  walk_origin: z.enum(['sync', 'backfill']).nullable(),
+  walk_page: count().nullable(),
+  walk_pages: count().nullable(),
+  walk_rows_seen: count().nullable(),
+  walk_total: count().nullable(),
+  walk_started_at: time().nullable(),
+  walk_updated_at: time().nullable(),
+  walk_percent: z.int().min(0).max(100).nullable(),
+  walk_left_ms: count().nullable().describe('At the speed so far'),
+  waiting_for: z.string().nullable(),
+  waiting_until: time().nullable(),
+  backfills: z.array(Backfill),
+}
+
+const Job = z.object({
+  organization_id: z.string(),
+  organization: z.string(),
+  collection: z.string(),
+  configured: z.boolean(),
+  ...Freshness,
+  ...Schedule,
+  ...LastRun,
+  ...Trouble,
+  ...Progress,
+})
+
+export const StatusSchema = z
+  .object({
+    version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
+    database: z.string(),
+    now: time(),
+    verdict: z.string().describe('How things are, in a sentence'),
+    check_exit_code: z.literal([0, 1, 3, 4, 5]).describe('What status --check exits with'),
+    unusable: z.string().nullable().describe('Why the mirror cannot be written; null: it can'),
+    daemon: z.object({
+      running: z.boolean().nullable().describe('Whether a start runs; null: this user cannot tell'),
+      processes: z
+        .array(z.object({ pid: count(), since: time(), running: z.boolean().nullable() }))
+        .describe('Those that run, or died without being stopped'),
+    }),
+    queue: z
+      .object({
+        waiting: count().describe('Lists that no worker has taken yet'),
+        oldest_ms: count().nullable().describe('How long the first of them has waited; null if none waits'),
+        running: count().describe('Lists that workers have taken'),
+        failed: count().describe('Runs of the last hour that failed'),
+      })
+      .nullable()
+      .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
+    timezone: z.string().nullable(),
+    waiting_until: time().nullable(),
+    max_age: z.string().nullable().describe('As typed'),
+    fresh: z.string().nullable().describe('As typed'),
+    advice: z.array(z.string()).describe('Where the configuration asks for more than the rate limit carries'),
+    notes: z
+      .array(z.string())
+      .describe('What needs nobody to act: columns whose values do not fit them, or that became empty'),
+    jobs: z.array(Job),
+  })
+  .meta({ title: 'admin-mirror status --json' })
 
 /** The output of `status --json`. */
 export type Status = z.infer<typeof StatusSchema>
@@ -37,4 +183,192 @@ export function createStatus(
 function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
   const isSome = (running: boolean | null) => processes.some((one) => one.running === running)
   return { running: isSome(true) ? true : isSome(null) ? null : false, processes: [...processes] }
+}
+
+/** A job in the output of `status --json`. */
+export type JobStatus = Status['jobs'][number]
+
+/** What other fields are computed from. */
+type Internal = 'last_sync_at' | 'last_sync_finished_at' | 'last_run_pages' | 'last_run_rows_seen'
+
+/** The times of a job's schedule around the present. Epoch milliseconds. */
+export interface JobPlan {
+  schedule: string
+  nextRunAt: number | null
+  /** The first time since `lastAttempt` that is past; null if none is. */
+  dueAt: number | null
+}
+
+export interface JobContext {
+  /** Epoch milliseconds. */
+  now: number
+  /** ` --config FILE` as it was typed, or nothing: the end of commands that users paste. */
+  configOption: string
+  /** `--max-age` and `--fresh` in milliseconds, or null. */
+  maxAge?: number | null
+  fresh?: number | null
+  /** Null without a configuration. */
+  plan?: JobPlan | null
+}
+
+/** A job as `status` tells of it. */
+export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
+  const { now, configOption, maxAge = null, fresh = null, plan = null } = context
+  const isConfigured = row.configured === 1
+  const pasteable = (text: string) => asCalled(text, configOption)
+  const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
+  const known = { ...row, ...waitOf(row, now) }
+  const isOlder = (since: string | null, most: number | null) =>
+    most === null ? null : isConfigured && (since === null || now - Date.parse(since) > most)
+  const tooOld = isOlder(row.as_of, maxAge)
+  const tooStale = isOlder(row.fresh_as_of, fresh)
+  const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
+  const next = nextStep(known, now, tooOld === true || tooStale === true, overdue === true)
+  return {
+    ...withoutInternal(known),
+    configured: isConfigured,
+    error_message: pasteableOrNull(row.error_message),
+    failing_message: pasteableOrNull(row.failing_message),
+    held_reason: pasteableOrNull(row.held_reason),
+    retry_error: pasteableOrNull(row.retry_error),
+    backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
+    age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
+    too_old: tooOld,
+    too_stale: tooStale,
+    schedule: plan?.schedule ?? null,
+    next_run_at: timeText(plan?.nextRunAt),
+    due_at: timeText(plan?.dueAt),
+    overdue,
+    ...walkProgress(known, now),
+    forget: isConfigured ? null : pasteable(forgetCommand(row)),
+    next: pasteableOrNull(next),
+  }
+}
+
+function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
+  const {
+    last_sync_at: _at,
+    last_sync_finished_at: _finished,
+    last_run_pages: _pages,
+    last_run_rows_seen: _rows,
+    ...shown
+  } = row
+  return shown
+}
+
+function timeText(ms: number | null | undefined): string | null {
+  return ms == null ? null : new Date(ms).toISOString()
+}
+
+/** The longest wait for a rate limit; a later time was written by a wrong clock. */
+const LONGEST_WAIT_MS = 86_400_000
+
+/** The wait of a job that runs, or whose last run failed, while it lasts. */
+function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
+  const wait = Date.parse(waiting_until ?? '') - now
+  const isMeant = running !== false || (last !== null && last !== 'succeeded')
+  const isWaiting = isMeant && wait > 0 && wait <= LONGEST_WAIT_MS
+  return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
+}
+
+/** What is done without a run of a walk, or before it begins. */
+const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
+  verify: 'being compared (verify)',
+  refresh: 'being refreshed',
+}
+
+/** One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch milliseconds. */
+export function progressNotes(job: JobStatus, now: number): string[] {
+  const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
+  const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
+  const ofSync = isBegun && !ofBackfill
+  const notes: string[] = []
+  if (job.running && !isBegun) notes.push(`running: ${WORDS[job.work ?? 'manual'] ?? 'about to begin'}`)
+  if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
+  else if (isStopped(job) && job.error_code === null)
+    notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
+  if (job.retry_since !== null) notes.push(retryText(job, job.retry_since, now))
+  const isEmpty = job.walk_rows_seen === 0 && job.walk_total === null
+  if (!ofSync && job.walk_origin === 'sync' && !isEmpty) {
+    const then = job.configured ? '; the next run continues there' : ''
+    notes.push(`stopped at ${walkText(job)}${then}`)
+  }
+  for (const walk of job.backfills) {
+    const where = positionText(walk.page, walk.rows_seen, walk.total)
+    if (ofBackfill && walk.is_last_run) notes.push(runText(job, `a backfill at ${where}`, walk.updated_at))
+    else notes.push(`a backfill stopped at ${where}; to continue it: ${walk.next}`)
+  }
+  return notes
+}
+
+/** What no page comes for: when it is asked for next, since when it fails, and how. */
+function retryText({ retry_until: until, retry_error: error }: JobStatus, since: string, now: number) {
+  const left = Date.parse(until ?? '') - now
+  const next = left > 0 ? `waits until ${until} (${inWords(left)}) to ask again` : 'asks again'
+  return `${next}, since ${since} (${inWords(now - Date.parse(since))}): ${printable(error ?? '', 500)}`
+}
+
+function runText(job: JobStatus, where: string, updatedAt: string | null): string {
+  if (job.running) return `running since ${job.last_run_at}: ${where}`
+  return `began ${job.last_run_at}, last page written ${updatedAt ?? job.last_run_at}: ${where}; this user cannot see whether it still runs`
+}
+
+function walkText(job: JobStatus): string {
+  const { walk_percent: percent, walk_left_ms: left } = job
+  const where = positionText(job.walk_page, job.walk_rows_seen, job.walk_total)
+  const share = percent === null ? '' : ` (${percent} %)`
+  return `${where}${share}${left === null ? '' : `, about ${inWords(left)} left`}`
+}
+
+function positionText(page: number | null, seen: number | null, total: number | null): string {
+  return `page ${page === null ? 'one past the last' : grouped(page)}${seen === null ? '' : `, ${seenText(seen, total)}`}`
+}
+
+function seenText(seen: number, total: number | null): string {
+  if (seen === 0 && total === null) return 'nothing read yet'
+  return `${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
+}
+
+/** Fewer missed items are not reported. */
+const WORTH_REPORTING = 0.01
+
+/** @param expectedMissed The items that a walk misses on average. */
+export function isWorthReporting(expectedMissed: number | null): expectedMissed is number {
+  return expectedMissed !== null && expectedMissed > WORTH_REPORTING
+}
+
+/** The missed items as a text to follow the coverage of a walk; empty if they are not worth reporting. */
+export function missedText(expectedMissed: number | null): string {
+  if (!isWorthReporting(expectedMissed)) return ''
+  return ` (such a walk misses ${Number(expectedMissed.toPrecision(2))} items on average)`
+}
+
+/**
+ * How far the open walk is, in whole percent of its items, and how long a running one still takes: at the speed of its run
+ * so far, and not less than the present wait. Null for what the mirror does not know.
+ */
+export function walkProgress(row: StatusRow, now: number) {
+  const { walk_rows_seen: walkSeen, walk_total: total } = row
+  const percent = row.walk_origin === null ? null : walkPercent(walkSeen, total)
+  return { walk_percent: percent, walk_left_ms: percent === null ? null : timeLeft(row, now) }
+}
+
+function timeLeft(row: StatusRow, now: number): number | null {
+  const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
+  // Nothing tells how long a page fails that is asked for again.
+  const isOfRun =
+    running === true && status === 'running' && row.work !== 'verify' && row.retry_since === null
+  if (!isOfRun || row.last_run_at === null || pages === null || rowsSeen === null) return null
+  return walkLeft(
+    {
+      startedAt: row.last_run_at,
+      pages,
+      rowsSeen,
+      walkSeen: row.walk_rows_seen,
+      total: row.walk_total,
+      updatedAt: row.walk_updated_at,
+      waitingUntil: row.waiting_until,
+    },
+    now,
+  )
 }

@@ -1,13 +1,15 @@
 import { createRequire } from 'node:module'
 import type { CronFieldError, Logger, ParsedFields } from 'node-cron'
-import { type Matchers, nextMatch } from './next-match.ts'
+import { printable } from '../text.ts'
 
 // Loaded where the first schedule needs it: every command checks the schedules, and most are right at first sight. Not import(),
 // since the rules of the configuration are synchronous.
 const require = createRequire(import.meta.url)
 const nodeCron = () => require('node-cron') as typeof import('node-cron')
 
-const DAY = 86_400_000
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
 // Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does.
 const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
 
@@ -76,9 +78,6 @@ function matchersOf(expression: string, timezone: string): Matchers {
   return known
 }
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-
 function createMatchers(expression: string, timezone: string): Matchers {
   const fields = nodeCron().parse(expression)
   const { day, hour, minute } = coarserExpressions(fields)
@@ -123,4 +122,147 @@ function createMatcher(expression: string, timezone: string): (time: number) => 
   // node-cron lists all tasks for ever; a destroyed one has left the list and still matches.
   void task.destroy()
   return (time) => task.match(new Date(time))
+}
+
+type FieldBounds = { name: string; least: number; most: number }
+
+const FIELDS: readonly FieldBounds[] = [
+  { name: 'second', least: 0, most: 59 },
+  { name: 'minute', least: 0, most: 59 },
+  { name: 'hour', least: 0, most: 23 },
+  { name: 'day of month', least: 1, most: 31 },
+  { name: 'month', least: 1, most: 12 },
+  { name: 'day of week', least: 0, most: 7 },
+]
+
+/**
+ * Returns what is wrong with a cron expression (5 or 6 fields, or a word like `@daily`), or null. One that can never
+ * fire (30 February) is wrong, too. A day must match both its day of month and its day of week.
+ */
+export function checkCron(expression: string): string | null {
+  if (isPlain(expression)) return null
+  const misspelt = expression.trim().startsWith('@') ? null : spellingFault(expression)
+  if (misspelt !== null) return misspelt
+  const fault = findCronFault(expression)
+  return fault === null || typeof fault === 'string' ? fault : fieldFault(fault.field, fault.text)
+}
+
+/** Days of every month, in leap years also of February; and in time every date falls on every day of the week. */
+const EVERY_MONTH_HAS = 29
+
+const PLAIN_PART = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/
+
+/**
+ * Whether a cron expression is right at first sight: 5 or 6 fields of `*`, numbers, rising ranges and steps, which
+ * fires in every month that it names. False proves nothing: names, `L` or the 31st need node-cron.
+ */
+export function isPlain(expression: string): boolean {
+  // Spaces only: node-cron refuses the other white space that trim() removes, but only when it fires.
+  const texts = expression.replace(/^ +| +$/g, '').split(/ +/)
+  const fields = fieldsOf(texts)
+  if (fields === null || !hasCommonDay(texts)) return false
+  return fields.every((field, index) => isPlainField(texts[index] ?? '', field))
+}
+
+function isPlainField(text: string, { least, most }: FieldBounds): boolean {
+  return text.split(',').every((part) => {
+    const [whole, first, last = first, step] = PLAIN_PART.exec(part) ?? []
+    if (whole === undefined || (step !== undefined && (Number(step) < 1 || Number(step) > most))) return false
+    if (first === undefined) return true
+    // A step behind a single number can be read in two ways.
+    const isRange = whole.includes('-') || step === undefined
+    return isRange && least <= Number(first) && Number(first) <= Number(last) && Number(last) <= most
+  })
+}
+
+/** Whether one of the days of month is in every month. */
+function hasCommonDay(texts: readonly string[]): boolean {
+  const days = texts.at(-3) ?? ''
+  return days.split(',').some((part) => part.startsWith('*') || Number.parseInt(part, 10) <= EVERY_MONTH_HAS)
+}
+
+/** The fields of so many texts; null unless there are 5 or 6. */
+function fieldsOf(texts: readonly string[]): readonly FieldBounds[] | null {
+  return texts.length === 5 || texts.length === 6 ? FIELDS.slice(-texts.length) : null
+}
+
+const VALUE = '(?:\\d+|[a-z]+)'
+const TOKEN = new RegExp(
+  `^(?:\\?|\\*(?:/\\d+)?|${VALUE}|${VALUE}-${VALUE}(?:/\\d+)?|L-\\d+|(?:\\d+|L)W|${VALUE}L|${VALUE}#[1-5])$`,
+  'i',
+)
+const RANGE = /^(\w+)-(\w+)/
+
+/**
+ * Returns what is misspelt in a cron expression, or null. node-cron reads some slips as another schedule: `5*` as
+ * 50-59, `jan2` as December, `60-5` as 0-5. Which names and signs a field may have is left to it.
+ */
+function spellingFault(expression: string): string | null {
+  const texts = expression.trim().split(/ +/)
+  const fields = fieldsOf(texts)
+  if (fields === null) return `it has ${countOf(texts)}, not 5 or 6`
+  const fault = fields.findIndex((field, index) => !isWellSpelt(texts[index] ?? '', field))
+  return fault === -1 ? null : fieldFault(fields[fault]?.name ?? '', texts[fault] ?? '')
+}
+
+function fieldFault(name: string, text: string): string {
+  return `its ${name} field cannot be "${printable(text, 60)}"`
+}
+
+function countOf(texts: readonly string[]): string {
+  if (texts[0] === '') return 'no fields'
+  return texts.length === 1 ? '1 field' : `${texts.length} fields`
+}
+
+function isWellSpelt(text: string, { least, most }: FieldBounds): boolean {
+  return text
+    .split(',')
+    .every((token) => TOKEN.test(token) && rangeEnds(token).every((end) => least <= end && end <= most))
+}
+
+function rangeEnds(token: string): number[] {
+  const [, first, last] = RANGE.exec(token) ?? []
+  return [first, last].filter((end) => end !== undefined && /^\d+$/.test(end)).map(Number)
+}
+
+/** Whether a schedule may fire in the day, hour, minute or second of a moment (epoch milliseconds). */
+export interface Matchers {
+  /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
+  day(time: number): boolean
+  /** Whether the moment's local day and hour are in the schedule; likewise `minute` and `second`. */
+  hour(time: number): boolean
+  minute(time: number): boolean
+  second(time: number): boolean
+  /** False if no clock of any zone shows a minute of the schedule; answered at once, since all others ask a calendar. */
+  mayBeMinute(time: number): boolean
+}
+
+// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
+// begins nor ends within one.
+const QUARTER = 15 * MINUTE
+
+/**
+ * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
+ * search takes the longest steps that are safe: a year without a match takes some hundred of them.
+ */
+export function nextMatch(matches: Matchers, after: number, until: number): number | null {
+  let time = startOfNext(SECOND, after)
+  while (time <= until) {
+    if (!matches.mayBeMinute(time)) time = startOfNext(MINUTE, time)
+    else if (!isDayNear(matches, time)) time = startOfNext(DAY, time)
+    else if (!matches.hour(time)) time = startOfNext(QUARTER, time)
+    else if (!matches.minute(time)) time = startOfNext(MINUTE, time)
+    else if (!matches.second(time)) time = startOfNext(SECOND, time)
+    else return time
+  }
+  return null
+}
+
+function startOfNext(unit: number, time: number): number {
+  return (Math.floor(time / unit) + 1) * unit
+}
+
+/** A moment's local day is its day in UTC, the one before or the one after. */
+function isDayNear(matches: Matchers, time: number): boolean {
+  return matches.day(time) || matches.day(time - DAY) || matches.day(time + DAY)
 }

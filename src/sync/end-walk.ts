@@ -1,11 +1,10 @@
-import { expectedMissed } from './coverage/expected-missed.ts'
-import { totalOff } from './coverage/totals.ts'
+import { expectedMissed, totalOff } from './coverage/verdict.ts'
 import type { PageTimes, PageWriter } from './page-writer.ts'
 import type { Refresher } from './refresh/refresher.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/saved.ts'
 import { afterFullWalk } from './refresh/state.ts'
 import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
-import type { SeenItems } from './seen/seen-items.ts'
+import type { SeenItems } from './seen.ts'
 import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 

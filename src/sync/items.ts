@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { JobError } from '../errors.ts'
-import { sameJson } from '../json/compare.ts'
 import {
   canonicalNumber,
   isJsonObject,
@@ -9,6 +8,7 @@ import {
   type JsonValue,
   numberText,
   packTexts,
+  sameJson,
 } from '../json/value.ts'
 import { printable } from '../text.ts'
 import type { Item, Job, Page } from './types.ts'

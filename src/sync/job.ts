@@ -1,15 +1,13 @@
-import type { KnownError } from '../errors.ts'
-import { startCheckpoint } from './coverage/start.ts'
-import { runError, runOutcome } from './end-run.ts'
+import { type KnownError, MirrorError } from '../errors.ts'
+import { startCheckpoint } from './coverage/state.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
-import { acquire } from './lease/acquire.ts'
-import type { OwnerWork } from './lease/owner.ts'
-import { notingRetries } from './page-retries.ts'
+import { acquire, type OwnerWork } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import { isWalkedWhole, type RefreshPolicy } from './refresh/due.ts'
 import { createRefresher, type Refresher, type RefreshObserver } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
+import { notingRetries, runError, runOutcome } from './run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { counting, noTraffic, readList, type WalkObserver } from './walk.ts'
@@ -231,4 +229,39 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
     ...(canRefresh ? { betweenPages } : {}),
   })
   return endWalk({ ...options, seen, rules: options.removals, ...writer }, reading)
+}
+
+/**
+ * Runs jobs concurrently and waits for all of them. The `api` folder bounds the requests in flight: a job that waits
+ * for its rate limit costs the others nothing.
+ */
+export function runJobs(
+  jobs: readonly Omit<JobOptions, 'signal'>[],
+  signal: AbortSignal,
+): Promise<JobResult[]> {
+  return runConcurrently(
+    jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
+    signal,
+  )
+}
+
+/** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
+export async function runConcurrently<T extends { error: KnownError | null }>(
+  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const stop = new AbortController()
+  const stopWithCaller = () => stop.abort(signal.reason)
+  if (signal.aborted) stopWithCaller()
+  signal.addEventListener('abort', stopWithCaller)
+  const runOne = async (task: (signal: AbortSignal) => Promise<T>) => {
+    const result = await task(stop.signal)
+    if (result.error instanceof MirrorError) stop.abort(result.error)
+    return result
+  }
+  try {
+    return await Promise.all(tasks.map(runOne))
+  } finally {
+    signal.removeEventListener('abort', stopWithCaller)
+  }
 }

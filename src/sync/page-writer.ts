@@ -1,6 +1,5 @@
-import { differingFields, sameJson } from '../json/compare.ts'
 import { parseExact } from '../json/exact.ts'
-import { asJsonObject } from '../json/value.ts'
+import { asJsonObject, differingFields, sameJson } from '../json/value.ts'
 import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
 import type { AddedEnds } from './refresh/ends.ts'

@@ -1,5 +1,5 @@
 import { sortedJson } from '../json/value.ts'
-import { createSeenItems, type SeenItems } from './seen/seen-items.ts'
+import { createSeenItems, type SeenItems } from './seen.ts'
 import type { OpenWalk, Store, Walk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
 

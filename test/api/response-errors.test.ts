@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { asksForPause } from '../../src/api/rate/answers.ts'
+import { asksForPause } from '../../src/api/rate/budget.ts'
 import { asFinal, EnvelopeError, errorOfStatus, withPageContext } from '../../src/api/response-errors.ts'
 import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { BASE_URL, createJob } from './helpers/job.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { breaksOff, outline } from '../../src/api/split-items.ts'
-import { findInexactNumbers } from '../../src/json/scan.ts'
+import { breaksOff, outline } from '../../src/api/body.ts'
+import { findInexactNumbers } from '../../src/json/exact.ts'
 import { jsonTexts } from '../json/arbitrary.ts'
 
 /** More items than any of the texts has. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SyncSchema, VerifySchema } from '../../src/cli/json/result-schemas.ts'
+import { SyncSchema, VerifySchema } from '../../src/cli/output/results.ts'
 import { items, pageOf, serve } from './list-server.ts'
 import { createWorkspace, organization } from './workspace.ts'
 

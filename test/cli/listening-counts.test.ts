@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AnswerNote } from '../../src/api/client.ts'
 import { budgetText, FRESH } from '../../src/api/rate/budget.ts'
-import { budgetUses } from '../../src/cli/listener/budgets.ts'
-import { createCounts } from '../../src/cli/listener/counts.ts'
+import { budgetUses, createCounts } from '../../src/cli/listener/counts.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
 const MINUTE = 60_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDuration } from '../../src/config/duration.ts'
+import { parseDuration } from '../../src/config/fields.ts'
 
 describe('parseDuration', () => {
   it.each([

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/config.ts'
-import { configJsonSchema } from '../../src/config/json-schema.ts'
 import { isMapping } from '../../src/config/problems.ts'
+import { configJsonSchema } from '../../src/config/schema.ts'
 
 /** Every key that the schema allows, as `collections.*.path` or `organizations[].id`. */
 function listKeys(schema: unknown, path: string): string[] {

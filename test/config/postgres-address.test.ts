@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parsePostgresAddress } from '../../src/config/database/postgres-address.ts'
+import { parsePostgresAddress } from '../../src/config/postgres-address.ts'
 
 describe('an address of a PostgreSQL server without sslmode', () => {
   it.each([

@@ -1,5 +1,5 @@
 import type { PageSource } from '../../src/sync/types.ts'
-import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify/verify.ts'
+import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { jobOf } from './jobs.ts'
 import { observerOf } from './run-once.ts'
 import type { TestMirror } from './test-mirror.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { differingPaths, sameJson } from '../../src/json/compare.ts'
 import { parseExact } from '../../src/json/exact.ts'
+import { differingPaths, sameJson } from '../../src/json/value.ts'
 import { jsonTexts } from './arbitrary.ts'
 
 const NOTHING = new Set<string>()

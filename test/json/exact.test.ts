@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasEscapedName, parseExact, readEscapedNames } from '../../src/json/exact.ts'
-import { findInexactNumbers } from '../../src/json/scan.ts'
+import { findInexactNumbers, hasEscapedName, parseExact, readEscapedNames } from '../../src/json/exact.ts'
 import { isJsonObject, isRawNumber, type JsonValue, type RawNumber } from '../../src/json/value.ts'
 import { jsonTexts, spoiled } from './arbitrary.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cached } from '../../src/listener/cache.ts'
+import { cached } from '../../src/listener/app.ts'
 
 /** A clock that a computation moves by what it takes. */
 function scene(takesMs: number) {

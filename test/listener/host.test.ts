@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isLoopbackHost } from '../../src/listener/host.ts'
+import { isLoopbackHost } from '../../src/listener/app.ts'
 import { isLoopback } from '../../src/loopback.ts'
 
 describe('the Host header of a request to a listener on loopback', () => {

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { MirrorError, UsageError } from '../../src/errors.ts'
 import { createApp } from '../../src/listener/app.ts'
-import type { JobStatus } from '../../src/report/job-status.ts'
+import type { JobStatus } from '../../src/report/status.ts'
 import { listen } from './listening.ts'
 import { at, failedBy, job, NOW, overview, source } from './overviews.ts'
 

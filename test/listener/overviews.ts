@@ -1,6 +1,5 @@
 import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
-import { type JobStatus, jobStatus } from '../../src/report/job-status.ts'
-import { createStatus } from '../../src/report/status.ts'
+import { createStatus, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/status.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPace } from '../../src/listener/pace.ts'
+import { createPace } from '../../src/listener/app.ts'
 
 describe('the pace of answers', () => {
   it('lets fifty at once wait for nothing, and spreads what comes beyond by fifty a second', () => {

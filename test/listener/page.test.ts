@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { pageHtml } from '../../src/listener/page/page.ts'
-import type { JobStatus } from '../../src/report/job-status.ts'
+import { pageHtml } from '../../src/listener/page.ts'
+import type { JobStatus } from '../../src/report/status.ts'
 import { at, job, overview } from './overviews.ts'
 
 describe('the page says of a list that a process works on', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLine, type LineOptions } from '../../src/ping/line.ts'
-import type { PingKind } from '../../src/ping/send.ts'
+import { createLine, type LineOptions, type PingKind } from '../../src/ping/send.ts'
 
 /** A line to a server that fails so often before it takes a ping. */
 function createScene(failures: number, more: Partial<LineOptions> = {}) {

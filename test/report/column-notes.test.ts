@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnNotes } from '../../src/report/column-notes.ts'
+import { columnNotes } from '../../src/report/status-text.ts'
 import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
 
 const TROUBLE: ColumnTrouble = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JobStatus } from '../../src/report/job-status.ts'
-import { listsText } from '../../src/report/lists-text.ts'
-import { createStatus } from '../../src/report/status.ts'
+import { createStatus, type JobStatus } from '../../src/report/status.ts'
+import { listsText } from '../../src/report/status-text.ts'
 import { at, failedBy, job, NOW } from '../listener/overviews.ts'
 
 function told(jobs: readonly JobStatus[]): string[] {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { jobStatus } from '../../src/report/job-status.ts'
 import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
-import { createStatus } from '../../src/report/status.ts'
+import { createStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { OpenBackfill, StatusRow } from '../../src/store/status.ts'

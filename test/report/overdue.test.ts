@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isOverdue, lastAttempt } from '../../src/report/overdue.ts'
-import { walkProgress } from '../../src/report/walk-progress.ts'
+import { walkProgress } from '../../src/report/status.ts'
+import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'

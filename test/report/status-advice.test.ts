@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ReadList, statusAdvice } from '../../src/report/status-advice.ts'
+import { type ReadList, statusAdvice } from '../../src/report/advice.ts'
 
 const MINUTE = 60_000
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { beganAhead, createDueCheck } from '../../src/schedule/catch-up.ts'
+import { beganAhead, createDueCheck } from '../../src/schedule/ticks.ts'
 
 const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }

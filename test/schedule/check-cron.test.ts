@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { validate } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron, isPlain } from '../../src/schedule/check.ts'
-import { findCronFault } from '../../src/schedule/cron.ts'
+import { checkCron, findCronFault, isPlain } from '../../src/schedule/cron.ts'
 import { anyExpression } from './schedules.ts'
 
 describe('a valid cron expression', () => {

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkCron } from '../../src/schedule/check.ts'
-import { nextFireAfter } from '../../src/schedule/cron.ts'
+import { checkCron, nextFireAfter } from '../../src/schedule/cron.ts'
 import { startScheduler } from '../../src/schedule/scheduler.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 import { createTimeline } from './timeline.ts'

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { createTask } from 'node-cron'
 import { describe, expect, it } from 'vitest'
-import { checkCron } from '../../src/schedule/check.ts'
-import { coarserExpressions, nextFireAfter } from '../../src/schedule/cron.ts'
+import { checkCron, coarserExpressions, nextFireAfter } from '../../src/schedule/cron.ts'
 import { LONG } from '../helpers/long.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Matchers, nextMatch } from '../../src/schedule/next-match.ts'
+import { type Matchers, nextMatch } from '../../src/schedule/cron.ts'
 
 const YEAR = 366 * 86_400_000
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createDueCheck } from '../../src/schedule/catch-up.ts'
 import { type ScheduledJob, startScheduler } from '../../src/schedule/scheduler.ts'
+import { createDueCheck } from '../../src/schedule/ticks.ts'
 import { LONG } from '../helpers/long.ts'
 import { createTimeline, type Timeline } from './timeline.ts'
 

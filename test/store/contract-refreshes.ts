@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { startCheckpoint } from '../../src/sync/coverage/start.ts'
+import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes, createPageWriter } from '../../src/sync/page-writer.ts'
 import { savedRefresh, scopeText } from '../../src/sync/refresh/saved.ts'

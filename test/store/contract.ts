@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
 import type { StatusRow } from '../../src/store/status.ts'
-import { startCheckpoint } from '../../src/sync/coverage/start.ts'
+import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createCandidates } from '../../src/sync/differences.ts'
 import { identifyItems, type StoredItem } from '../../src/sync/items.ts'
-import { createCandidates } from '../../src/sync/verify/differences.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { JobError, MirrorError, RetryableError } from '../../src/errors.ts'
-import { runJobs } from '../../src/sync/jobs.ts'
+import { runJobs } from '../../src/sync/job.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { jobOptions, runs } from '../helpers/run-once.ts'

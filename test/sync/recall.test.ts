@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type RecallOptions, recallSeenItems } from '../../src/sync/resume.ts'
-import { createSeenItems, type SeenItems } from '../../src/sync/seen/seen-items.ts'
+import { createSeenItems, type SeenItems } from '../../src/sync/seen.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
 import { runOnce, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'

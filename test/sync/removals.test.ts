@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nextPass, startCheckpoint } from '../../src/sync/coverage/start.ts'
+import { nextPass, startCheckpoint } from '../../src/sync/coverage/state.ts'
 import {
   cameAtOnce,
   decideRemovals,

@@ -1,14 +1,16 @@
 import pLimit from 'p-limit'
 import type { BudgetStore } from '../../sync/types.ts'
-import { afterReport, isCounting, type Throttled } from './answers.ts'
 import {
+  afterReport,
   type Budget,
   budgetOf,
   budgetText,
   FRESH,
+  isCounting,
   isHeard,
   onTheirWay,
   type RateRules,
+  type Throttled,
   withPermit,
 } from './budget.ts'
 import { type Decision, decide } from './decision.ts'

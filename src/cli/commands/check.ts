@@ -1,17 +1,20 @@
-import { checkConfigured, checkReadable, checkTokens } from '../../check/configured.ts'
+import {
+  checkConfigured,
+  checkPort,
+  checkPublished,
+  checkReadable,
+  checkSchedules,
+  checkTokens,
+} from '../../check/configured.ts'
 import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
 import { checkMirrorFile } from '../../check/mirror.ts'
-import { checkPort } from '../../check/port.ts'
-import { checkPublished } from '../../check/published.ts'
-import { checkSchedules } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
 import type { Status } from '../../report/status.ts'
 import { openReader } from '../../store/sqlite/read/reader.ts'
 import { asCalled } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import { type Globals, readConfig, typedConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { jsonText } from '../json/results.ts'
-import { typedConfig } from '../names.ts'
+import { jsonText } from '../output/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { readStatus } from '../watch/read-status.ts'
 
@@ -68,11 +71,10 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
       : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),
   ]
   if (isOffline) return offline
-  const { checkApi } = await import('../watch/check-api.ts')
+  const { checkApi, checkPings } = await import('../watch/check-online.ts')
   const online = [...offline, ...(await checkApi(config, runtime))]
   const isFailing = status?.jobs.some(({ failing_since: since }) => since !== null) === true
   const isWell = !isFailing && exitCodeOfFindings(online) === 0
-  const { checkPings } = await import('../watch/check-pings.ts')
   return [...online, ...(await checkPings(config, isWell, runtime))]
 }
 

@@ -1,7 +1,6 @@
 import type { Globals } from '../config-file.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
-import { screenOf } from '../reading/output.ts'
-import { runReading } from '../reading/run-reading.ts'
+import { runReading, screenOf } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface DescribeOptions extends DatabaseOption {

@@ -1,11 +1,10 @@
-import { parseDuration } from '../../config/duration.ts'
+import { addAbortSignal } from 'node:stream'
+import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
-import { assertShowable, outputFor, screenOf } from '../reading/output.ts'
-import { runReading, type TimeLimit } from '../reading/run-reading.ts'
-import { readSql } from '../reading/sql-input.ts'
+import { assertShowable, outputFor, runReading, screenOf, type TimeLimit } from '../reading/run-reading.ts'
 import type { QueryFormat } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -40,4 +39,35 @@ function timeLimit(typed: string): TimeLimit {
   if (ms === null || ms === 0)
     throw new UsageError(`--timeout ${typed}: write a duration like 500ms, 30s or 5m`)
   return { typed, ms }
+}
+
+/** SQLite's own limit for a statement. */
+const LONGEST = 1_000_000
+
+/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or no UTF-8. */
+async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  try {
+    for await (const piece of addAbortSignal(signal, stdin()) as AsyncIterable<Uint8Array>) {
+      length += piece.length
+      if (length > LONGEST)
+        throw new UsageError(
+          'the SQL on standard input is longer than 1,000,000 bytes, the most that SQLite takes',
+        )
+      pieces.push(piece)
+    }
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  }
+  return decoded(Buffer.concat(pieces))
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UsageError('the SQL on standard input is no UTF-8')
+  }
 }

@@ -1,7 +1,6 @@
 import { printable, shellWord } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import { type Globals, readConfig, typedConfig } from '../config-file.ts'
 import { isMade, withMirror } from '../keep/writable-mirror.ts'
-import { typedConfig } from '../names.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import path from 'node:path'
-import { readRegularFile } from '../../config/regular-file.ts'
+import { readRegularFile } from '../../config/token-file.ts'
 import { UsageError } from '../../errors.ts'
 import { sandboxConfiguration } from '../../sandbox/configuration.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'

@@ -10,11 +10,11 @@ export async function run({ stdout }: Runtime, _globals: Globals, name: string):
 
 /** By the names that can be typed. Each is loaded only if it is asked for. */
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
-  config: async () => (await import('../../config/json-schema.ts')).configJsonSchema(),
-  check: async () => outputSchema((await import('../../check/schema.ts')).CheckSchema),
-  sync: async () => outputSchema((await import('../json/result-schemas.ts')).SyncSchema),
-  verify: async () => outputSchema((await import('../json/result-schemas.ts')).VerifySchema),
-  status: async () => outputSchema((await import('../../report/status-schema.ts')).StatusSchema),
+  config: async () => (await import('../../config/schema.ts')).configJsonSchema(),
+  check: async () => outputSchema((await import('../../check/finding.ts')).CheckSchema),
+  sync: async () => outputSchema((await import('../output/results.ts')).SyncSchema),
+  verify: async () => outputSchema((await import('../output/results.ts')).VerifySchema),
+  status: async () => outputSchema((await import('../../report/status.ts')).StatusSchema),
 }
 
 /** As seen by a reader, who must expect further fields. */

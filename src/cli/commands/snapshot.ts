@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { isPostgresAddress } from '../../config/database/postgres-address.ts'
+import { isPostgresAddress } from '../../config/postgres-address.ts'
 import { InterruptedError, UsageError } from '../../errors.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'

@@ -3,27 +3,25 @@ import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
-import { createDueCheck } from '../../schedule/catch-up.ts'
+import { nextFireAfter } from '../../schedule/cron.ts'
 import {
   type ScheduledJob,
   type Scheduler,
   type SchedulerEvents,
   startScheduler,
 } from '../../schedule/scheduler.ts'
+import { createDueCheck } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted } from '../../text.ts'
-import { DEFAULT_CONFIG, type Globals, readConfig } from '../config-file.ts'
+import { counted, grouped, inWords, printable } from '../../text.ts'
+import { DEFAULT_CONFIG, type Globals, readConfig, typedConfig } from '../config-file.ts'
 import type { Listening } from '../listener/listening.ts'
-import { typedConfig } from '../names.ts'
-import { nextRunText } from '../output/progress/next-run.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import type { Sharing } from '../session.ts'
+import { standingTroubles } from '../watch/pings.ts'
 import { statusOf } from '../watch/read-status.ts'
-import { createSkips } from '../watch/skips.ts'
-import { standingTroubles } from '../watch/standing.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
@@ -225,4 +223,63 @@ function freshJob(
     results.forEach(onResult)
   }
   return [{ selected, scheduled, refresh: refreshOnce }]
+}
+
+/** A line of the log once a list and hour. */
+const HOUR_MS = 3_600_000
+
+/**
+ * Returns a function that is called with the name of a list whose time came while it still ran. It returns how often that came
+ * since the last line about this list, this one included; null: a line came less than an hour ago, so this one is only counted.
+ */
+export function createSkips(now: () => number): (name: string) => number | null {
+  const told = new Map<string, { at: number; since: number }>()
+  return (name) => {
+    const last = told.get(name)
+    const skipped = (last?.since ?? 0) + 1
+    const at = now()
+    // A clock that was set back does not silence it.
+    if (last && at >= last.at && at - last.at < HOUR_MS) {
+      last.since = skipped
+      return null
+    }
+    told.set(name, { at, since: 0 })
+    return skipped
+  }
+}
+
+const YEAR_MS = 366 * 86_400_000
+
+type Planned = Pick<ScheduledJob, 'name' | 'expression' | 'timezone'>
+
+/** The line of a service at rest. It searches the next time only when the last one found has passed. */
+function nextRunText(jobs: readonly Planned[], now: () => number): () => string {
+  let next: { at: number; names: string[] } | null = null
+  return () => {
+    if (next === null || next.at <= now()) next = nextRun(jobs, now())
+    return restLine(next, now())
+  }
+}
+
+/** The jobs that run next by their schedules, and when (epoch milliseconds; Infinity: not within a year). */
+export function nextRun(jobs: readonly Planned[], now: number): { at: number; names: string[] } {
+  const times = new Map<string, number>()
+  const timeOf = ({ expression, timezone }: Planned) => {
+    const name = `${timezone} ${expression}`
+    const at =
+      times.get(name) ?? nextFireAfter(expression, timezone, now, now + YEAR_MS) ?? Number.POSITIVE_INFINITY
+    times.set(name, at)
+    return at
+  }
+  const at = Math.min(...jobs.map(timeOf))
+  return { at, names: jobs.filter((job) => timeOf(job) === at).map(({ name }) => name) }
+}
+
+/** `at rest; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 19 more` */
+export function restLine({ at, names }: { at: number; names: readonly string[] }, now: number): string {
+  const [first = '', ...others] = names
+  if (!Number.isFinite(at)) return 'at rest; no run within a year'
+  const more = others.length === 0 ? '' : ` and ${grouped(others.length)} more`
+  const time = new Date(at).toISOString().replace('.000Z', 'Z')
+  return `at rest; next run in ${inWords(at - now)} (${time}): ${printable(first, 60)}${more}`
 }

@@ -1,14 +1,13 @@
 import type { Config } from '../../config/config.ts'
-import { runConcurrently } from '../../sync/jobs.ts'
-import type { Differences } from '../../sync/verify/differences.ts'
-import { type VerifyResult, verifyJob } from '../../sync/verify/verify.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import type { Difference, Differences } from '../../sync/differences.ts'
+import { runConcurrently } from '../../sync/job.ts'
+import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
+import { counted, grouped, printable } from '../../text.ts'
+import { type Globals, readConfig, typedConfig } from '../config-file.ts'
 import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
-import { jsonText, verifyReport } from '../json/results.ts'
 import { isMade } from '../keep/writable-mirror.ts'
 import { noMirror } from '../mirror-file.ts'
-import { typedConfig } from '../names.ts'
-import { differenceLines, isApart } from '../output/differences.ts'
+import { jsonText, verifyReport } from '../output/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, withSession } from '../with-session.ts'
@@ -65,4 +64,69 @@ function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSign
 function exitCodeOfReading(differences: Differences | null): number {
   if (isApart(differences)) return 5
   return differences?.isExtraKnown === false || differences?.isCut ? 1 : 0
+}
+
+/**
+ * What `verify` prints of a job: one line per difference (kind, job, key, paths), then a summary. Values are left out, since they
+ * may be personal data.
+ */
+export function differenceLines({ job, differences, error }: VerifyResult): string[] {
+  const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
+  if (!differences)
+    return [`${name}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`]
+  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${details(difference)}`)
+  return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
+}
+
+/** Whether the mirror and the API certainly differ. */
+export function isApart(differences: Differences | null): boolean {
+  return differences !== null && Object.values(differences.counts).some((count) => count > 0)
+}
+
+const KINDS = ['missing', 'extra', 'different'] as const
+
+function details({ key, page, paths, hasMorePaths, reject }: Difference): string {
+  if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
+  const where = paths.map((path) => word(path, 200))
+  return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
+}
+
+/** One word: quoted as JSON if the text has spaces or quotes. */
+function word(text: string, most: number): string {
+  const isPlain = /^[^\s"]+$/u.test(text)
+  return printable(isPlain ? text : JSON.stringify(text), most)
+}
+
+function furtherLines(name: string, { listed, counts }: Differences): string[] {
+  return KINDS.flatMap((kind) => {
+    const shown = listed.filter((difference) => difference.kind === kind).length
+    const further = counts[kind] - shown
+    return shown > 0 && further > 0 ? [`${kind} ${name} ... and ${grouped(further)} more`] : []
+  })
+}
+
+function summary(differences: Differences): string {
+  const { items, counts, isCut, moved, coverage, isExtraKnown, isNeverSynced } = differences
+  if (isNeverSynced) return neverSynced(items)
+  const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
+  const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
+  return [
+    `${apart.length > 0 ? `${isCut ? 'at least ' : ''}${apart.join(', ')}` : 'no difference'} (${reading})`,
+    ...(isCut ? ['more items seemed to differ than can be looked at twice'] : []),
+    ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which counts as no difference`] : []),
+    ...(apart.length > 0 && hasMoved(differences)
+      ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']
+      : []),
+    ...(isExtraKnown ? [] : ['this reading cannot say whether the mirror has more than the list']),
+  ].join('; ')
+}
+
+function hasMoved({ coverage, moved }: Differences): boolean {
+  return moved > 0 || coverage === 'repaired' || coverage === 'drifted'
+}
+
+function neverSynced(items: number): string {
+  return items === 0
+    ? 'never synced; the list is empty, too'
+    : `never synced: ${items === 1 ? 'the 1 item is' : `all ${grouped(items)} items are`} missing`
 }

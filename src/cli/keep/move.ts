@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { parsePostgresAddress } from '../../config/database/postgres-address.ts'
+import { parsePostgresAddress } from '../../config/postgres-address.ts'
 import { interpolate } from '../../config/variables.ts'
 import { UsageError } from '../../errors.ts'
 import type { Globals } from '../config-file.ts'

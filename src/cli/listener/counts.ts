@@ -1,5 +1,9 @@
 import type { AnswerNote } from '../../api/client.ts'
-import type { Counters } from '../../listener/overview.ts'
+import { budgetOf } from '../../api/rate/budget.ts'
+import { allowedPerMinute, knownLimit } from '../../api/rate/decision.ts'
+import type { Config } from '../../config/config.ts'
+import type { BudgetUse, Counters } from '../../listener/overview.ts'
+import type { StoredGate } from '../../store/overview.ts'
 import type { JobResult } from '../../sync/job.ts'
 
 /** What this process did since its start, counted for metrics. */
@@ -11,7 +15,7 @@ export interface Counts {
   lastHour(): Map<string, HourOfRequests>
 }
 
-export interface HourOfRequests {
+interface HourOfRequests {
   requests: number
   refused: number
 }
@@ -91,4 +95,33 @@ function sumOf(minutes: readonly HourOfRequests[]): HourOfRequests {
 function endOf(code: string, isBegun: boolean): string {
   if (code === 'INTERRUPTED') return 'interrupted'
   return isBegun ? 'failed' : 'refused'
+}
+
+interface BudgetFacts {
+  config: Pick<Config, 'organizations' | 'rateLimit'>
+  gates: readonly StoredGate[]
+  /** By organization. */
+  tokensUsed: ReadonlyMap<string, string | null>
+  /** By organization. */
+  lastHour: ReadonlyMap<string, HourOfRequests>
+}
+
+/** Who spends which budget, and how much of it. Scopes are fingerprints of tokens, and stay in here. */
+export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts): BudgetUse[] {
+  const { rateLimit, organizations } = config
+  const known = new Map(gates.map((gate) => [gate.scope, gate.known]))
+  const scopeOf = (id: string) => {
+    if (rateLimit.scope === 'all') return 'all'
+    return rateLimit.scope === 'organization' ? id : (tokensUsed.get(id) ?? id)
+  }
+  const groups = Map.groupBy(organizations, ({ id }) => scopeOf(id))
+  return [...groups].map(([scope, members]) => {
+    const hours = members.flatMap(({ id }) => lastHour.get(id) ?? [])
+    return {
+      organizations: members.map(({ name }) => name),
+      requests: hours.reduce((sum, { requests }) => sum + requests, 0),
+      refused: hours.reduce((sum, { refused }) => sum + refused, 0),
+      per_minute: allowedPerMinute(knownLimit(budgetOf(known.get(scope) ?? null, 0)), rateLimit),
+    }
+  })
 }

@@ -9,8 +9,8 @@ import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/ov
 import { numbersFile, readNumbers } from '../../store/sqlite/publish/numbers.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { type StatusReader, statusOf } from '../watch/read-status.ts'
-import { budgetUses } from './budgets.ts'
 import type { Counts } from './counts.ts'
+import { budgetUses } from './counts.ts'
 
 /** What is read of a mirror of either kind. */
 export interface ServedMirror {

@@ -3,14 +3,13 @@ import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobObserver, JobResult } from '../../sync/job.ts'
-import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease/owner.ts'
+import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Notice, Page } from '../../sync/types.ts'
-import type { VerifyObserver, VerifyResult } from '../../sync/verify/verify.ts'
+import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
 import { counted, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { budgetNow } from './budget-now.ts'
-import { ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
+import { budgetNow, ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
 import {
   type JobProgress,
@@ -22,12 +21,11 @@ import {
   noteRequest,
   noteStart,
   noteWait,
+  othersOf,
   pagesLeft,
 } from './progress/job-progress.ts'
-import { othersOf } from './progress/time-left.ts'
-import { logRefresh, logRun, logVerified } from './run-lines.ts'
+import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
-import { addList, logTotals, newTotals } from './totals.ts'
 
 /** A shorter wait is the normal spreading of requests, and logged for debugging only. */
 const LOGGED_WAIT_MS = 5000

@@ -1,4 +1,4 @@
-import type { PostgresSettings } from '../../config/database/postgres-address.ts'
+import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { InterruptedError, JobError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'

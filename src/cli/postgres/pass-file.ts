@@ -1,6 +1,6 @@
 import path from 'node:path'
-import type { PostgresSettings } from '../../config/database/postgres-address.ts'
-import { readRegularFile } from '../../config/regular-file.ts'
+import type { PostgresSettings } from '../../config/postgres-address.ts'
+import { readRegularFile } from '../../config/token-file.ts'
 import { MirrorError } from '../../errors.ts'
 import { printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'

@@ -1,9 +1,13 @@
-import type { Selection } from '../../store/sqlite/read/selection.ts'
-import { formatted, type Tell } from '../output/formats/format.ts'
-import { itemFormat } from '../output/formats/json.ts'
-import { assertEnvelope, exportFormat, idsOf } from './export-format.ts'
-import { isOfMirror, mirrorTable } from './mirror-tables.ts'
-import { findNamed } from './named.ts'
+import { UsageError } from '../../errors.ts'
+import type { Listed } from '../../store/sqlite/read/listed.ts'
+import type { Value } from '../../store/sqlite/read/rows.ts'
+import type { Selection, TypedRows } from '../../store/sqlite/read/selection.ts'
+import { printable } from '../../text.ts'
+import { csvFormat } from '../output/formats/csv.ts'
+import { type Format, formatted, type Tell } from '../output/formats/format.ts'
+import { itemFormat, ndjsonFormat } from '../output/formats/json.ts'
+import { parquetFormat } from '../output/formats/parquet.ts'
+import { findNamed, isOfMirror, mirrorTable } from './named.ts'
 import type { ReadableMirror } from './readable-mirror.ts'
 import type { ExportWork } from './task.ts'
 
@@ -31,4 +35,49 @@ export async function exported(
     return formatted(itemFormat({ envelope, safe: isTerminal }), await mirror.items(listed, selection), tell)
   const { batches, ...head } = await mirror.rows(listed, selection)
   return formatted(exportFormat(listed, head, work, isTerminal), batches, tell)
+}
+
+/** How `export` writes the rows of a table or view that is `listed`; null: of one that every mirror has. */
+function exportFormat(
+  listed: Pick<Listed, 'columns'> | null,
+  { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
+  { format, bom }: Pick<ExportWork, 'format' | 'bom'>,
+  isTerminal: boolean,
+): Format<readonly Value[], string | Uint8Array> {
+  if (format === 'parquet') return parquetFormat({ columns, types })
+  if (format === 'csv') return csvFormat(columns, { safe: isTerminal, bom })
+  const isOwn = !listed || listed.columns.some(({ name }) => name === '_organization')
+  return isOwn
+    ? ndjsonFormat(columns, isTerminal)
+    : withoutName(columns, (rest) => ndjsonFormat(rest, isTerminal))
+}
+
+/** NDJSON is rows as they stand; the organization's name is for what spreadsheets and data frames read. */
+function withoutName(columns: readonly string[], formatOf: (columns: readonly string[]) => Format): Format {
+  const at = columns.indexOf('_organization')
+  const format = formatOf(columns.toSpliced(at, 1))
+  return { ...format, row: (row) => format.row(row.toSpliced(at, 1)) }
+}
+
+/** Throws UsageError where the rows of this name are no items. */
+function assertEnvelope(name: string, collection: string, envelope: boolean): void {
+  if (envelope && name !== collection)
+    throw new UsageError(
+      `--envelope is for the items of a collection, and ${name} has none; its rows say whose they are`,
+    )
+}
+
+/** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another. */
+export function idsOf(
+  known: readonly { id: string; name: string }[],
+  names: readonly string[],
+): readonly string[] {
+  return names.flatMap((name) => {
+    const found = known.filter((one) => one.id === name.toLowerCase() || one.name === name)
+    if (found.length > 0) return found.map(({ id }) => id)
+    const all = known.map((one) => one.name).join(', ')
+    throw new UsageError(
+      `--org ${printable(name)}: the mirror has no organization of this name or UUID (it has: ${printable(all, 1000)})`,
+    )
+  })
 }

@@ -1,11 +1,11 @@
 import type { CollectionSummary, ColumnSummary } from '../../store/sqlite/read/describe.ts'
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
+import type { Parameters } from '../../store/sqlite/read/query.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
 import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
 import type { MaybePromise } from '../../store/tokens.ts'
 import type { Batches } from '../output/formats/format.ts'
-import { parametersOf } from './parameters.ts'
 import type { QueryWork } from './task.ts'
 
 /** Rows with the names and types of their columns. */
@@ -47,4 +47,24 @@ export function readableFile(reader: Reader): ReadableMirror {
 
 function asBatch<Head extends Rows>({ rows, ...head }: Head) {
   return { ...head, batches: [rows] }
+}
+
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/** The values of `--param NAME=VALUE`; `:NAME=VALUE` is understood, too. The last of several of one name counts. */
+export function parametersOf(typed: readonly (readonly [name: string, value: string])[]): Parameters {
+  return new Map(typed.map(([name, value]) => [name.replace(/^[:@$]/, ''), parameterValue(value)]))
+}
+
+/**
+ * What is written as SQLite itself writes a number is that number, and compared with a TEXT column it is the same text again;
+ * anything else (007, 1.10) is a text.
+ */
+function parameterValue(text: string): string | number | bigint {
+  if (/^(?:0|-?[1-9]\d*)$/.test(text)) {
+    const whole = BigInt(text)
+    return whole >= LEAST && whole <= MOST ? whole : text
+  }
+  const isPlain = /^-?(?:0|[1-9]\d{0,9})\.\d{0,4}[1-9]$/.test(text)
+  return isPlain ? Number(text) : text
 }

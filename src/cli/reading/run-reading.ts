@@ -1,15 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Config } from '../../config/config.ts'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import type { Tell } from '../output/formats/format.ts'
-import { type OutputFile, writeOutput } from '../output/output-file.ts'
-import { writeAll } from '../output/write-all.ts'
+import { type Tell, writeAll } from '../output/formats/format.ts'
+import { assertMayReplace, type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 import { read } from './read.ts'
-import type { ReadingEnd, ReadingTask } from './task.ts'
+import type { ExportFormat, QueryFormat, ReadingEnd, ReadingTask } from './task.ts'
 
 /** A limit as it was typed, and in milliseconds. */
 export interface TimeLimit {
@@ -151,4 +151,39 @@ function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {
   const error = new Error(end.message)
   if (end.stack !== undefined) error.stack = end.stack
   return error
+}
+
+/** Opened by these names, standard output that is a file would be replaced (`>> report.csv`), and a socket cannot be opened. */
+const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+
+/** The file of `--output`; null without it, and for standard output. Throws UsageError for one that must not be written. */
+export function outputFor(
+  { cwd }: Runtime,
+  typed: string | undefined,
+  database: string,
+  config: Config | null,
+): OutputFile | null {
+  if (typed === undefined || STANDARD_OUTPUT.has(typed)) return null
+  const file = outputFile('--output', path.resolve(cwd, typed))
+  assertMayReplace(file, database, config)
+  return file
+}
+
+/** Whether the output is a terminal, and how wide. One that does not know its width reports 0. */
+export function screenOf(
+  { stdout }: Runtime,
+  output: OutputFile | null,
+): Pick<ReadingTask, 'isTerminal' | 'width'> {
+  const isTerminal = output === null && stdout.isTTY === true
+  return { isTerminal, width: isTerminal ? stdout.columns || 80 : null }
+}
+
+/** Throws UsageError for bytes that are for no terminal. `name`: of the file that the message proposes. */
+export function assertShowable(
+  format: QueryFormat | ExportFormat,
+  { isTerminal }: Pick<ReadingTask, 'isTerminal'>,
+  name: string,
+): void {
+  if (format === 'parquet' && isTerminal)
+    throw new UsageError(`Parquet is not for a terminal; write it to a file: --output ${name}.parquet`)
 }

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import type { OrganizationConfig } from '../../config/organizations.ts'
-import { createPings, type Pings } from '../../ping/pings.ts'
+import { createPings, type Pings, type StandingTrouble } from '../../ping/pings.ts'
 import { sendPing } from '../../ping/send.ts'
+import type { Status } from '../../report/status.ts'
 import type { Tokens } from '../../store/tokens.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -48,4 +49,27 @@ function tokenName(
 /** All of an address that may be shown. */
 export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : 'unknown'
+}
+
+/** The lists that earlier processes left in trouble, for pings. */
+export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTrouble[] {
+  return jobs.flatMap((job) => {
+    const code = codeOf(job)
+    if (!job.configured || code === null) return []
+    const { organization_id: organizationId, organization, collection, held_since: held } = job
+    return {
+      organizationId,
+      organization,
+      collection,
+      code,
+      waitsForSomebody: held !== null || job.removals_held > 0,
+      endsByRefresh: job.failing_since === null || job.failing_by === 'refresh',
+    }
+  })
+}
+
+function codeOf(job: Status['jobs'][number]): string | null {
+  if (job.held_since !== null) return 'UNAUTHORIZED'
+  if (job.removals_held > 0) return 'REMOVALS_HELD'
+  return job.failing_since === null ? null : (job.failing_code ?? 'INTERNAL')
 }

@@ -1,14 +1,24 @@
-import type { PageMatch } from '../seen/match-page.ts'
+import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { readForward } from './forward.ts'
-import { askFront, askSpotCheck, continueFront, finishSpotCheck } from './front.ts'
-import { beginLookBack, continueLookBack, firstAnchor, resumeLookBack, SPAN } from './look-back.ts'
+import {
+  askFront,
+  askSample,
+  askSpotCheck,
+  beginLookBack,
+  beginSamples,
+  continueFront,
+  continueLookBack,
+  finishSpotCheck,
+  firstAnchor,
+  resumeLookBack,
+  SPAN,
+  wantsSamples,
+} from './look-back.ts'
 import { askReread, forwardTo, markUnsettled, mayAskAgain, observeAnswer, withState } from './observe.ts'
-import { askOverlap, continueOverlap, overlapAt } from './overlap.ts'
-import { askSample, beginSamples, wantsSamples } from './samples.ts'
 import type { CoverageState, WalkRules } from './state.ts'
-import { continueStepBack, finishReread } from './step-back.ts'
-import { isSwinging } from './totals.ts'
+import { askOverlap, continueOverlap, continueStepBack, finishReread, overlapAt } from './step-back.ts'
+import { isSwinging } from './verdict.ts'
 
 /** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */
 export function advance(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {

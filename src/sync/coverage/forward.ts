@@ -1,12 +1,11 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
-import type { PageMatch } from '../seen/match-page.ts'
+import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import { countMovement, isPastEnd, markMoved, markUnsettled, readingAfter, riseSince } from './observe.ts'
-import { overlapFrom } from './overlap.ts'
 import type { CoverageState, ListPosition, WalkRules } from './state.ts'
-import { beginStepBack } from './step-back.ts'
-import { isSwinging } from './totals.ts'
+import { beginStepBack, overlapFrom } from './step-back.ts'
+import { isSwinging } from './verdict.ts'
 
 /**
  * An answer to `forward`. Counts repeated items against the rise of the total: an item added behind the reader pushes

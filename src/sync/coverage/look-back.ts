@@ -1,7 +1,15 @@
-import type { PageMatch } from '../seen/match-page.ts'
+import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import { countMovement, frontierAfter, markUnsettled, mayAskAgain, withState } from './observe.ts'
-import type { CoverageState, Frontier, LookBack } from './state.ts'
+import {
+  countMovement,
+  frontierAfter,
+  markMoved,
+  markUnsettled,
+  mayAskAgain,
+  riseSince,
+  withState,
+} from './observe.ts'
+import type { CoverageState, Frontier, ListPosition, LookBack } from './state.ts'
 
 /** Pages between an old page and the reader when the walk looks back. */
 export const SPAN = 64
@@ -130,4 +138,98 @@ function endLook(from: Checkpoint, { upTo }: LookBack): Checkpoint {
 function giveUp(from: Checkpoint, look: LookBack): Checkpoint {
   const ended = endLook(from, look)
   return from.state.sample ? ended : markUnsettled(ended)
+}
+
+/** Pages between two samples. */
+const APART = 40
+
+/** Whether repeated items are left unexplained that insertions behind the reader may explain. */
+export function wantsSamples({
+  closed,
+  unexplained,
+  found,
+  relocated,
+  unsettled,
+  perPage,
+}: CoverageState): boolean {
+  return !closed.samples && unexplained > found && relocated === 0 && !unsettled && (perPage ?? 0) > 0
+}
+
+/**
+ * Asks for one page in forty, from the middle of the list to its front, where most insertions are behind the reader.
+ * Looks back from each sample to the next, until enough items are found.
+ */
+export function askSample(from: Checkpoint): Checkpoint {
+  const { state } = from
+  const { sample } = state
+  if (!mayAskAgain(state) || (sample && sample.page <= 1)) return closeSamples(from)
+  if (sample) return beginLookBack(from, sample, Math.max(1, sample.page - APART))
+  const page = Math.max(1, Math.ceil(state.lastPage / 2))
+  return { ...from, ask: { why: 'sample', page, until: null, before: null } }
+}
+
+/** An answer to `sample`, the first one. */
+export function beginSamples(from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
+  const state = { ...from.state, found: from.state.found + match.newToPass }
+  const sample: Frontier | null = frontierAfter(null, state, page, match)
+  const next = { ...from, state: { ...state, sample } }
+  return sample ? next : closeSamples(next)
+}
+
+function closeSamples(from: Checkpoint): Checkpoint {
+  return withState(from, { closed: { ...from.state.closed, samples: true } })
+}
+
+/** The page of the spot check, as a share of the list: no place is more likely to show a hidden movement. */
+const SPOT = 0.37
+
+/** Asks for one page of a list that never moved. */
+export function askSpotCheck(from: Checkpoint): Checkpoint {
+  const page = Math.max(1, Math.round(SPOT * from.state.lastPage))
+  return { ...from, ask: { why: 'spot-check', page, until: null, before: null } }
+}
+
+/** An answer to `spot-check`: if keys or their order differ and the total does not, items left and came unnoticed. */
+export function finishSpotCheck(from: Checkpoint, page: Page, { previous }: PageMatch): Checkpoint {
+  const state = { ...from.state, closed: { ...from.state.closed, spotCheck: true } }
+  const [first] = previous
+  const isSame = previous.every(
+    (place, index) => place?.segment === first?.segment && place?.position === index,
+  )
+  const isExplained = riseSince(state.frontier, page) !== 0
+  return { ...from, state: isSame || isExplained ? state : { ...markMoved(state), unsettled: true } }
+}
+
+/** Looks for items added in front of the list since its first page was read. */
+export function askFront(from: Checkpoint, page: number): Checkpoint {
+  const { state } = from
+  if (!mayAskAgain(state)) return closeFront(from)
+  return { ...from, ask: { why: 'front', page, until: null, before: state.firstSegment } }
+}
+
+/**
+ * An answer to `front`: where two keys are neighbours as before, none after them was added in front. Compares the
+ * last three keys, since a page boundary may have been between two of them.
+ */
+export function continueFront(from: Checkpoint, page: Page, { previous, newToPass }: PageMatch): Checkpoint {
+  const state = { ...from.state, found: from.state.found + newToPass }
+  const next = { ...from, state }
+  const last = previous.slice(-3)
+  const isOver = page.next === null || page.number >= (state.frontier?.page ?? 0)
+  return isOver || last.some((place, index) => areNeighbours(last[index - 1], place))
+    ? closeFront(next)
+    : askFront(next, page.number + 1)
+}
+
+/** Keys with a fraction were found later and do not count: they are neighbours of whatever they were found with. */
+function areNeighbours(
+  before: ListPosition | null | undefined,
+  last: ListPosition | null | undefined,
+): boolean {
+  if (!before || !last || !Number.isInteger(last.position)) return false
+  return before.segment === last.segment && before.position + 1 === last.position
+}
+
+function closeFront(from: Checkpoint): Checkpoint {
+  return withState(from, { closed: { ...from.state.closed, front: true } })
 }

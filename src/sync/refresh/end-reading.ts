@@ -11,10 +11,10 @@ export interface StepBack {
 }
 
 /**
- * `settled`: known rows were met. `unproven`: they were, but a row may have slid past, without a total or since the list moved too
- * often. `hole`: given up after 1,000 rows without a new one. `unsettled`: the list ends before its own total.
+ * `settled`: known rows were met. They were, but a row may have slid past: `unproven`, without a total; `doubtful`, since the list moved
+ * too often. `hole`: given up after 1,000 rows without a new one. `unsettled`: the list ends before its own total.
  */
-export type ReadingOutcome = 'settled' | 'unproven' | 'hole' | 'unsettled'
+export type ReadingOutcome = 'settled' | 'unproven' | 'doubtful' | 'hole' | 'unsettled'
 
 /** A list that is read from one end inwards. Kept in memory: an interrupted one begins again. */
 export interface EndReading {

@@ -15,6 +15,9 @@ export interface Refresh {
   done: readonly EndReading[]
 }
 
+/** What the list moved too much to read is read again by the next refresh, whose gap is longer: after so many in a row it is left to a walk. */
+const MOST_DOUBTS = 3
+
 /** Begins a refresh. If new items appear at neither end, it reads nothing, but once an hour both ends. */
 export function beginRefresh(state: RefreshState, { newest }: RefreshRules, now: number): Refresh {
   const waiting = endsToRead(state.places, newest, state.bothEndsAt, now)
@@ -78,15 +81,17 @@ export function finishRefresh(
   const places = learnFrom(state, done, found)
   const outcome = judge(done, youngEnds(places, rules.newest))
   if (outcome === 'unsettled') return { ...read, lastPage: lastPageShown(state, done) }
+  const doubts = state.doubts ?? 0
+  if (outcome === 'doubtful' && doubts < MOST_DOUBTS) return { ...read, doubts: doubts + 1 }
   const rowsAdded = state.rowsAdded + found
   const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
   const settledAt = Math.min(at, ...outwards)
   // Rows that came meanwhile were found, too.
   const total = outwards.length > 0 ? firstRead.total : firstRead.topTotal
-  const settled = { ...read, settledAt, places, older: 0, total, rowsAdded }
+  const settled = { ...read, settledAt, places, older: 0, total, rowsAdded, doubts: 0 }
   // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
-  if (outcome === 'unproven') return { ...settled, holeSince: startedAt, holes: 0 }
+  if (outcome === 'unproven' || outcome === 'doubtful') return { ...settled, holeSince: startedAt, holes: 0 }
   const freshAsOf =
     state.holeSince === null && isNewestRead(places, rules.newest)
       ? Math.max(startedAt, state.freshAsOf)
@@ -117,7 +122,8 @@ function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutco
   const read = done.filter(({ end }) => young.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
   return (
-    (['unsettled', 'hole', 'unproven'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
+    (['unsettled', 'hole', 'unproven', 'doubtful'] as const).find((outcome) => outcomes.includes(outcome)) ??
+    'settled'
   )
 }
 

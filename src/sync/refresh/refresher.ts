@@ -1,7 +1,7 @@
 import { JobError, type KnownError } from '../../errors.ts'
-import { runError, runOutcome } from '../end-run.ts'
 import type { PageTimes } from '../page-writer.ts'
 import { createTurn } from '../refresh-turns.ts'
+import { runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { PageSource, Urgency } from '../types.ts'
 import { counting, noTraffic, type WalkObserver } from '../walk.ts'

@@ -11,12 +11,14 @@ export interface RefreshState {
   /** Items added at the newest end before then are in the mirror. */
   freshAsOf: number
   /**
-   * Rows may be missing that only a full walk finds: the start of the last refresh that ended as `hole` or `unproven`, or the end of
+   * Rows may be missing that only a full walk finds: the start of the last refresh that ended as `hole`, `unproven` or too often `doubtful`, or the end of
    * a first walk that may have missed some. Null once a later full walk is complete.
    */
   holeSince: number | null
   /** Refreshes in a row that ended as `hole`. */
   holes: number
+  /** Refreshes in a row that ended as `doubtful` and settled nothing; absent: none. */
+  doubts?: number
   /** The start of the last finished refresh or complete full walk, whichever is later. */
   startedAt: number
   /** The start of the last refresh, finished or not: one that fails or is killed is not begun again at once. */

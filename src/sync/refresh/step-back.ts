@@ -60,8 +60,10 @@ export function continueStepBack(
     if (isLeft(further)) return { ...further, stepBack: null }
     return { ...further, ask: outwards(reading, page), stepBack: { ...back, moved } }
   }
-  if (!moved) return { ...reading, stepBack: null, doubtful: isDeepest(reading, back.from) ? [] : doubtful }
-  // Items have moved across the bounds of the pages after this one meanwhile: these are read again.
+  if (!moved && end === 'last')
+    return { ...reading, stepBack: null, doubtful: isDeepest(reading, back.from) ? [] : doubtful }
+  // Items may have moved across the bounds of the pages after this one meanwhile: these are read again. From `first` inwards always,
+  // since an insertion in front hides a deletion further inside: the total stands still, and the lost row has gone back again.
   return { ...reading, ask: inwards(reading, page), stepBack: null, news: { ...news, oldInRow: 0 } }
 }
 
@@ -77,9 +79,8 @@ export function inwards({ end }: EndReading, page: number): number | null {
 }
 
 /** Whether no page further inside was read. Doubt that is only laid aside there comes to an end, however the list moves. */
-function isDeepest({ end, top, answerOf }: EndReading, from: number): boolean {
-  const isFurther = (page: number) => (end === 'first' ? page > from : page < from)
-  return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && isFurther(page))
+function isDeepest({ top, answerOf }: EndReading, from: number): boolean {
+  return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && page < from)
 }
 
 /** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
@@ -120,7 +121,7 @@ export function unprovenPages(
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */
 export function askAgain(reading: EndReading): EndReading {
   const { unproven } = reading
-  if (isLeft(reading)) return { ...reading, outcome: 'unproven' }
+  if (isLeft(reading)) return { ...reading, outcome: 'doubtful' }
   if (unproven === 0) return { ...reading, outcome: 'settled' }
   return unproven > MOST_AGAIN
     ? { ...reading, outcome: 'unproven' }

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { afterAnswer, afterReport, afterThrottle, type Report } from '../../../src/api/rate/answers.ts'
-import { type Budget, isHeard } from '../../../src/api/rate/budget.ts'
+import {
+  afterAnswer,
+  afterReport,
+  afterThrottle,
+  type Budget,
+  isHeard,
+  type Report,
+} from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
 import { NOT_MEASURED } from '../../../src/api/rate/window.ts'
 import {

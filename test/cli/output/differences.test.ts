@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { differenceLines, isApart } from '../../../src/cli/output/differences.ts'
+import { differenceLines, isApart } from '../../../src/cli/commands/verify.ts'
 import { JobError } from '../../../src/errors.ts'
-import type { Difference, Differences } from '../../../src/sync/verify/differences.ts'
+import type { Difference, Differences } from '../../../src/sync/differences.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 
 const NONE: Differences = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { allowedPerMinute } from '../../../src/api/rate/decision.ts'
-import { budgetLater, budgetNow, msToSend } from '../../../src/cli/output/budget-now.ts'
-import { estimate } from '../../../src/cli/output/estimate.ts'
+import { budgetLater, budgetNow, estimate, msToSend } from '../../../src/cli/output/estimate.ts'
 
 const PACE = {
   allowed: null,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createBoard } from '../../../src/cli/output/progress/board.ts'
-import { cellsOf } from '../../../src/cli/output/progress/fit.ts'
+import { nextRun, restLine } from '../../../src/cli/commands/start.ts'
+import { createBoard, progressLines, wholePercent } from '../../../src/cli/output/progress/board.ts'
 import {
   type JobProgress,
   msPerAnswer,
@@ -10,10 +10,10 @@ import {
   noteRequest,
   noteStart,
   noteWait,
+  timeLeft,
+  timeLeftOfAll,
 } from '../../../src/cli/output/progress/job-progress.ts'
-import { progressLines, wholePercent } from '../../../src/cli/output/progress/lines.ts'
-import { nextRun, restLine } from '../../../src/cli/output/progress/next-run.ts'
-import { timeLeft, timeLeftOfAll } from '../../../src/cli/output/progress/time-left.ts'
+import { cellsOf } from '../../../src/cli/output/terminal.ts'
 
 const NOTHING_DONE = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sentence } from '../../../src/cli/output/sentence.ts'
+import { sentence } from '../../../src/cli/output/log.ts'
 
 const RUN = {
   msg: 'run finished',

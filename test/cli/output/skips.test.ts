@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createSkips } from '../../../src/cli/watch/skips.ts'
+import { createSkips } from '../../../src/cli/commands/start.ts'
 
 const MINUTE = 60_000
 

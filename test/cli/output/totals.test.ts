@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addList, newTotals, totalsText } from '../../../src/cli/output/totals.ts'
+import { addList, newTotals, totalsText } from '../../../src/cli/output/run-lines.ts'
 import { InterruptedError, JobError } from '../../../src/errors.ts'
 
 const RUN = { rowsAdded: 10, rowsChanged: 2, rowsRemoved: 1 }

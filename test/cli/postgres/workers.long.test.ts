@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { StatusSchema } from '../../../src/report/status-schema.ts'
+import { StatusSchema } from '../../../src/report/status.ts'
 import { openReader, startPostgres } from '../../helpers/postgres.ts'
 import { createDoor, items, pageOf, serve } from '../list-server.ts'
 import type { LogLine, Running } from '../processes.ts'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parsePostgresAddress } from '../../../src/config/database/postgres-address.ts'
+import { parsePostgresAddress } from '../../../src/config/postgres-address.ts'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'

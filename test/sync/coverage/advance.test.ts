@@ -2,9 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
-import { nextPass, startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
-import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import {
+  type CoverageState,
+  nextPass,
+  startCheckpoint,
+  type WalkRules,
+} from '../../../src/sync/coverage/state.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

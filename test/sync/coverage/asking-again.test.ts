@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
-import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type {
-  CoverageState,
-  Frontier,
-  LookBack,
-  Question,
-  WalkRules,
-  Why,
+import {
+  type CoverageState,
+  type Frontier,
+  type LookBack,
+  type Question,
+  startCheckpoint,
+  type WalkRules,
+  type Why,
 } from '../../../src/sync/coverage/state.ts'
-import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import { resumeReading } from '../../../src/sync/coverage/step-back.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

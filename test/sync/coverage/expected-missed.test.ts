@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { expectedMissed } from '../../../src/sync/coverage/expected-missed.ts'
-import { NO_MOVEMENT, startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { CoverageState, Movement } from '../../../src/sync/coverage/state.ts'
+import {
+  type CoverageState,
+  type Movement,
+  NO_MOVEMENT,
+  startCheckpoint,
+} from '../../../src/sync/coverage/state.ts'
+import { expectedMissed } from '../../../src/sync/coverage/verdict.ts'
 
 const FRESH = startCheckpoint(1).state
 

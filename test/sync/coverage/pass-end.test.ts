@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { CoverageState, WalkRules } from '../../../src/sync/coverage/state.ts'
+import { type CoverageState, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/state.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
-import type { PageMatch } from '../../../src/sync/seen/match-page.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

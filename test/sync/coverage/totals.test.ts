@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { totalsAfter } from '../../../src/sync/coverage/observe.ts'
-import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { Totals, Why } from '../../../src/sync/coverage/state.ts'
+import { startCheckpoint, type Totals, type Why } from '../../../src/sync/coverage/state.ts'
 import {
   isSwinging,
   isTotalWrong,
   offBy,
   totalOff,
   totalsOfNextPass,
-} from '../../../src/sync/coverage/totals.ts'
+} from '../../../src/sync/coverage/verdict.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const FRESH = startCheckpoint(1).state

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { CoverageState } from '../../../src/sync/coverage/state.ts'
+import { type CoverageState, startCheckpoint } from '../../../src/sync/coverage/state.ts'
 import { judgePass, type PassRules } from '../../../src/sync/coverage/verdict.ts'
 
 const FRESH = startCheckpoint(1).state

@@ -133,8 +133,27 @@ describe('a reading from the last page, with these in front of each request', ()
 
       for (const outcome of refreshed.outcomes) outcomes.add(outcome)
       expect(refreshed.asked.length).toBeLessThanOrEqual(MOST_A_PAGE * list.lastPage)
-      if (refreshed.outcomes.includes('unproven')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
+      if (refreshed.outcomes.includes('doubtful')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
     }
-    expect(outcomes).toContain('unproven')
+    expect(outcomes).toContain('doubtful')
+  })
+})
+
+describe('a list that loses rows between all answers', () => {
+  it('is read again from where it was settled, thrice in a row, before it is left to a full walk', () => {
+    const list = new Listing('first', 100)
+    let state = list.walk()
+    const { settledAt, freshAsOf } = state
+    list.add(300)
+    const refresh = () => list.refresh(state, { before: () => list.remove(0) })
+
+    for (const doubts of [1, 2, 3]) {
+      state = refresh().state ?? state
+      expect(state).toMatchObject({ doubts, settledAt, freshAsOf, holeSince: null })
+    }
+    const { outcomes, state: left } = refresh()
+
+    expect(outcomes).toEqual(['doubtful'])
+    expect(left).toMatchObject({ doubts: 0, freshAsOf, holeSince: left?.startedAt })
   })
 })

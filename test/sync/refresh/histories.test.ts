@@ -116,3 +116,47 @@ describe('after a refresh that is settled, every item that was added at the newe
     )
   })
 })
+
+/** Three pages of three new rows in front of known ones, which settle the reading. */
+const FRESH = 9
+const SETTLING = 26
+
+/** An insertion in front and two deletions, each in front of one of these requests. */
+const GAPS = [2, 3, 4, 5, 6]
+
+const DELETED = [...Array.from({ length: FRESH }, (_row, place) => place), FRESH + SETTLING - 2]
+
+/** What a refresh misses that claims to have read the newest end, while this happens. */
+function missedWhile([added, ...removed]: number[], places: readonly number[]) {
+  const list = new Listing('first', SETTLING, 3)
+  const state = list.walk()
+  list.add(FRESH)
+  const before = new Set(list.rows.map(({ id }) => id))
+  const startedAt = list.clock + 1000
+  const refreshed = list.refresh(state, {
+    before(request) {
+      if (request === added) list.add(1)
+      for (const [index, place] of places.entries()) if (request === removed[index]) list.remove(place)
+    },
+  })
+  const isClaimed = refreshed.state?.freshAsOf === startedAt
+  return { isClaimed, lost: list.missing.filter((id) => before.has(id)) }
+}
+
+describe('an insertion in front and two deletions in any gaps between requests', () => {
+  it('hide no row from a refresh that claims to have read the newest end', () => {
+    const untrue: unknown[] = []
+    let claimed = 0
+    for (const added of GAPS)
+      for (const one of GAPS)
+        for (const other of GAPS)
+          for (const place of DELETED)
+            for (const further of DELETED) {
+              const { isClaimed, lost } = missedWhile([added, one, other], [place, further])
+              if (isClaimed) claimed++
+              if (isClaimed && lost.length > 0) untrue.push({ added, one, other, place, further })
+            }
+    expect(untrue).toEqual([])
+    expect(claimed).toBeGreaterThan(10_000)
+  })
+})

@@ -31,9 +31,7 @@ export interface Refreshing {
   spoil?: (answer: RefreshAnswer) => RefreshAnswer
 }
 
-const PER_PAGE = 25
-
-/** A list of 25 items a page that the test moves, and a mirror of it that is refreshed. New items come at one end. */
+/** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
 export class Listing {
   rows: ListedRow[] = []
   readonly known = new Map<number, KnownRow>()
@@ -42,8 +40,11 @@ export class Listing {
   clock = 1000
   private nextId = 0
 
-  constructor(end: End, count: number) {
+  private readonly perPage: number
+
+  constructor(end: End, count: number, perPage = 25) {
     this.end = end
+    this.perPage = perPage
     this.add(count)
   }
 
@@ -96,7 +97,7 @@ export class Listing {
   }
 
   get lastPage(): number {
-    return Math.max(1, Math.ceil(this.rows.length / PER_PAGE))
+    return Math.max(1, Math.ceil(this.rows.length / this.perPage))
   }
 
   get missing(): number[] {
@@ -106,7 +107,7 @@ export class Listing {
   /** Asks for a page and writes it. */
   read(page: number, met: ReadonlyMap<number, number> = new Map()): RefreshRow[] {
     const at = ++this.clock
-    return this.rows.slice((page - 1) * PER_PAGE, page * PER_PAGE).map((row) => {
+    return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map((row) => {
       const before = this.known.get(row.id)
       const isSame = before?.version === row.version
       const seen = { firstAt: before?.firstAt ?? at, changedAt: isSame ? before.changedAt : at }
@@ -151,7 +152,7 @@ export class Listing {
   }
 
   private pageOf(page: number): ListedRow[] {
-    return this.rows.slice((page - 1) * PER_PAGE, page * PER_PAGE)
+    return this.rows.slice((page - 1) * this.perPage, page * this.perPage)
   }
 
   private foundSince(time: number): number {

@@ -148,7 +148,7 @@ describe('a hole', () => {
 
 describe('the pages that a refresh has read, of which older pages are not read again', () => {
   it.each([
-    { end: 'first', asked: [1, 2, 3, 2, 4, 3], pagesRead: 4 },
+    { end: 'first', asked: [1, 2, 3, 2, 3, 2, 3, 4], pagesRead: 4 },
     // The first request looks for the last page.
     { end: 'last', asked: [20, 23, 22, 23, 22, 23, 22, 21, 20], pagesRead: 4 },
   ] as const)('are counted once, however often they were asked for: $end', ({ end, ...expected }) => {

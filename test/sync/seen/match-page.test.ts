@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { startCheckpoint } from '../../../src/sync/coverage/start.ts'
-import type { ListPosition, Question } from '../../../src/sync/coverage/state.ts'
+import { type ListPosition, type Question, startCheckpoint } from '../../../src/sync/coverage/state.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
-import { matchPage } from '../../../src/sync/seen/match-page.ts'
-import { createSeenItems } from '../../../src/sync/seen/seen-items.ts'
+import { createSeenItems, matchPage } from '../../../src/sync/seen.ts'
 import { itemOf } from '../../helpers/pages.ts'
 
 /** A walk that saw x in its first pass; the second read a to e in its first answer, and f to h in its third. */

@@ -1,5 +1,6 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
-import { chunked } from '../write-all.ts'
 
 /** Turns rows into what is written, one after another, whoever brings them. */
 export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {
@@ -43,4 +44,29 @@ function* piecesOf<Row>(
 ): Iterable<Written> {
   yield before
   for (const row of rows) yield format.row(row)
+}
+
+/** Writes piece by piece, no faster than the stream takes it, so that memory never holds a large result whole. */
+export async function writeAll(
+  stream: Writable,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
+  for await (const piece of pieces) {
+    if (!stream.write(piece)) await once(stream, 'drain')
+  }
+}
+
+const CHUNK = 64 * 1024
+
+/** Joins small pieces: one write a row would cost more than making the row. */
+export function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
+  let chunk = ''
+  for (const piece of pieces) {
+    if (typeof piece === 'string') chunk += piece
+    else if (piece.length > 0) yield piece
+    if (chunk.length < CHUNK) continue
+    yield Buffer.from(chunk)
+    chunk = ''
+  }
+  if (chunk !== '') yield Buffer.from(chunk)
 }

@@ -1,4 +1,4 @@
-import { findInexactNumbers, skipNumber } from '../../../json/scan.ts'
+import { findInexactNumbers, skipNumber } from '../../../json/exact.ts'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
 import type { SentItem } from '../../../store/sqlite/read/selection.ts'
 import { printable, printableJson } from '../../../text.ts'

@@ -1,8 +1,7 @@
+import { counted, grouped, inWords } from '../../../text.ts'
 import type { Runtime } from '../../runtime.ts'
-import type { Terminal } from '../terminal.ts'
-import { cut } from './fit.ts'
-import type { JobProgress } from './job-progress.ts'
-import { progressLines, wholeLine, wholePercent } from './lines.ts'
+import { cellsOf, cut, fitted, padded, type Terminal } from '../terminal.ts'
+import { type JobProgress, msPerAnswer, pagesOfAll, timeLeft, timeLeftOfAll } from './job-progress.ts'
 
 const DRAW_EVERY_MS = 200
 
@@ -10,7 +9,7 @@ const DRAW_EVERY_MS = 200
 const PLAIN_EVERY_MS = 60_000
 
 /** The progress lines of all jobs that run, drawn by a timer. */
-export interface Board {
+interface Board {
   jobs(): readonly JobProgress[]
   add(job: JobProgress): void
   end(job: JobProgress): void
@@ -76,4 +75,145 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
       draw()
     },
   }
+}
+
+/** What is known of a command beside its running jobs. */
+interface Whole {
+  /** Jobs that have ended. */
+  done: number
+  /** The pages and rows of these. */
+  pagesDone: number
+  rowsDone: number
+  /** The most that was shown: the percent of the whole never falls. */
+  percent: number
+}
+
+interface Screen {
+  width: number
+  height: number
+}
+
+/** A line for the whole if there are several jobs, then the jobs that fit on half of the screen, the moving ones first. */
+export function progressLines(
+  jobs: readonly JobProgress[],
+  whole: Whole,
+  { width, height }: Screen,
+  now: number,
+): string[] {
+  if (jobs.length === 0) return []
+  const isOne = jobs.length + whole.done === 1
+  const head = isOne ? [] : [wholeLine(jobs, whole, width, now)]
+  const room = Math.max(Math.floor(height / 2), 1) - head.length
+  const hasMore = jobs.length > room
+  const shown = jobs
+    .toSorted((a, b) => rank(a, now) - rank(b, now))
+    .slice(0, hasMore ? Math.max(room - 1, 0) : room)
+  const labels = Math.min(Math.max(...jobs.map(({ label }) => cellsOf(label))), Math.floor(width / 3))
+  const lines = shown.map((job) => jobLine(job, jobs, labels, width, now))
+  const more = jobs.length - shown.length
+  return [...head, ...lines, ...(more > 0 && room > 0 ? [moreLine(jobs, shown, width, now)] : [])]
+}
+
+/** Whether a job waits: for the rate limit, for another process, or for its turn. */
+function isWaiting(job: JobProgress, now: number): boolean {
+  if (job.state === 'busy' || (job.wait !== null && job.wait.until > now)) return true
+  return job.answers === 0 && job.inFlight === 0
+}
+
+function rank(job: JobProgress, now: number): number {
+  return (job.answers > 0 ? 0 : 2) + (isWaiting(job, now) ? 1 : 0)
+}
+
+/** `20 lists: 3 done, 2 reading, 15 waiting  41 % of 4,000 pages  13 minutes left  1,000 rows` */
+function wholeLine(jobs: readonly JobProgress[], whole: Whole, width: number, now: number): string {
+  const waiting = jobs.filter((job) => isWaiting(job, now)).length
+  const counts = [
+    [whole.done, 'done'],
+    [jobs.length - waiting, 'reading'],
+    [waiting, 'waiting'],
+  ] as const
+  const states = counts.filter(([count]) => count > 0).map(([count, what]) => `${grouped(count)} ${what}`)
+  const left = timeLeftOfAll(jobs, now)
+  const { read, known } = pagesOfAll(jobs)
+  const rows = jobs.reduce((sum, job) => sum + job.rows, whole.rowsDone)
+  const parts = [
+    known === null
+      ? counted(read + whole.pagesDone, 'page')
+      : `${whole.percent} % of ${counted(known + whole.pagesDone, 'page')}`,
+    left === null ? '' : `${inWords(left)} left`,
+    counted(rows, 'row'),
+  ]
+  return fitted(`${counted(jobs.length + whole.done, 'list')}: ${states.join(', ')}`, parts, width)
+}
+
+/** The percent of all pages of the jobs that run and have ended, at least what was shown before. */
+export function wholePercent(
+  jobs: readonly JobProgress[],
+  { pagesDone, percent: before }: Pick<Whole, 'pagesDone' | 'percent'>,
+): number {
+  const { read, known } = pagesOfAll(jobs)
+  if (known === null || known + pagesDone === 0) return before
+  return Math.max(before, Math.min(Math.floor(((read + pagesDone) / (known + pagesDone)) * 100), 99))
+}
+
+function jobLine(
+  job: JobProgress,
+  all: readonly JobProgress[],
+  labels: number,
+  width: number,
+  now: number,
+): string {
+  const left = timeLeft(job, all, now)
+  const label = padded(cut(job.label, labels), labels)
+  const wait = waitText(job, now)
+  const parts = [
+    placeOf(job),
+    wait,
+    left === null ? '' : `${inWords(left)} left`,
+    job.state === 'busy' && job.owner?.left != null ? `about ${inWords(job.owner.left)}` : '',
+    job.answers === 0 ? '' : counted(job.rows, 'row'),
+    wait !== '' && job.wait ? `(${job.wait.reason})` : rateOf(job),
+  ]
+  return fitted(label, parts, width)
+}
+
+function placeOf(job: JobProgress): string {
+  const { answers, page, furthest, lastPage, percent, pass, state, owner, requests } = job
+  if (state === 'busy') return `waiting for ${owner?.name ?? 'another process'}`
+  if (state === 'queued' && requests > 0) return 'reading the newest rows'
+  if (answers === 0) return ''
+  const share = percent === null ? '' : `${percent} % `
+  const again = pass > 1 ? `, pass ${pass}` : ''
+  if (page < furthest) return `${share}checking page ${grouped(page)} again${again}`
+  const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
+  return `${share}page ${grouped(page)}${of}${again}`
+}
+
+function waitText(job: JobProgress, now: number): string {
+  const { wait, state, answers, inFlight } = job
+  if (state === 'busy') return ''
+  if (wait !== null && wait.until > now) return `waiting ${inWords(wait.until - now)}`
+  if (answers > 0) return ''
+  return inFlight > 0 ? (state === 'queued' ? '' : 'first page...') : 'waiting for its turn'
+}
+
+function rateOf(job: JobProgress): string {
+  const each = msPerAnswer(job)
+  return each === null || each === 0 || job.answers < 2 ? '' : `${grouped(Math.round(each))} ms a page`
+}
+
+function moreLine(
+  jobs: readonly JobProgress[],
+  shown: readonly JobProgress[],
+  width: number,
+  now: number,
+): string {
+  const others = jobs.filter((job) => !shown.includes(job))
+  const waiting = others.filter((job) => isWaiting(job, now)).length
+  const label = shown.length === 0 ? counted(others.length, 'list') : `and ${grouped(others.length)} more`
+  return fitted(
+    label,
+    waiting === 0 ? [] : [waiting === others.length ? 'waiting' : `${grouped(waiting)} waiting`],
+    width,
+  )
 }

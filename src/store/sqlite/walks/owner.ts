@@ -1,4 +1,4 @@
-import type { OwnerWork, RunningRun } from '../../../sync/lease/owner.ts'
+import type { OwnerWork, RunningRun } from '../../../sync/lease.ts'
 import type { Job } from '../../../sync/types.ts'
 import { runningRunSql } from '../../status.ts'
 import type { Connection } from '../sql.ts'

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sameJson } from '../../../../src/json/compare.ts'
 import { parseExact } from '../../../../src/json/exact.ts'
 import {
   canonicalNumber,
@@ -8,6 +7,7 @@ import {
   isRawNumber,
   type JsonObject,
   numberText,
+  sameJson,
 } from '../../../../src/json/value.ts'
 import type { Leaf } from '../../../../src/store/columns/flatten.ts'
 import { sqlitePath } from '../../../../src/store/columns/path.ts'

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -68,3 +70,58 @@ footer a { margin-right: .8rem; }
   li.row .name { margin-right: .6rem; }
 }
 `
+
+/**
+ * Runs in the browser: puts a new reading of the page in place of the old one every five seconds, keeps what was unfolded and
+ * what is selected, and says so when no answer comes. Without JavaScript the page loads again by itself.
+ */
+export const SCRIPT = `
+(() => {
+  const stale = document.getElementById('stale')
+  let answered = new Date()
+  let asking = false
+  async function refresh() {
+    if (asking || document.hidden) return
+    asking = true
+    try {
+      const answer = await fetch(location.pathname, { cache: 'no-store', signal: AbortSignal.timeout(10000) })
+      if (!answer.ok) throw new Error((await answer.text()).slice(0, 300))
+      const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      answered = new Date()
+      stale.hidden = true
+      if (!getSelection().isCollapsed) return
+      for (const { id } of document.querySelectorAll('main details[open]'))
+        next.getElementById(id)?.setAttribute('open', '')
+      document.querySelector('main').replaceWith(next.querySelector('main'))
+      document.title = next.title
+    } catch (error) {
+      const why = error.name === 'Error' ? error.message : 'no answer'
+      stale.textContent = 'Old: ' + why + '. What stands below is of ' + answered.toLocaleTimeString() + '.'
+      stale.hidden = false
+      document.title = 'no answer - admin-mirror'
+    } finally {
+      asking = false
+    }
+  }
+  setInterval(refresh, 5000)
+  document.addEventListener('visibilitychange', refresh)
+})()
+`
+
+/** Our own style and script alone, named by their hashes; nothing is loaded from anywhere else, and nothing may frame us. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `style-src '${hashOf(STYLE)}'`,
+  `script-src '${hashOf(SCRIPT)}'`,
+  // The script asks for this page again.
+  "connect-src 'self'",
+  // The empty icon, without which a browser asks for /favicon.ico.
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`
+}

@@ -1,7 +1,7 @@
-import { differingPaths, sameJson } from '../../json/compare.ts'
-import { parseExact } from '../../json/exact.ts'
-import type { ListedItem, StoredItem } from '../items.ts'
-import type { Coverage } from '../types.ts'
+import { parseExact } from '../json/exact.ts'
+import { differingPaths, sameJson } from '../json/value.ts'
+import type { ListedItem, StoredItem } from './items.ts'
+import type { Coverage } from './types.ts'
 
 /** A difference between a list and the mirror. */
 export interface Difference {

@@ -1,18 +1,20 @@
 import { createConnectionPool, createHttpGet, type HttpGet } from '../../api/http.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { minutesBetween } from '../../check/configured.ts'
 import { type Finding, ok, warn } from '../../check/finding.ts'
 import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
 import { findingOf } from '../../check/mirror.ts'
 import { checkNetwork } from '../../check/network.ts'
-import { minutesBetween } from '../../check/schedules.ts'
 import type { Config } from '../../config/config.ts'
+import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
-import { USER_AGENT as userAgent } from '../names.ts'
-import { budgetNow, msToSend } from '../output/budget-now.ts'
+import { USER_AGENT as userAgent } from '../config-file.ts'
+import { budgetNow, msToSend } from '../output/estimate.ts'
 import { createLogger } from '../output/log.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
 import { openSession, type Session } from '../session.ts'
+import { hostOf } from './pings.ts'
 
 /** For all requests together: a rate limit may ask for long waits. */
 const LIMIT_MS = 120_000
@@ -146,4 +148,34 @@ function refreshOf(
 
 function lastPages(group: readonly { page: { lastPage: number | null } }[]): number {
   return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
+}
+
+/** Milliseconds. */
+const PINGED_WITHIN_MS = 10_000
+
+/**
+ * Sends one ping to each address, and says what came back. `isWell`: whether nothing failed. A success would end the alarm of
+ * a list that still fails, so the test tells a failure then.
+ */
+export async function checkPings(
+  { organizations }: Pick<Config, 'organizations'>,
+  isWell: boolean,
+  { signal }: Pick<Runtime, 'signal'>,
+): Promise<Finding[]> {
+  const addresses = new Set(organizations.flatMap(({ ping }) => ping() ?? []))
+  const how = isWell ? '' : ' (fail: something is not well)'
+  return Promise.all(
+    Array.from(addresses, async (address) => {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(PINGED_WITHIN_MS)])
+      try {
+        const kind = isWell ? 'success' : 'fail'
+        await sendPing(address, kind, 'admin-mirror: a test by "check"\n', { userAgent, signal: limit })
+        return ok('ping', `${hostOf(address)} took a test ping${how}`)
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : 'unknown'
+        const cure = 'look at ping in the configuration, and at the way there'
+        return warn('ping', `${hostOf(address)} did not take a test ping: ${reason}`, cure)
+      }
+    }),
+  )
 }

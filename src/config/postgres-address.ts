@@ -1,4 +1,4 @@
-import { isLoopback } from '../../loopback.ts'
+import { isLoopback } from '../loopback.ts'
 
 /** A PostgreSQL schema that holds the mirror. */
 export interface PostgresSettings {

@@ -1,0 +1,133 @@
+import { JobError } from '../errors.ts'
+import { grouped, inWords } from '../text.ts'
+import type { JobObserver, JobOptions } from './job.ts'
+import { stopped } from './run.ts'
+import type { Lease, Store } from './store.ts'
+import type { Trigger } from './types.ts'
+
+// How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
+const FIRST_LOOK_MS = 250
+const LONGEST_LOOK_MS = 2000
+/** Of the time waited so far: a wait of hours needs no look four times a second. */
+const LOOK_SHARE = 0.05
+
+interface AcquireOptions
+  extends Pick<JobOptions, 'job' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
+    Partial<Pick<JobOptions, 'trigger'>> {
+  store: Pick<Store, 'acquire'>
+  observer: Pick<JobObserver, 'onBusy'>
+}
+
+/** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
+export async function acquire(options: AcquireOptions): Promise<Lease> {
+  const { job, store, waitForOwner, trigger, now, sleep, observer, signal } = options
+  let waitedMs = 0
+  for (;;) {
+    if (signal.aborted) throw stopped(signal)
+    const { lease, heldBy, work = null } = await store.acquire(job)
+    if (lease) return lease
+    if (!waitForOwner) {
+      const place = `${job.organization.name} ${job.collection.name}`
+      const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
+      const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
+      throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
+    }
+    observer.onBusy(heldBy, work)
+    const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, waitedMs * LOOK_SHARE), LONGEST_LOOK_MS)
+    await sleep(pauseMs, signal)
+    waitedMs += pauseMs
+  }
+}
+
+/** What the mirror knows of the work of another process on a job. Times are ISO 8601. */
+export interface OwnerWork {
+  /** Whether that process is a `start`. */
+  isDaemon: boolean
+  /** Whether it compares the list: then it has no run. */
+  isVerify: boolean
+  /** Null: none has begun. */
+  run: RunningRun | null
+}
+
+/** A run that has not ended, and how far its walk is; of a refresh, only that it began. */
+export interface RunningRun extends WalkPace {
+  trigger: Trigger
+  /** Null: all pages are read. */
+  nextPage: number | null
+}
+
+/**
+ * `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: that of its lock, from `newLockName` or `workerName`, or
+ * `another process`, whose name is not written yet.
+ */
+export function ownerName(name: string, work: OwnerWork | null): string {
+  const [, host, pid] = /^(?:(.*)-)?(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
+  const process = pid === undefined ? name : `process ${pid}${host ? ` on ${host}` : ''}`
+  return work?.isDaemon ? `the scheduler of ${process}` : process
+}
+
+/** `is working on it (page 51, 25 %, about 12 minutes left)`. */
+export function workText(work: OwnerWork | null, now: number): string {
+  if (work?.isVerify) return 'is comparing it with the API (verify)'
+  const run = work?.run
+  if (!run) return 'is working on it (about to begin)'
+  if (run.trigger === 'refresh') return 'is refreshing it'
+  const left = leftOf(work, now)
+  const percent = walkPercent(run.walkSeen, run.total)
+  const parts = [
+    ...(run.trigger === 'backfill' ? ['a backfill'] : []),
+    run.nextPage === null ? 'all pages read' : `page ${grouped(run.nextPage)}`,
+    ...(percent === null ? [] : [`${percent} %`]),
+    ...(left === null ? [] : [`about ${inWords(left)} left`]),
+  ]
+  return `is working on it (${parts.join(', ')})`
+}
+
+/** How long its work still takes about, if that is known. Milliseconds. */
+export function leftOf(work: OwnerWork | null, now: number): number | null {
+  return work?.run ? walkLeft(work.run, now) : null
+}
+
+/** What tells how fast a running walk goes. Times are ISO 8601. */
+interface WalkPace {
+  startedAt: string
+  /** Of this run. */
+  pages: number
+  rowsSeen: number
+  /** Of the walk: its distinct items in all its runs, and the length of the list. */
+  walkSeen: number | null
+  total: number | null
+  updatedAt: string | null
+  /** The latest end of a wait for its rate budget, which may be past. */
+  waitingUntil: string | null
+}
+
+/** One page tells nothing of the speed: its request may have waited. */
+const LEAST_PAGES = 2
+
+/** The longest wait for a rate limit; a later time was written by a wrong clock. */
+const LONGEST_WAIT_MS = 86_400_000
+
+/**
+ * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the
+ * present wait; null if nothing tells. `now`: epoch milliseconds.
+ */
+export function walkLeft(
+  { pages, rowsSeen, walkSeen, total, startedAt, updatedAt, waitingUntil }: WalkPace,
+  now: number,
+): number | null {
+  if (walkSeen === null || total === null || updatedAt === null) return null
+  if (pages < LEAST_PAGES || rowsSeen === 0) return null
+  const spent = Date.parse(updatedAt) - Date.parse(startedAt)
+  const until = waitingUntil === null ? 0 : Date.parse(waitingUntil) - now
+  const wait = until <= LONGEST_WAIT_MS ? until : 0
+  return Math.round(Math.max((spent / rowsSeen) * Math.max(total - walkSeen, 0), wait, 0))
+}
+
+/** How far a walk is, in whole percent of its items; null if its length is unknown. */
+export function walkPercent(seen: number | null, total: number | null): number | null {
+  // An item that came since the first answer is no part of its total.
+  return seen === null || total === null || total === 0
+    ? null
+    : Math.floor((100 * Math.min(seen, total)) / total)
+}
