@@ -54,7 +54,7 @@ function sourceOf(room: string): string[] {
   const within = Object.keys(TESTS).filter((other) => other.startsWith(`${room}/`))
   return globSync(`src/${room}/**/*.ts`)
     .filter((file) => !LEFT_OUT.test(file) && !within.some((other) => file.startsWith(`src/${other}/`)))
-    .sort()
+    .toSorted()
 }
 
 /** Pieces of files, `file:first-last`, of about `lines` lines together; all files where they have no more. */
@@ -74,13 +74,19 @@ function draw(files: string[], lines: number, random: Random): string[] {
 
 /** What became of the defects planted in these pieces, by file. */
 function plant(tests: string[], pieces: string[]): Outcome[] {
-  const { status } = spawnSync('npx', ['stryker', 'run', 'test/stryker.config.json', '--mutate', pieces.join(',')], {
-    env: { ...process.env, MUTATION_TESTS: tests.join(' ') },
-    stdio: 'inherit',
-  })
+  const { status } = spawnSync(
+    'npx',
+    ['stryker', 'run', 'test/stryker.config.json', '--mutate', pieces.join(',')],
+    {
+      env: { ...process.env, MUTATION_TESTS: tests.join(' ') },
+      stdio: 'inherit',
+    },
+  )
   if (status !== 0) throw new Error(`Stryker ended with ${status}`)
   const { files } = JSON.parse(readFileSync('.stryker-tmp/report/mutation.json', 'utf8')) as Report
-  return Object.entries(files).flatMap(([file, { mutants }]) => mutants.map(({ status }) => ({ file, status })))
+  return Object.entries(files).flatMap(([file, { mutants }]) =>
+    mutants.map((mutant) => ({ file, status: mutant.status })),
+  )
 }
 
 function scoreOf(files: string[], outcomes: Outcome[]): Score {
@@ -107,7 +113,12 @@ const { values } = parseArgs({
 })
 const drawn = values.room.map((room) => {
   const files = sourceOf(room)
-  return { room, files, tests: TESTS[room] ?? [], pieces: draw(files, Number(values.lines), createRandom(Number(values.seed))) }
+  return {
+    room,
+    files,
+    tests: TESTS[room] ?? [],
+    pieces: draw(files, Number(values.lines), createRandom(Number(values.seed))),
+  }
 })
 // One run for all rooms of the same tests: Stryker first runs them all to see which reach what.
 const outcomes = [...new Set(drawn.map(({ tests }) => tests))].flatMap((tests) => {
@@ -119,7 +130,9 @@ const total = {
   noticed: scores.reduce((sum, { noticed }) => sum + noticed, 0),
   missed: scores.reduce((sum, { missed }) => sum + missed, 0),
 }
-process.stdout.write(`\n${values.lines} lines of each room, --seed ${values.seed}: defects that tests noticed\n`)
+process.stdout.write(
+  `\n${values.lines} lines of each room, --seed ${values.seed}: defects that tests noticed\n`,
+)
 for (const { room, ...score } of scores) process.stdout.write(rowText(room, score))
 process.stdout.write(rowText('all', total))
 process.exitCode = percentOf(total) < LEAST ? 1 : 0

@@ -20,7 +20,9 @@ export default defineConfig({
     ],
     isolate: false,
     setupFiles: 'test/setup.ts',
-    globalSetup: folders.some((folder) => folder.endsWith('/postgres')) ? 'test/helpers/shared-postgres.ts' : [],
+    globalSetup: folders.some((folder) => folder.endsWith('/postgres'))
+      ? 'test/helpers/shared-postgres.ts'
+      : [],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
