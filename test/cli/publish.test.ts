@@ -164,6 +164,9 @@ describe('the published file', () => {
     api.list = orders(7, 2)
     await workspace.run(['sync', '--refresh'])
     configure({ publishEvery: '1ms' })
+    // It is made no more often than a tenth of the time allows.
+    const numbers = JSON.parse(fs.readFileSync(`${copy}.json`, 'utf8')) as object
+    fs.writeFileSync(`${copy}.json`, JSON.stringify({ ...numbers, duration_ms: 0 }))
 
     const start = workspace.startHere(['start'])
     await start.log(published)
