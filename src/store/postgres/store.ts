@@ -12,6 +12,7 @@ import {
   refreshOf,
   saveRefresh,
 } from '../core/jobs.ts'
+import { liveKeys, lookUp } from '../core/lookup.ts'
 import { countMissing, isComplete, noteMissing } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
@@ -32,7 +33,6 @@ import type { Patience, Server } from './server/server.ts'
 import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
-import { lookUp, readLiveKeys } from './tables/lookup.ts'
 import { createCommit } from './walks/commit.ts'
 import { asOwner, NEW_EPOCH } from './walks/job.ts'
 
@@ -119,7 +119,8 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       }),
     readLedger: (walkId, after) => reading(readLedger(walkId, after)),
 
-    lookup: (job, items) => lookUp(server, collections, job, items),
+    lookup: (job, items) =>
+      collections.retrying(job, ({ shape }) => reading(lookUp(POSTGRES, shape, job, items))),
     async commit(lease, { answer, walk, next, at, run }) {
       const { job, rowsAdded } = lease
       if (!answer) {
@@ -172,7 +173,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       const end = ago(history)
       while (!(await reading(pruneHistory(POSTGRES, job, end)))) if (signal.aborted) return
     },
-    liveKeys: (job, from) => readLiveKeys(server, collections, job, from),
+    liveKeys: (job, from) => collections.retrying(job, ({ shape }) => reading(liveKeys(shape, job, from))),
   }
 }
 

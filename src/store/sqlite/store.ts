@@ -15,10 +15,11 @@ import {
   refreshOf,
   saveRefresh,
 } from '../core/jobs.ts'
+import { liveKeys, lookUp } from '../core/lookup.ts'
 import { countMissing, isComplete } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
-import type { Rule } from '../core/sql.ts'
+import type { Keys, Rule } from '../core/sql.ts'
 import {
   abandonWalk,
   beginWalk,
@@ -37,7 +38,7 @@ import type { Connection } from './sql.ts'
 import { changeColumnsAndWrite, INLINE_ROWS } from './tables/alter.ts'
 import { type CollectionTables, openCollection } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
-import { createLookup, createSchemaCache } from './tables/lookup.ts'
+import { createSchemaCache, readKeyColumns } from './tables/lookup.ts'
 import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { commitPage } from './walks/commit.ts'
@@ -62,7 +63,7 @@ export function openSqliteStore({
   ...patience
 }: SqliteStoreOptions): Store {
   const { now } = patience
-  const lookup = createLookup(connection)
+  const keys = createSchemaCache<Keys | null>(connection)
   // A rollback also undoes the columns that its transaction added, so the cache is cleared.
   const collections = createSchemaCache<CollectionTables>(connection)
   const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
@@ -94,6 +95,7 @@ export function openSqliteStore({
   const addOrganization = connection.prepare(
     'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
   )
+  const keysOf = (job: Job) => keys.get(job.collection.name, () => readKeyColumns(connection, job))
   const findTrace = connection.prepare(`
     SELECT 1 FROM sync_walks WHERE organization_id = :id AND collection = :name
     UNION ALL
@@ -101,10 +103,15 @@ export function openSqliteStore({
     LIMIT 1
   `)
 
+  function liveKeysOf(job: Job, from: string | null) {
+    const known = keysOf(job)
+    return known ? runRule(connection, liveKeys(known, job, from)) : { ids: [], next: null }
+  }
+
   function leaseOf(job: Job): Lease {
     const trace = findTrace.get({ id: job.organization.id, name: job.collection.name })
     const refusal = refusalOf(connection, job)
-    const isNeverSynced = !refusal && trace === undefined && lookup.liveKeys(job, null).ids.length === 0
+    const isNeverSynced = !refusal && trace === undefined && liveKeysOf(job, null).ids.length === 0
     return {
       job,
       refusal,
@@ -176,7 +183,13 @@ export function openSqliteStore({
       }),
     readLedger: async (walkId, after) => reading(readLedger(walkId, after)),
 
-    lookup: async (job, items) => read(() => lookup.items(job, items)),
+    lookup: async (job, items) =>
+      read(() => {
+        const known = keysOf(job)
+        return known
+          ? runRule(connection, lookUp(SQLITE, known, job, items))
+          : items.map(() => ({ state: 'absent' }))
+      }),
     async commit({ job, rowsAdded }, { answer, walk, next, run, at }) {
       if (!answer) {
         await writing(() => saveCheckpoint(walk.id, next, at))
@@ -250,7 +263,7 @@ export function openSqliteStore({
       const end = ago(history)
       await inBatches(patience, () => writing(() => pruneHistory(SQLITE, job, end)))
     },
-    liveKeys: async (job, from) => read(() => lookup.liveKeys(job, from)),
+    liveKeys: async (job, from) => read(() => liveKeysOf(job, from)),
   }
 }
 

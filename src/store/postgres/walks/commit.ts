@@ -11,7 +11,6 @@ import type { Server } from '../server/server.ts'
 import type { Sql } from '../sql.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
 import type { FittedRow } from '../tables/row-size.ts'
-import { writeRows } from '../tables/rows.ts'
 
 /** Runs a task in a transaction that has locked the job's row. Throws JobError (`BUSY`) if another worker has the job by now. */
 export type Owned = <T>(task: (sql: Sql) => Promise<T>) => Promise<T>
@@ -64,14 +63,14 @@ const AS_KNOWN = `
 function tryToWrite(
   owned: Owned,
   page: WrittenPage,
-  { shape, version }: OpenCollection,
-  rows: readonly TypedRow[],
+  { writer, version }: OpenCollection,
+  typed: readonly TypedRow[],
 ): Promise<Pick<CommitResult, 'newRejects' | 'rowsAdded'> | null> {
   const { job, changes, at } = page
   return owned(async (sql) => {
     const same = await sql.rows(AS_KNOWN, [job.collection.name, version, String(LATEST_VERSION)])
     if (same.length === 0) return null
-    await writeRows(sql, shape, { job, upserts: changes.upserts, rows, at })
+    await runRule(sql, writer.write({ job, upserts: changes.upserts, typed, at }))
     return runRule(sql, savePage(POSTGRES, page))
   })
 }
