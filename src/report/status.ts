@@ -137,6 +137,9 @@ export const StatusSchema = z
       })
       .nullable()
       .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
+    locks: z
+      .array(z.string())
+      .describe('Of a mirror on a PostgreSQL server: whose locks keep its workers waiting'),
     timezone: z.string().nullable(),
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),
@@ -159,12 +162,12 @@ export type DaemonStatus = Status['daemon']
 export function createStatus(
   facts: Omit<
     Status,
-    'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes' | 'unusable'
+    'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes' | 'unusable' | 'locks'
   > &
-    Partial<Pick<Status, 'advice' | 'notes' | 'unusable'>>,
+    Partial<Pick<Status, 'advice' | 'notes' | 'unusable' | 'locks'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, advice = [], notes = [], unusable = null, ...others } = facts
+  const { database, now, advice = [], notes = [], locks = [], unusable = null, ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
@@ -176,6 +179,7 @@ export function createStatus(
     daemon,
     advice,
     notes,
+    locks,
     ...others,
   }
 }

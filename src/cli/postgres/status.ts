@@ -3,6 +3,7 @@ import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-trou
 import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
+import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import type { Runtime } from '../runtime.ts'
 import type { StatusReader } from '../watch/read-status.ts'
@@ -29,15 +30,19 @@ export async function readerOf(
   sql: Pick<Sql, 'rows'>,
   schema: string,
   locks: ReadonlySet<string>,
-): Promise<Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue'>>> {
+): Promise<
+  Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
+> {
   const rows = await readStatus(sql, schema, locks)
   const closedUntil = await gateClosedUntil(sql)
   const queue = await readQueue(sql, schema)
+  const holders = await lockHolders(sql)
   const troubles = await sql.rows<ColumnTrouble>(COLUMN_TROUBLES_SQL)
   return {
     columnTroubles: () => troubles,
     status: () => rows,
     gateClosedUntil: () => closedUntil,
     queue: () => queue,
+    locks: () => holders,
   }
 }

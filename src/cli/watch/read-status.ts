@@ -43,6 +43,8 @@ export interface StatusReader
   extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
+  /** Whose locks the workers wait for. */
+  locks?(): string[]
 }
 
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
@@ -90,6 +92,7 @@ export function statusOf(
       unusable,
       now: new Date(now).toISOString(),
       queue: reader?.queue?.() ?? null,
+      locks: reader?.locks?.() ?? [],
       timezone: config?.timezone ?? null,
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,

@@ -155,7 +155,8 @@ export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
     { ...namesOf(job), owner },
   )
   type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
-  type Row = Omit<RunningRun, 'startedAt' | Time> & Record<Time, StoredTime | null> & { startedAt: StoredTime }
+  type Row = Omit<RunningRun, 'startedAt' | Time> &
+    Record<Time, StoredTime | null> & { startedAt: StoredTime }
   const running = yield* one<Row>(RUNNING_RUN, namesOf(job))
   return {
     isDaemon: known?.isDaemon === 1,
