@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import { endPauses } from './budgets.ts'
 import type { LastRuns } from './runs.ts'
-import { all, type Dialect, one, type Rule, run, type Values } from './sql.ts'
+import { all, type Dialect, one, type Rule, run, upsert, type Values } from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -102,7 +102,11 @@ function* configure(
     ...former.map((row) => ({ ...row, configured: 0 })),
     ...wanted.filter((row) => !before.has(textOf(row, names))),
   ]
-  if (changed.length > 0) yield* dialect.upsert(table, columns, key, changed)
+  yield* upsert(
+    dialect,
+    { table, columns, key },
+    changed.map((row) => names.map((name) => row[name] ?? null)),
+  )
 }
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
