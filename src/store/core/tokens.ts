@@ -98,7 +98,7 @@ function* configure(
   const before = new Set(known.map((row) => textOf(row, names)))
   const keys = new Set(wanted.map((row) => textOf(row, key)))
   const former = known.filter((row) => row.configured !== 0 && !keys.has(textOf(row, key)))
-  const changed = [
+  const changed: Values[] = [
     ...former.map((row) => ({ ...row, configured: 0 })),
     ...wanted.filter((row) => !before.has(textOf(row, names))),
   ]
