@@ -4,9 +4,11 @@ import type { Parameters } from '../../store/sqlite/read/query.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
 import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
-import type { MaybePromise } from '../../store/tokens.ts'
 import type { Batches } from '../output/formats/format.ts'
 import type { QueryWork } from './task.ts'
+
+/** At once from a file, later from a server. */
+type MaybePromise<T> = T | Promise<T>
 
 /** Rows with the names and types of their columns. */
 interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {

@@ -36,6 +36,8 @@ export interface Dialect {
   join: string
   /** The function that returns the later of two times. */
   later: string
+  /** An expression for the database's own time, in epoch milliseconds. */
+  now: string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */

@@ -1,4 +1,5 @@
 import { type Dialect, quoted, type Rule, run, SQL_TYPES, type Values, withParameters } from '../core/sql.ts'
+import { SERVER_TIME } from './server/clock.ts'
 import { POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
 
 export const POSTGRES: Dialect = {
@@ -8,6 +9,7 @@ export const POSTGRES: Dialect = {
   sequence: 'sequence',
   join: 'JOIN',
   later: 'greatest',
+  now: SERVER_TIME,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,

@@ -11,6 +11,7 @@ export const SQLITE: Dialect = {
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
   later: 'max',
+  now: "unixepoch('subsec') * 1000",
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
