@@ -60,7 +60,7 @@ describe('the documents', () => {
     const explained = [...section.matchAll(/^\| `([A-Z_]+)` \(/gm)].map(([, code]) => code)
 
     expect(codes.length).toBeGreaterThan(10)
-    expect(explained.toSorted()).toEqual(codes.toSorted())
+    expect(new Set(explained)).toEqual(new Set(codes))
   })
 
   it.each(DOCUMENTS)('lead somewhere with every link: %s', (file) => {

@@ -25,8 +25,11 @@ export async function withTables(text: string): Promise<string> {
   }, text)
 }
 
+function line(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`.replaceAll('|  |', '| |')
+}
+
 function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`.replaceAll('|  |', '| |')
   return ['', line(columns), line(columns.map(() => '---')), ...rows.map(line), ''].join('\n')
 }
 

@@ -25,19 +25,19 @@ interface StoredRow {
   changedAt: StoredTime
 }
 
-/** Compares each item with its row, or its reject if it has no usable key. */
+/** Compares each item with its row, or its reject if it has no usable key. `keys`: null without tables. */
 export function* lookUp(
   dialect: Dialect,
-  keys: Keys,
+  keys: Keys | null,
   job: Job,
   items: readonly ListedItem[],
 ): Rule<StoredItem[]> {
   // An item has no row if its key is not like the others: 007 is not 7.
   const ids = items.flatMap((listed) =>
-    'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
+    keys && 'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
   )
   const rows =
-    ids.length === 0
+    !keys || ids.length === 0
       ? []
       : yield* all<StoredRow>(rowsSql(dialect, keys, job), { ...namesOf(job), ids: JSON.stringify(ids) })
   const stored = new Map(rows.map((row) => [row.id, row]))
@@ -83,10 +83,11 @@ interface Position {
 
 /** See `Store.liveKeys`. */
 export function* liveKeys(
-  keys: Keys,
+  keys: Keys | null,
   job: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
+  if (!keys) return { ids: [], next: null }
   const { keyColumns, keyTypes: types } = keys
   const last = positionOf(from, types)
   const names = keyColumns.map(quoted).join(', ')

@@ -44,6 +44,8 @@ export interface Dialect {
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which came from a row of these columns. */
   hasId(keys: Keys, row: string, id: string): string
+  /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
+  ofOwner: string
   /** For FROM: the lines of `eachLine`, as `line`. */
   lines(columns: Columns): string
   /**

@@ -26,6 +26,7 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
+  ofOwner: 'AND epoch = :epoch FOR NO KEY UPDATE',
   lines(columns) {
     const typed = Object.entries(columns).map(([name, type]) => `${quoted(name)} ${type}`)
     return `json_to_recordset(:lines::json) AS line (${typed.join(', ')})`

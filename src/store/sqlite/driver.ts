@@ -23,6 +23,8 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
+  // A file has one writer at a time, and an owner who lost the job has lost its lock file.
+  ofOwner: '',
   lines: (columns) =>
     `(SELECT ${Object.keys(columns)
       .map((name) => `? AS ${quoted(name)}`)
