@@ -1,7 +1,10 @@
+import fs from 'node:fs'
 import { MirrorError } from '../errors.ts'
-import { assertMayRead } from '../store/sqlite/file/errors.ts'
+import { fullDisk } from '../report/verdict.ts'
+import { assertMayRead, whyUnwritable } from '../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../store/sqlite/file/header.ts'
 import { openForWriting, translatingErrors } from '../store/sqlite/file/open.ts'
+import { freeBytes } from '../store/sqlite/read/overview.ts'
 import { openReader, type Reader } from '../store/sqlite/read/reader.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import { createLockWait, createTransact, type Patience, type Transact } from '../store/sqlite/transaction.ts'
@@ -51,4 +54,22 @@ export async function openMirror(
   const patience = { now, sleep, signal, report }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   return { connection, patience, transact: createTransact({ connection, file, ...patience }) }
+}
+
+/** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
+export function unwritableNow(file: string, isWriter: boolean): string | null {
+  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
+  return fullDisk(file, freeBytes(file)) ?? whyUnwritable(file, isWriter || owner === process.geteuid?.())
+}
+
+/**
+ * The same for a file that the user named. Who writes it is not known, nor what they may, but on a full disk nobody can. A copy, which is
+ * in no WAL mode, is written by nobody.
+ */
+export function unwritableNamed(file: string): string | null {
+  const header = translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(file, freeBytes(file)) : null
 }

@@ -1,11 +1,10 @@
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import { fullDisk } from '../../report/verdict.ts'
 import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
-import { freeBytes } from '../../store/sqlite/read/overview.ts'
 import type { Globals } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
+import { unwritableNamed, unwritableNow } from '../mirror-file.ts'
 import { jsonText } from '../output/results.ts'
 import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { Runtime } from '../runtime.ts'
@@ -35,6 +34,11 @@ export async function run(
     : undefined
   // A mirror has its freshness in itself.
   const beside = config ? null : await freshnessBeside(database, runtime.signal)
+  const unusable = config
+    ? config.postgres
+      ? null
+      : unwritableNow(database, false)
+    : unwritableNamed(database)
   const report = readStatus({
     database,
     beside,
@@ -44,8 +48,7 @@ export async function run(
     maxAge,
     fresh,
     reader,
-    // Others write the file that --database names, if anybody does.
-    unusable: config && !config.postgres ? fullDisk(database, freeBytes(database)) : null,
+    unusable,
   })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)

@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import { MirrorError } from '../../errors.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import {
   mirrorSize,
@@ -11,6 +9,7 @@ import {
 import { createReader } from '../../store/sqlite/read/reader.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createFileCheck } from '../../store/sqlite/transaction.ts'
+import { unwritableNow } from '../mirror-file.ts'
 import type { ServedMirror } from './source.ts'
 
 /** What the listener reads of a mirror in a file: on the connection of the sync, between two of its transactions. */
@@ -22,13 +21,8 @@ export function createServedFile(connection: Connection, file: string, processNa
       assertSameFile()
       // Any read shows whether the mirror can be read; what it returns is not needed.
       reader.gateClosedUntil()
-      try {
-        fs.accessSync(file, fs.constants.W_OK)
-      } catch {
-        throw new MirrorError(`${file} cannot be written by this user`)
-      }
     },
-    freeBytes: async () => mirrorSize(file).freeBytes,
+    unwritable: () => unwritableNow(file, true),
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,

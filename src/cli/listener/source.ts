@@ -3,7 +3,6 @@ import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { KnownError, MirrorError } from '../../errors.ts'
 import { jobKey, type Overview, type Published, type Source } from '../../listener/overview.ts'
-import { fullDisk } from '../../report/verdict.ts'
 import type { Scheduler } from '../../schedule/scheduler.ts'
 import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../../store/overview.ts'
 import { numbersFile, readNumbers } from '../../store/sqlite/publish/numbers.ts'
@@ -16,8 +15,8 @@ import { budgetUses } from './counts.ts'
 export interface ServedMirror {
   /** Throws MirrorError if the mirror cannot be used. */
   probe(): Promise<void>
-  /** On the mirror's disk for this user; null: unknown. */
-  freeBytes(): Promise<number | null>
+  /** Why it cannot be written now; null: it can, or only its server knows. */
+  unwritable(): string | null
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>
@@ -56,12 +55,10 @@ export function createSource(options: SourceOptions): MirrorSource {
   const names = new Map(organizations.map(({ id, name }) => [id, name]))
   let fault: string | null = null
 
-  const unwritable = (free: number | null) => fault ?? fullDisk(database, free)
-
   async function unusable(): Promise<string | null> {
     try {
       await served.probe()
-      return unwritable(await served.freeBytes())
+      return fault ?? served.unwritable()
     } catch (error) {
       return error instanceof KnownError ? error.message : `${database} cannot be read`
     }
@@ -69,7 +66,8 @@ export function createSource(options: SourceOptions): MirrorSource {
 
   async function overview(): Promise<Overview> {
     const time = now()
-    const { reader, runs, gates, tokensUsed, newColumns, size } = await served.overview(time - NEW_MS)
+    const [known, fault] = await Promise.all([served.overview(time - NEW_MS), unusable()])
+    const { reader, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
       started_at: startedAt,
@@ -78,7 +76,7 @@ export function createSource(options: SourceOptions): MirrorSource {
         config,
         now: time,
         configOption,
-        unusable: unwritable(size.freeBytes),
+        unusable: fault,
       }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),

@@ -44,7 +44,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    freeBytes: async () => null,
+    unwritable: () => null,
     overview: (newSince) => {
       since = newSince
       return read()
