@@ -38,7 +38,6 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
  * our tokens sent to his address.
  */
 function assertMeant(file: string, cwd: string): void {
-  const ownerOf = (place: string) => fs.statSync(place, { throwIfNoEntry: false })?.uid
   let owner: number | undefined
   try {
     owner = ownerOf(file)
@@ -49,6 +48,10 @@ function assertMeant(file: string, cwd: string): void {
   throw new UsageError(
     `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
   )
+}
+
+function ownerOf(place: string): number | undefined {
+  return fs.statSync(place, { throwIfNoEntry: false })?.uid
 }
 
 /** How the program names itself to servers. */

@@ -66,7 +66,7 @@ export function createSource(options: SourceOptions): MirrorSource {
 
   async function overview(): Promise<Overview> {
     const time = now()
-    const [known, fault] = await Promise.all([served.overview(time - NEW_MS), unusable()])
+    const [known, why] = await Promise.all([served.overview(time - NEW_MS), unusable()])
     const { reader, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
@@ -76,7 +76,7 @@ export function createSource(options: SourceOptions): MirrorSource {
         config,
         now: time,
         configOption,
-        unusable: fault,
+        unusable: why,
       }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
