@@ -1,9 +1,13 @@
 import fs from 'node:fs'
 import { createServer } from 'node:net'
+import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { checkReadable } from '../../src/check/configured.ts'
 import { CheckSchema, type Finding } from '../../src/check/finding.ts'
 import { createSelfSigned } from '../api/helpers/server.ts'
+import { mustRun } from '../helpers/system.ts'
+import { tempFolder } from '../helpers/temp-folder.ts'
 import { items, pageOf, type Reply, serve } from './list-server.ts'
 import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
 
@@ -362,6 +366,26 @@ describe.concurrent('check', () => {
         },
       ])
     }
+  })
+
+  it.each<[mode: number, tokens: string[], warns: boolean]>([
+    [0o644, ['acme'], true],
+    [0o604, ['acme', 'globex'], true],
+    [0o640, ['acme'], false],
+    [0o600, ['acme'], false],
+    [0o644, [], false],
+  ])('of a configuration with mode %o and tokens of %j warns: %s', (mode, literalTokens, warns) => {
+    const file = path.join(tempFolder(), "it's here.yaml")
+    fs.writeFileSync(file, '', { mode })
+
+    const findings = checkReadable({ file, literalTokens })
+
+    expect(findings).toHaveLength(Number(warns))
+    if (!warns) return
+    const { cure = '' } = findings[0] ?? {}
+    const [, command = ''] = /^type: (.*?); or /.exec(String(cure)) ?? []
+    mustRun('sh', '-c', command)
+    expect(fs.statSync(file).mode & 0o007).toBe(0)
   })
 
   it('exits with 2 where the mirror holds the lists of another address', async () => {
