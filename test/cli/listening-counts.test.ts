@@ -2,6 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { AnswerNote } from '../../src/api/client.ts'
 import { budgetText, FRESH } from '../../src/api/rate/budget.ts'
 import { budgetUses, createCounts } from '../../src/cli/listener/counts.ts'
+import { createSource } from '../../src/cli/listener/source.ts'
+import type { Config } from '../../src/config/config.ts'
+import { JobError, MirrorError } from '../../src/errors.ts'
+import type { JobResult } from '../../src/sync/job.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
 const MINUTE = 60_000
@@ -122,4 +126,30 @@ describe('the use of budgets', () => {
     expect(usesOf('organization').map(({ requests }) => requests)).toEqual([10, 5])
     expect(usesOf('all')).toMatchObject([{ requests: 15, per_minute: null }])
   })
+})
+
+it('a mirror that a run could not use is unusable until a run could', async () => {
+  const { counts, clock } = scene()
+  const source = createSource({
+    served: {
+      probe: async () => {},
+      unwritable: () => null,
+      overview: () => Promise.reject(new Error('not asked')),
+    },
+    config: { database: 'mirror.db', organizations: [] } as unknown as Config,
+    scheduler: { isTicking: () => true },
+    counts,
+    configOption: '',
+    now: () => clock.now,
+  })
+  const isUsable = async () => (await source.health()).unusable
+  const RAN = {} as NonNullable<JobResult['run']>
+
+  source.onResult({ error: new MirrorError('the disk is full'), run: null })
+  expect(await isUsable()).toBe('the disk is full')
+  // It has not tried.
+  source.onResult({ error: new JobError('BUSY', 'elsewhere'), run: null })
+  expect(await isUsable()).toBe('the disk is full')
+  source.onResult({ error: new JobError('NETWORK', 'away'), run: RAN })
+  expect(await isUsable()).toBeNull()
 })
