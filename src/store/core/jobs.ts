@@ -203,11 +203,9 @@ export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
     `,
     { ...namesOf(job), owner },
   )
-  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> & {
-    startedAt: StoredTime
-    updatedAt: StoredTime | null
-    waitingUntil: StoredTime | null
-  }
+  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
+  type Row = Omit<RunningRun, 'startedAt' | Time> &
+    Record<Time, StoredTime | null> & { startedAt: StoredTime }
   const running = yield* one<Row>(RUNNING_RUN, namesOf(job))
   return {
     isDaemon: known?.isDaemon === 1,
@@ -215,6 +213,8 @@ export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
     run: running && {
       ...running,
       startedAt: textOf(running.startedAt),
+      thirdAt: running.thirdAt === null ? null : textOf(running.thirdAt),
+      twoThirdsAt: running.twoThirdsAt === null ? null : textOf(running.twoThirdsAt),
       updatedAt: running.updatedAt === null ? null : textOf(running.updatedAt),
       waitingUntil: running.waitingUntil === null ? null : textOf(running.waitingUntil),
     },
