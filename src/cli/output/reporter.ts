@@ -55,9 +55,18 @@ export interface ReporterOptions {
   terminal: Terminal
   /** Names the rate budget of a job. */
   budgetOf: (job: Job) => string
+  /** Called after each refresh. */
+  onRefresh?: () => void
 }
 
-export function createReporter({ config, runtime, logger, terminal, budgetOf }: ReporterOptions): Reporter {
+export function createReporter({
+  config,
+  runtime,
+  logger,
+  terminal,
+  budgetOf,
+  onRefresh,
+}: ReporterOptions): Reporter {
   const { now } = runtime
   const begunAt = now()
   const totals = newTotals()
@@ -133,6 +142,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
       onRefresh(result) {
         logRefresh(log, job, result)
         refreshed = result.run
+        onRefresh?.()
       },
       onPassAgain(why, pass) {
         notePass(progress, pass)
